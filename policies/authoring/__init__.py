@@ -1,1 +1,1 @@
-"""Writing policies: documents, versions, lints, impact, import and export."""
+"""Policy authoring: documents, versions, lints, impact, import and export."""

@@ -1,1 +1,1 @@
-"""Questions about access: authorize, who, what, why, and the audit of answers."""
+"""Questions about access: authorize, inverse queries, explanations, and the audit of decisions and changes."""

@@ -1,7 +1,7 @@
-"""The record of changes and the decision log as their readers may search them.
+"""Searches of the change log and the decision log, restricted to entities the viewer may see.
 
-Under view authorization a search by an entity that the reader may not view finds nothing, as for one of which nothing
-is recorded. Rows about such entities stay in the lists, concealed.
+Under view authorization a search by an entity that the viewer may not view returns nothing, like one for an entity
+without records. Rows about such entities stay in the lists, concealed.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ def list_changes(*, urn: str | None = None, by: str | None = None, verb: str | N
 
 
 def list_decisions(*, resource: str = "", **filters: Any) -> QuerySet[LoggedDecision]:
-    """Return the answers that were kept, newest first; `filters` are those of `queries.decisions`."""
+    """Return the logged decisions, newest first; `filters` are those of `decision_log_queries.list_decisions`."""
     rows = decision_log_queries.list_decisions(resource=resource, **filters)
     return rows.none() if _is_hidden(resource) else rows
 

@@ -1,1 +1,1 @@
-"""What every interface over HTTP shares: guards, API views, pages."""
+"""Code shared by every HTTP interface: guards, API views, pages."""

@@ -1,7 +1,7 @@
-"""Which doors are open to whom: every view says whether it is public, for signed-in callers, or for a privilege.
+"""Guards of views: every view is marked as public, for signed-in callers, or for holders of a privilege.
 
-A view without such a mark stays shut, and a test walks every URL to find one. What a privilege opens is decided by the
-same authority that answers everybody else's questions.
+An unmarked API view refuses every call, and a test walks every URL to find unmarked views. Privileges are decided by
+the same authorizer that answers all other questions.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ from policies.engine.model import Actor
 from policies.pdp import authorizer, decision_log, fact_cache
 
 if TYPE_CHECKING:
-    from rest_framework.views import APIView  # which imports this module while it is being imported
+    from rest_framework.views import APIView  # a circular import at run time
 
-#: Where a request keeps who is calling.
+#: Attribute of a request that caches its actor.
 _ACTOR_ATTRIBUTE = "actor"
 
-#: Channels: what people look at, Django's admin, and the project's own API.
+#: Channels: the pages, Django's admin, and the project's own API.
 PAGES, ADMIN, API = "pages", "admin", "api"
 
 AnyView = TypeVar("AnyView", bound=Callable[..., Any])
@@ -36,10 +36,10 @@ AnyView = TypeVar("AnyView", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Who may pass: everybody, whoever is signed in, or holders of one of the lists of privileges.
+    """Access rule of a view: everybody, signed-in callers, or holders of every privilege of one list in `any_of`.
 
-    Marks a view (function or class) when used as a decorator. `channel` is the name of the interface that the view
-    belongs to, as records of changes and decisions have it.
+    Used as a decorator it marks a view (function or class). `channel` is the name of the interface that the view
+    belongs to, as stored in records of changes and decisions.
     """
 
     is_public: bool = False
@@ -47,7 +47,7 @@ class Guard:
     channel: str = PAGES
 
     def __call__(self, view: AnyView) -> AnyView:
-        """Mark a view and, unless it is one of the API's (`IsGuarded` asks there), make it ask first."""
+        """Mark a view; unless it is an API view (`IsGuarded` checks those), also wrap it with the check."""
         if isinstance(view, type):
             is_api = hasattr(view, "permission_classes")
             if issubclass(view, View) and not is_api:
@@ -63,7 +63,7 @@ class Guard:
         return replace(self, channel=channel)
 
     def check_access(self, request: HttpRequest | Request) -> None:
-        """Let a signed-in caller pass, or raise Forbidden naming what is missing."""
+        """Raise Forbidden naming the missing privileges unless the signed-in caller meets `any_of`."""
         if self.any_of:
             authorizer.require(by=get_actor(request), any_of=self.any_of)
 
@@ -80,25 +80,25 @@ class Guard:
         return check_and_call  # type: ignore[return-value]
 
 
-#: Open to everybody.
+#: Guard of public views.
 public = Guard(is_public=True)
-#: For whoever is signed in; what each may do is asked further in.
+#: Guard for any signed-in caller; the view checks further privileges itself.
 signed_in = Guard()
 
 
 def needs(*privileges: str) -> Guard:
-    """Return the guard of views for which any one of these platform privileges is needed."""
+    """Return the guard of views that need any one of these platform privileges."""
     return Guard(any_of=tuple((privilege,) for privilege in privileges))
 
 
 def get_guard(view: Callable[..., Any]) -> Guard | None:
-    """Return the mark of a view as a URL pattern holds it, or None when it has none."""
+    """Return the guard of a view as a URL pattern holds it, or None for an unmarked view."""
     guard = getattr(view, "guard", None) or getattr(getattr(view, "view_class", None), "guard", None)
     return guard if isinstance(guard, Guard) else None
 
 
 def get_channel(match: ResolverMatch | None) -> str:
-    """Return the channel of the view that an address leads to; what leads nowhere is answered by a page."""
+    """Return the channel of the view that a URL resolves to; an unresolved URL is answered by a page."""
     if match is None:
         return PAGES
     if ADMIN in match.app_names:
@@ -108,7 +108,7 @@ def get_channel(match: ResolverMatch | None) -> str:
 
 
 def get_actor(request: HttpRequest | Request) -> Actor:
-    """Return who is calling, with groups and roles; resolved once for each request. Raises NotAuthenticated."""
+    """Return the calling actor with groups and roles, resolved once per request; raises NotAuthenticated."""
     actor: Actor | None = request.__dict__.get(_ACTOR_ATTRIBUTE)
     if actor is None:
         if not request.user.is_authenticated:
@@ -121,9 +121,9 @@ def get_actor(request: HttpRequest | Request) -> Actor:
 def viewer_context_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware: whoever calls reads the answer, so that it names and lists nothing the caller may not view.
+    """Middleware: bind the caller as the viewer, so that an answer names and lists nothing the caller may not view.
 
-    What is asked meanwhile was asked through the door that the caller came in by.
+    It also binds the channel, caller and request id to the entries that the decision log writes meanwhile.
     """
 
     def handle(request: HttpRequest) -> HttpResponse:
@@ -149,10 +149,10 @@ def _get_viewer(request: HttpRequest) -> Actor:
 
 
 class IsGuarded(BasePermission):
-    """Lets a request of the API pass as the mark of its view says; a view without a mark lets nobody pass."""
+    """DRF permission that applies the guard of an API view; an unmarked view is refused."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """Raise NotAuthenticated without a caller, and Forbidden naming what the caller lacks."""
+        """Return whether the guard admits the caller; raises NotAuthenticated, or Forbidden naming what is missing."""
         guard = getattr(view, "guard", None)
         if not isinstance(guard, Guard):
             return False

@@ -1,4 +1,4 @@
-"""Views whose module is imported by the first request that they get, and not with the addresses of the site."""
+"""Views whose module is imported by their first request instead of with the URL configuration."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +10,9 @@ from policies.http.guard import Guard
 
 
 def lazy_view(path: str, guard: Guard) -> Callable[..., HttpResponse]:
-    """Return the view with this dotted path, marked with the guard that it keeps to by itself.
+    """Return a view that imports and calls the view at this dotted path, marked with the guard which that view applies.
 
-    Some libraries of protocols take longer to import than all else together, and many installations never use them.
+    Some protocol libraries take longer to import than all else together, and many installations never use them.
     """
 
     def call_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Policies over the API (api.md 3.1): documents exactly as they were written, their versions, and checks of drafts."""
+"""Policies in the API (api.md 3.1): documents exactly as they were written, versions, and validation of drafts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -87,7 +87,7 @@ class StateIn(strict_fields.StrictSerializer):
 
 
 class PolicyListFilters(PageParameters):
-    """Which policies to list. `privilege`, `actor` and `resource` are what a document names, exactly."""
+    """Filters of the list of policies. `privilege`, `actor` and `resource` must equal a term of the document."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Part of the name or description."
@@ -215,7 +215,7 @@ class PolicyDetailView(ApiView):
 
 @require_manage_policies
 class PolicyVersionListView(ApiView):
-    """What a policy has been."""
+    """The versions of a policy."""
 
     @openapi_operation(
         "policies_versions",
@@ -248,7 +248,7 @@ class PolicyVersionDetailView(ApiView):
 
 @require_manage_policies
 class PolicyRestoreView(ApiView):
-    """Taking up an earlier version again."""
+    """Restoring an earlier version."""
 
     @openapi_operation(
         "policies_restore",
@@ -269,7 +269,7 @@ class PolicyRestoreView(ApiView):
 
 @require_manage_policies
 class PolicyValidateView(ApiView):
-    """Checking a draft."""
+    """Validation of a draft."""
 
     @openapi_operation(
         "policies_validate", "Check a policy without storing it", body=PolicyIn, answer=PolicyValidationOut, tag=TAG
@@ -294,9 +294,9 @@ class PolicyValidateView(ApiView):
 
 
 def parse_draft(payload: Mapping[str, Any], *, version: int | None, urn: str | None = None) -> PolicyInput:
-    """Return the draft that was sent; raises Invalid with every problem, also of what stands beside the document.
+    """Return the draft that was sent; raises Invalid with every problem, also of the fields beside the document.
 
-    `version` and `urn` are those the policy has (None: any): sending others means another policy than this one.
+    `version` and `urn` are those of the stored policy (None: any); other values in `payload` are a problem.
     """
     draft = PolicyInput(payload["family"], payload["document"], payload.get("state"), payload.get("description"))
     document = service.validate_draft(draft)
@@ -315,7 +315,7 @@ def parse_draft(payload: Mapping[str, Any], *, version: int | None, urn: str | N
 
 
 def respond_with_policy(result: PolicyWriteResult, status: int = 200) -> Response:
-    """Answer with a policy that was written, and the version that the write made."""
+    """Return the response to a write: the stored policy, and the version of all policies in `Policy-Version`."""
     headers = {"Policy-Version": str(result.policy_version), "ETag": f'"{result.policy.version}"'}
     replaced_fields = {} if result.replaced_version is None else {"replaced_version": result.replaced_version}
     return Response(_serialize_detail(result.policy) | replaced_fields, status=status, headers=headers)

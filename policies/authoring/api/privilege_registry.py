@@ -1,4 +1,4 @@
-"""The privileges that policies can name, as a list."""
+"""The registry of privileges that policies can name, as a list."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ class PrivilegeOut(serializers.Serializer[Any]):
 
 
 class PrivilegeListFilters(PageParameters):
-    """Which privileges to list."""
+    """Filters of the list of privileges."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Part of a name or description."
@@ -49,7 +49,7 @@ class PrivilegeListFilters(PageParameters):
 
 @signed_in
 class PrivilegeListView(ApiView):
-    """The registry."""
+    """The registry of privileges."""
 
     @openapi_operation(
         "privileges_list",

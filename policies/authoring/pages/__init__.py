@@ -1,1 +1,1 @@
-"""Policies in the browser: list, builder, Datazone editor, history."""
+"""Pages of policies: list, builder, Datazone editor, history."""

@@ -1,7 +1,7 @@
-"""The builder: a DataHub policy in three steps, with what it says and what it means beside the fields.
+"""The builder: a DataHub policy in three steps, with its wording and impact beside the fields.
 
-A step is a page. The whole draft travels in the form, so nothing is lost between steps, by errors, or because somebody
-else was faster.
+A step is a page. The whole draft travels in the form, so nothing is lost between steps, by errors, or by a concurrent
+change.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from policies.models import Policy
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def create(request: HttpRequest) -> HttpResponse:
-    """Write a new policy: from nothing, from a pattern of the guide, or from another policy or a version of one."""
+    """Page for a new policy: blank, from a template of the guide, or from another policy or a version of one."""
     if request.method == "GET":
         return render_page(
             BuilderRequest(
@@ -42,7 +42,7 @@ def create(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def edit(request: HttpRequest, urn: str) -> HttpResponse:
-    """Change a policy, or learn that somebody else did meanwhile."""
+    """Page to change a policy; it also reports a concurrent change by somebody else."""
     if request.method == "POST":
         return _handle_post(request, urn, policies.find_policies(urns=[urn]).first())
     policy = editor_base.open_policy(urn=urn, family=datahub.NAME)
@@ -58,7 +58,7 @@ def _load_initial_document(request: HttpRequest) -> Mapping[str, Any]:
 
 
 def _handle_post(request: HttpRequest, urn: str | None, policy: Policy | None) -> HttpResponse:
-    """Take over what was posted and do what the pressed button says."""
+    """Apply the posted form to the draft and run the action of the pressed button."""
     draft = datahub_draft.DataHubDraft.from_signed_text(request.POST.get("draft", ""))
     if draft is None:
         raise Invalid.from_problem(
@@ -75,7 +75,7 @@ def _handle_post(request: HttpRequest, urn: str | None, policy: Policy | None) -
 
 
 def _dispatch_button(editor: BuilderRequest, verb: str, argument: str) -> HttpResponse:
-    """Do what a button says; `argument` is what it is about."""
+    """Run the action of a button; `argument` is its parameter."""
     match verb:
         case "save":
             return _save(editor)
@@ -98,7 +98,7 @@ def _dispatch_button(editor: BuilderRequest, verb: str, argument: str) -> HttpRe
 
 
 def _change_step(editor: BuilderRequest, verb: str) -> None:
-    """Show another step; forward only when nothing is wrong with this one."""
+    """Show another step; moving forward requires that this step has no problems."""
     target_step = {"previous": editor.step - 1, "next": editor.step + 1}.get(verb) or int(
         verb if verb.isdecimal() else 1
     )
@@ -115,7 +115,7 @@ def _change_step(editor: BuilderRequest, verb: str) -> None:
 
 
 def _save(editor: BuilderRequest) -> HttpResponse:
-    """Store the draft, or show what is in the way with everything that was typed."""
+    """Store the draft, or show its problems with all input."""
     if problems := editor.find_problems():
         _show_problems(editor, problems)
         return render_page(editor)
@@ -128,7 +128,7 @@ def _save(editor: BuilderRequest) -> HttpResponse:
 
 
 def _refresh_errors(editor: BuilderRequest) -> None:
-    """Go on showing what is wrong with this step, as it is by now."""
+    """Show the current problems of this step."""
     editor.errors = tuple(problem for problem in editor.find_problems() if step_number(problem) == editor.step)
     editor.shows_errors = bool(editor.errors)
 

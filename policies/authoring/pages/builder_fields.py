@@ -1,4 +1,4 @@
-"""What the steps of the builder draw: pickers, conditions with their trees, and the privileges on offer."""
+"""Template context of the builder's fields: pickers, conditions with their trees, and the privileges on offer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.selectors import Condition
 from policies.pdp import authorizer
 
-#: How many chips one picker shows, and all of a step together; further values stand in the text box.
+#: Most chips of one picker, and of a step in all; further values are in the text box.
 _MAX_PICKER_CHIPS, _MAX_STEP_CHIPS = 25, 400
 
-#: How many notes of one kind stand beside a field.
+#: Most notes of one kind at a field.
 _MAX_NOTES = 5
 
-#: How many branches of a tree are shown, and how many of its nodes can be open without scripts.
+#: Most branches of a node that are shown, and most nodes (and levels) that can be open without scripts.
 MAX_BRANCHES = 200
 _MAX_OPEN_NODES = 30
 
-#: Field → types of entities that it holds; no types: any.
+#: Field → entity types of its values; empty: any type.
 FIELD_ENTITY_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "URN": (),
@@ -42,7 +42,7 @@ FIELD_ENTITY_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "resourceOwnersTypes": ("ownershipType",),
     }
 )
-#: Fields whose values lie in one another.
+#: Fields whose values form a hierarchy.
 TREE_FIELDS = ("DOMAIN", "CONTAINER", "GLOSSARY")
 _PEOPLE_KINDS = {"OWNER": "holder", "GROUP_MEMBERSHIP": "group", "users": "user", "groups": "group", "roles": "role"}
 
@@ -55,13 +55,13 @@ _CONDITION_CHOICES = (
 
 @dataclass(frozen=True, slots=True)
 class FieldNotes:
-    """What is wrong (errors) and what is worth a look (lints), to be asked for by place in the document."""
+    """The errors and lints of a document, selected by JSON pointer."""
 
     errors: Sequence[Problem]
     lints: Sequence[Problem]
 
     def find(self, *pointers: str) -> dict[str, list[str]]:
-        """Return the sentences that belong to these places and whatever is in them, the first few."""
+        """Return the errors and lints at these pointers or below them, the first few of each."""
         return {"errors": _select_details(self.errors, pointers), "lints": _select_details(self.lints, pointers)}
 
 
@@ -78,7 +78,7 @@ def _select_details(problems: Iterable[Problem], pointers: Sequence[str]) -> lis
 
 @dataclass(frozen=True, slots=True)
 class BuilderFields:
-    """Draws the fields of one draft."""
+    """Builds the template context of the fields of one draft."""
 
     draft: DataHubDraft
     notes: FieldNotes
@@ -87,7 +87,7 @@ class BuilderFields:
     # -- step 2 -----------------------------------------------------------------------------------------------------
 
     def build_criterion_cards(self, prefix: str) -> list[dict[str, Any]]:
-        """Return the conditions of one of the two lists, as cards."""
+        """Return the conditions of one of the two lists (`prefix`: see CRITERIA_LISTS), as cards."""
         criteria = self.draft.criteria(prefix)[:MAX_VISIBLE_CRITERIA]
         chips = min(_MAX_PICKER_CHIPS, _MAX_STEP_CHIPS // max(len(criteria), 1))
         names = self._load_names(value for criterion in criteria for value in (criterion.get("values") or ())[:chips])
@@ -97,11 +97,11 @@ class BuilderFields:
         ]
 
     def count_hidden_criteria(self, prefix: str) -> int:
-        """Return how many conditions stay as they are because the form has no room for them."""
+        """Return the number of conditions that the form does not show and therefore does not change."""
         return max(len(self.draft.criteria(prefix)) - MAX_VISIBLE_CRITERIA, 0)
 
     def build_deprecated_rows(self) -> list[dict[str, Any]]:
-        """Return what the deprecated fields mean, as rows."""
+        """Return the deprecated fields as rows of equivalent conditions; empty unless the policy uses them."""
         if not self.draft.is_deprecated:
             return []
         criteria = effective_criteria(self.draft.document)
@@ -118,7 +118,7 @@ class BuilderFields:
         ]
 
     def group_privileges(self, search_text: str) -> list[dict[str, Any]]:
-        """Return the privileges on offer and those that are ticked, by category; `search_text` narrows the others."""
+        """Return offered and ticked privileges by category; `search_text` filters those that are not ticked."""
         ticked_names = dict.fromkeys(self.draft.document.get("privileges") or ())
         registry = vocabulary.load_datahub()
         offered_by_name = {privilege.name: privilege for privilege in self._list_offered_privileges()}
@@ -164,7 +164,7 @@ class BuilderFields:
         return registry.list_offered_privileges(self._resource_types())
 
     def _resource_types(self) -> frozenset[str]:
-        """Return the types that the policy is about; none when it is about all of them."""
+        """Return the resource types that the policy is limited to; empty when it covers all types."""
         resource_types: frozenset[str] | None = None
         for criterion in effective_criteria(self.draft.document):
             is_equals = (criterion.get("condition") or Condition.EQUALS) == Condition.EQUALS
@@ -212,7 +212,7 @@ class BuilderFields:
     # -- step 3 -----------------------------------------------------------------------------------------------------
 
     def build_actor_pickers(self) -> dict[str, dict[str, Any]]:
-        """Return the pickers of whom the policy is for."""
+        """Return the pickers of the actors, by key of the document."""
         actors = self.draft.document.get("actors") or {}
         labels = {"users": "Users", "groups": "Groups", "roles": "Roles", "resourceOwnersTypes": "Types of owners"}
         names = self._load_names(value for key in labels for value in (actors.get(key) or ())[:_MAX_PICKER_CHIPS])
@@ -221,7 +221,7 @@ class BuilderFields:
             for key, label in labels.items()
         }
 
-    # -- both -------------------------------------------------------------------------------------------------------
+    # -- both steps ---------------------------------------------------------------------------------------------------
 
     def _build_picker(
         self,
@@ -234,7 +234,7 @@ class BuilderFields:
         chips: int = _MAX_PICKER_CHIPS,
         pointer: str = "",
     ) -> dict[str, Any]:
-        """Return what _picker.html draws: the first values as chips, the rest as lines, odd ones by their place."""
+        """Return the context of _picker.html: first values as chips, the rest as lines, non-line values by index."""
         line_values = [value for value in values if is_line(value)]
         return {
             "name": name,
@@ -250,7 +250,7 @@ class BuilderFields:
         }
 
     def _build_tree(self, name: str, field: str) -> dict[str, Any]:
-        """Return the tree of a field with the nodes that were opened without scripts, one look-up for each of them."""
+        """Return the tree of a field with the nodes that were opened without scripts; one query for each of them."""
         open_urns = set(self.data.getlist(f"{name}_open")[-_MAX_OPEN_NODES:])
         button = self.data.get("go", "")
         if button.startswith(f"open:{name}:"):
@@ -283,7 +283,7 @@ class BuilderFields:
 
 
 def load_branches(field: str, parent: str, name: str) -> list[dict[str, Any]]:
-    """Return what lies directly in a node of a field's tree, as _branches.html draws it."""
+    """Return the direct children of a node in a field's tree, for _branches.html."""
     nodes = authorizer.directory().list_children(parent=parent, types=FIELD_ENTITY_TYPES[field], limit=MAX_BRANCHES)
     return [
         {
@@ -323,7 +323,7 @@ def _entity_type(urn: str) -> str:
 
 
 def _custom_privileges() -> list[str]:
-    """Return the privileges that the settings name and the registry does not."""
+    """Return the privileges in the settings that are not in the registry."""
     return [name for name in settings.CUSTOM_PRIVILEGES if vocabulary.load_datahub().get(name) is None]
 
 

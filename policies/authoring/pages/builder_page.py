@@ -1,4 +1,4 @@
-"""What the builder draws: its steps, each with its fields and what is to be said beside them."""
+"""Rendering of the builder: its steps, each with its fields and the notes beside them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.errors import Invalid
 
-#: The steps, each with the places in the document that it edits.
+#: The steps: label, and pointers of the parts of the document that the step edits.
 STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Policy", ("/displayName", "/description", "/type", "/state", "/editable", "/lastUpdatedTimestamp")),
     ("Resources and privileges", ("/resources", "/privileges")),
@@ -37,7 +37,7 @@ _TYPE_CHOICES = (
 
 @dataclass(slots=True, kw_only=True)
 class BuilderRequest(EditorRequest):
-    """One request of the builder: the draft, which step is shown, and what is wrong with it."""
+    """One request of the builder: the draft, the shown step, and its errors."""
 
     draft: datahub_draft.DataHubDraft
     step: int = 1
@@ -46,11 +46,11 @@ class BuilderRequest(EditorRequest):
 
     @property
     def policy_input(self) -> service.PolicyInput:
-        """The draft as services take it."""
+        """The draft as the input of services."""
         return service.PolicyInput(datahub.NAME, self.draft.document)
 
     def find_problems(self) -> tuple[Problem, ...]:
-        """Return everything that is wrong with the document, and with what was posted."""
+        """Return every problem of the document and of the posted fields."""
         try:
             service.validate_draft(self.policy_input)
         except Invalid as refusal:
@@ -151,7 +151,7 @@ _STEP_CONTEXT_BUILDERS = {1: _build_head_context, 2: _build_resources_context, 3
 
 
 def _exact_notes(notes: FieldNotes, pointer: str) -> dict[str, list[str]]:
-    """Return the notes on a place itself, without those on what is in it."""
+    """Return the notes at exactly this pointer, without those below it."""
     return {
         "errors": [problem.detail for problem in notes.errors if problem.pointer == pointer],
         "lints": [problem.detail for problem in notes.lints if problem.pointer == pointer],

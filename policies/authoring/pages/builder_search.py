@@ -1,4 +1,4 @@
-"""What the builder's pickers and trees ask for while somebody types in them or opens them."""
+"""Searches that the builder's pickers and trees send while somebody types in them or opens a node."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,7 +11,7 @@ from policies.errors import NotFound
 from policies.http.guard import needs
 from policies.pdp import authorizer
 
-#: How many answers a search shows.
+#: Most results of a search.
 _MAX_OPTIONS = 20
 
 
@@ -19,7 +19,7 @@ _MAX_OPTIONS = 20
 @never_cache
 @needs("MANAGE_POLICIES")
 def search_options(request: HttpRequest, field: str) -> HttpResponse:
-    """Answer a picker's search in the catalog with the first few that match."""
+    """Options for a picker: the first matches of a search in the catalog."""
     if field not in FIELD_ENTITY_TYPES:
         raise NotFound("There is no such search.")
     entities = authorizer.directory().search(
@@ -37,7 +37,7 @@ def search_options(request: HttpRequest, field: str) -> HttpResponse:
 @never_cache
 @needs("MANAGE_POLICIES")
 def list_branches(request: HttpRequest, field: str) -> HttpResponse:
-    """Answer with what lies in a node of a tree, when it is opened."""
+    """Children of a node of a tree, loaded when it is opened."""
     if field not in TREE_FIELDS:
         raise NotFound("There is no such tree.")
     name = _picker_name(request)

@@ -1,7 +1,7 @@
-"""A DataHub document while it is being written: what one step of the builder posted is put into it.
+"""A DataHub document in the builder: the fields posted by one step are merged into it.
 
-Whatever a step does not show stays as it was: unknown keys, the order of keys and values, and the difference between a
-field that is absent, null and empty. The draft travels with the form, signed, so that nothing is lost between steps.
+Parts that a step does not show stay unchanged: unknown keys, the order of keys and values, and the difference between
+an absent, null and empty field. The draft travels with the form, signed, so that nothing is lost between steps.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,15 +18,15 @@ from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.selectors import Condition
 
-#: How many lines one paste may have.
+#: Most lines of one paste.
 MAX_PASTED_LINES = 5_000
 
-#: How many conditions of one list a form shows; further ones stay as they are.
+#: Most conditions of one list that the form shows; further ones stay unchanged.
 MAX_VISIBLE_CRITERIA = 60
 
-#: The two lists of criteria: prefix of the names of their fields, and the key of their block.
+#: The two lists of criteria: prefix of the names of their form fields → key in the block of resources.
 CRITERIA_LISTS = {"c": "filter", "s": datahub_fields.CONSTRAINTS}
-#: The one whose criteria may be about properties.
+#: Prefixes of the lists whose criteria may test properties.
 _PROPERTY_LISTS = ("c",)
 
 _SALT = "policies.builder"
@@ -37,10 +37,10 @@ _ACTOR_LISTS = ("users", "groups", "roles")
 
 @dataclass(slots=True)
 class DataHubDraft:
-    """A document being written.
+    """A document being edited.
 
     `disabled_resources` is a block of resources that was switched off and may be switched on again. `rejected_texts`
-    are texts that could not be taken over, by the name of their field, and `problems` why not.
+    are texts that could not be applied, by the name of their form field; `problems` has the reasons.
     """
 
     document: dict[str, Any]
@@ -50,12 +50,12 @@ class DataHubDraft:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return a draft that begins with a document."""
+        """Return a draft of a copy of a document."""
         return cls(deepcopy(dict(document)))
 
     @classmethod
     def from_signed_text(cls, text: str) -> Self | None:
-        """Return the draft that came back with a form; None when it is not one that was given out."""
+        """Return the draft that a form sent back; None when its signature is not valid."""
         try:
             payload = signing.loads(text, salt=_SALT)
         except signing.BadSignature:
@@ -63,18 +63,18 @@ class DataHubDraft:
         return cls(payload["document"], payload["aside"])
 
     def to_signed_text(self) -> str:
-        """Return the text that carries the draft in a form."""
+        """Return the draft as the signed text that a form carries."""
         return signing.dumps({"document": self.document, "aside": self.disabled_resources}, salt=_SALT, compress=True)
 
     @property
     def block(self) -> dict[str, Any] | None:
-        """The block of resources."""
+        """The block `resources` of the document, None where it has none."""
         resources: dict[str, Any] | None = self.document.get("resources")
         return resources
 
     @property
     def is_deprecated(self) -> bool:
-        """Whether the deprecated fields say what the policy covers."""
+        """Whether deprecated fields and no filter define the resources of the policy."""
         block = self.block
         return (
             block is not None
@@ -83,20 +83,20 @@ class DataHubDraft:
         )
 
     def criteria(self, prefix: str) -> list[dict[str, Any]]:
-        """Return one of the two lists of criteria."""
+        """Return the criteria of one of the two lists."""
         return list(((self.block or {}).get(CRITERIA_LISTS[prefix]) or {}).get("criteria") or ())
 
-    # -- what the steps post ----------------------------------------------------------------------------------------
+    # -- posted steps -------------------------------------------------------------------------------------------------
 
     def apply_form(self, data: QueryDict) -> None:
-        """Put the fields of the step that was posted into the document."""
+        """Apply the fields of the posted step to the document."""
         steps = {"1": self._apply_head, "2": self._apply_resources, "3": self._apply_actors}
         apply_step = steps.get(data.get("step", ""))
         if apply_step is not None:
             apply_step(data)
 
     def add_criterion(self, prefix: str, name: str) -> None:
-        """Add a condition on a field; an unknown field adds nothing."""
+        """Add an empty condition on a field; an unknown field adds nothing."""
         is_property = name in property_wording.PARTIES and prefix in _PROPERTY_LISTS
         if not (name in datahub.FIELDS or is_property) or prefix not in CRITERIA_LISTS:
             return
@@ -110,14 +110,14 @@ class DataHubDraft:
         criteria_block["criteria"] = [*(criteria_block.get("criteria") or ()), criterion]
 
     def remove_criterion(self, prefix: str, index: str) -> None:
-        """Take a condition out."""
+        """Remove a condition; an invalid index removes nothing."""
         criteria = self.criteria(prefix) if prefix in CRITERIA_LISTS else []
         if index.isdecimal() and len(index) < 6 and int(index) < len(criteria):
             del criteria[int(index)]
             self.document["resources"][CRITERIA_LISTS[prefix]]["criteria"] = criteria
 
     def remove_unknown_field(self, pointer: str) -> None:
-        """Take out a field that is unknown here; a pointer to any other field, or to nothing, changes nothing."""
+        """Remove a field that is unknown here; a pointer to any other field, or to nothing, changes nothing."""
         if pointer not in {problem.pointer for problem in datahub_fields.list_unknown_fields(self.document)}:
             return
         *steps, name = pointer[1:].split("/")
@@ -127,7 +127,7 @@ class DataHubDraft:
         container.pop(name.replace("~1", "/").replace("~0", "~"), None)
 
     def convert_deprecated(self) -> None:
-        """Say with a filter what the deprecated fields say."""
+        """Replace the deprecated fields by an equivalent filter."""
         if not self.is_deprecated or self.block is None:
             return
         criteria = [
@@ -201,7 +201,7 @@ class DataHubDraft:
             actors["resourceOwnersTypes"] = None
 
     def _read_values(self, before: list[str], name: str, pointer: str, data: QueryDict) -> list[str]:
-        """Return the values of a picker: ticked ones, kept ones (by their place) and pasted lines."""
+        """Return the values of a picker: ticked ones, retained ones (by index) and pasted lines."""
         text = data.get(f"{name}_pasted", "")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if len(lines) > max(MAX_PASTED_LINES, len(before)):
@@ -221,7 +221,7 @@ class DataHubDraft:
 
 
 def merge_values(before: Sequence[str], requested: Iterable[str]) -> list[str]:
-    """Return what stays of a list, in its order, and behind it what is new."""
+    """Return the requested values: first those already in `before`, in its order, then the new ones."""
     requested = dict.fromkeys(requested)
     present_values = set(before)
     return [value for value in before if value in requested] + [
@@ -230,12 +230,12 @@ def merge_values(before: Sequence[str], requested: Iterable[str]) -> list[str]:
 
 
 def is_line(value: str) -> bool:
-    """Whether a value survives as a line of a text box."""
+    """Whether a value survives a round trip as a line of a text box."""
     return bool(value) and value == value.strip() and value.splitlines() == [value]
 
 
 def _put_text(document: dict[str, Any], key: str, text: str) -> None:
-    # Browsers send line ends their own way; that is no change.
+    # Browsers send line ends as CRLF; that is no change.
     text = text.replace("\r\n", "\n")
     before = document.get(key)
     if text != (before or "").replace("\r\n", "\n"):

@@ -1,4 +1,4 @@
-"""Policies in words: what a page shows of a document. Templates get finished facts."""
+"""Presentation of DataHub policies: template context of a document."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ _STATE_BADGES = {"ACTIVE": ("Active", "success"), "INACTIVE": ("Inactive", "neut
 
 CONDITION_LABELS = {"EQUALS": "is one of", "STARTS_WITH": "begins with", "NOT_EQUALS": "is none of"}
 
-#: The lists of an actors block: key, kind of actor, and what a page calls them.
+#: The lists of an actors block: key, kind of actor, label.
 _ACTOR_LISTS = (("users", "person", "Users"), ("groups", "group", "Groups"), ("roles", "role", "Roles"))
 _OWNER_TYPES_KEY = "resourceOwnersTypes"
 
-#: The flags that stand for a whole list, and how a page says so.
+#: The flags that stand for a whole list, and their labels.
 _ALL_FLAGS = {"users": "allUsers", "groups": "allGroups"}
 _ALL_LABELS = {"users": "All users", "groups": "All groups"}
 
@@ -42,35 +42,35 @@ FIELD_LABELS = {
     "GROUP_MEMBERSHIP": "Group of the user",
 }
 
-#: The category of privileges that the settings name, and what they are for.
+#: Category and description of privileges that come from the settings.
 CUSTOM_CATEGORY, CUSTOM_DESCRIPTION = "Of this installation", "It is a custom privilege of this installation."
 
-#: How many names of one kind a page shows at once, and how many more it can unfold; the document has the rest.
+#: Most names of one kind shown at once, and most that can be unfolded; the document has the rest.
 _MAX_VISIBLE_VALUES = 12
 _MAX_FOLDED_VALUES = 500
 
-#: Up to how many privileges a page shows every category unfolded.
+#: Up to this number of privileges every category is shown unfolded.
 _MAX_UNFOLDED_PRIVILEGES = 12
 
 
 def field_label(field: str) -> str:
-    """Return what the field of a condition is called."""
+    """Return the label of the field of a condition."""
     return FIELD_LABELS.get(field) or property_wording.label(field) or field
 
 
 def state_badge(value: str) -> dict[str, str]:
-    """Return a state as the word and kind of a badge."""
+    """Return a state as label and kind of a badge."""
     label, kind = _STATE_BADGES[value]
     return {"label": label, "kind": kind}
 
 
 def policy_type_label(policy: Policy) -> str:
-    """Return what kind of policy this is: its type, or the family whose policies have none."""
+    """Return the type of a policy as a label, or that of its family where the policy has no type."""
     return policy.get_type_display() if policy.type else families.get(policy.family).label
 
 
 def summary_facts(policy: Policy, names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the head of a policy's page; `names` names who made and changed it."""
+    """Return the facts at the head of a policy's page; `names` has the names of its creator and last editor, by URN."""
     return [
         {"label": "Type", "value": policy_type_label(policy)},
         {"label": "State", "badges": [state_badge(policy.state)]},
@@ -93,9 +93,9 @@ def summary_facts(policy: Policy, names: Mapping[str, str]) -> list[dict[str, An
 
 
 def group_privileges(names: Sequence[str], registry: vocabulary.Vocabulary) -> list[dict[str, Any]]:
-    """Return privileges by category, each with display name and description; unknown ones stand under their own.
+    """Return privileges by category with display name and description; unknown ones have a category of their own.
 
-    A long list comes folded, so that its categories can be read before their members.
+    A long list is folded, so that its categories can be read before their members.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
     for name in names:
@@ -119,7 +119,7 @@ def group_privileges(names: Sequence[str], registry: vocabulary.Vocabulary) -> l
 
 
 def build_criteria(document: PolicyDocument) -> dict[str, Any]:
-    """Return what a policy covers: a sentence, and the criteria that must all hold."""
+    """Return the resources of a policy: a sentence, and the rows of the criteria that must all hold."""
     block = document.get("resources")
     if document.get("type") == datahub.PLATFORM:
         return {"sentence": "A platform policy applies to no resource.", "rows": []}
@@ -135,7 +135,7 @@ def build_constraint_rows(document: PolicyDocument) -> list[dict[str, Any]]:
 
 
 def build_audience_facts(document: PolicyDocument) -> list[dict[str, Any]]:
-    """Return whom a policy is for, as facts for the summary component."""
+    """Return the actors of a policy as facts for the summary component."""
     actors = document.get("actors") or {}
     previews = {
         key: _preview_values(actors.get(key) or ()) for key in (*(key for key, _, _ in _ACTOR_LISTS), _OWNER_TYPES_KEY)
@@ -151,20 +151,20 @@ def build_audience_facts(document: PolicyDocument) -> list[dict[str, Any]]:
 
 
 def audience_badges(document: PolicyDocument) -> list[str]:
-    """Return whom a policy is for without naming anybody."""
+    """Return labels of the general actors (all users, all groups, owners) of a policy."""
     actors = document.get("actors") or {}
     flags = (("allUsers", "All users"), ("allGroups", "All groups"), ("resourceOwners", "Owners"))
     return [label for flag, label in flags if actors.get(flag)]
 
 
 def list_actors(document: PolicyDocument) -> list[tuple[str, str]]:
-    """Return the kind and URN of everybody a policy names."""
+    """Return the kind and URN of every actor that a policy names."""
     actors = document.get("actors") or {}
     return [(kind, urn) for key, kind, _ in _ACTOR_LISTS for urn in actors.get(key) or ()]
 
 
 def build_page_context(document: PolicyDocument) -> dict[str, Any]:
-    """Return what the page of a DataHub policy draws between its head and its document."""
+    """Return the context of the middle part of a DataHub policy's page."""
     return {
         "actors": build_audience_facts(document),
         "criteria": build_criteria(document),
@@ -174,7 +174,7 @@ def build_page_context(document: PolicyDocument) -> dict[str, Any]:
 
 
 def format_json(document: PolicyDocument) -> str:
-    """Return the document as indented JSON."""
+    """Return a document as indented JSON."""
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
@@ -203,7 +203,7 @@ def _value_item(value: str, names: Mapping[str, str], *, is_property: bool) -> d
 
 @dataclass(frozen=True, slots=True)
 class ValuePreview:
-    """What a page shows of a list: some at once, some to unfold, and how many more there are."""
+    """The shown part of a list: visible values, folded ones, and the number of further ones."""
 
     visible: Sequence[str]
     folded: Sequence[str]
@@ -211,7 +211,7 @@ class ValuePreview:
 
     @property
     def urns(self) -> list[str]:
-        """Everything that is shown."""
+        """All values of the preview, visible or folded."""
         return [*self.visible, *self.folded]
 
 

@@ -1,4 +1,4 @@
-"""What a new policy can begin with: nothing, another policy, or one of the patterns the policies guide recommends."""
+"""Documents that a new policy can start from: blank, a copy, or a pattern that the policies guide recommends."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from policies.engine.families import datahub
 from policies.models.people import MAX_NAME_LENGTH
 
-#: What somebody who works with data opens and edits; the types that ownership is set on when metadata comes in.
+#: Types of assets that people work with; ingestion sets owners on these types.
 _ASSET_TYPES = ("dataset", "dashboard", "chart", "dataFlow", "dataJob", "container")
 
 _NO_ACTORS = {
@@ -24,7 +24,7 @@ _NO_ACTORS = {
 
 @dataclass(frozen=True, slots=True)
 class PolicyTemplate:
-    """A pattern: what it is called, when to use it, and the document it begins with."""
+    """A pattern: name, label, purpose, and the document it starts with."""
 
     name: str
     label: str
@@ -102,11 +102,11 @@ TEMPLATES: Mapping[str, PolicyTemplate] = MappingProxyType(
 
 
 def copy_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy to be changed: under another name, editable, and not active before somebody looked at it."""
+    """Return a copy of a document to be edited: renamed, editable, and inactive until somebody reviews it."""
     changes: dict[str, Any] = {"displayName": copy_name(document["displayName"]), "state": datahub.INACTIVE}
     return {**document, **changes} | ({"editable": True} if "editable" in document else {})
 
 
 def copy_name(name: str) -> str:
-    """Return the name of a copy, short enough to be stored."""
+    """Return the name of a copy, cut to MAX_NAME_LENGTH."""
     return f"Copy of {name}"[:MAX_NAME_LENGTH]

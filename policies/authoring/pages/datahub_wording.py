@@ -1,4 +1,4 @@
-"""A DataHub policy as one sentence of plain English, which grows while the policy is being written."""
+"""Wording of a DataHub policy as one English sentence, also while it is incomplete."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from policies.pdp import authorizer
 
 PolicyDocument = Mapping[str, Any]
 
-#: How many things of one kind the sentence names before it says how many more there are.
+#: Most items of one kind that the sentence names before it counts the rest.
 _MAX_NAMED_VALUES = 3
 
-#: Field → how the sentence says that something has one of these values.
+#: Field → phrase for entities that have one of the values.
 _FIELD_PHRASES = {
     "TYPE": "of the type {}",
     "URN": "that are {}",
@@ -44,7 +44,7 @@ _STATE_SENTENCES = {
 
 
 def describe_policy(document: PolicyDocument) -> str:
-    """Return what a document says; what is still missing is said as missing."""
+    """Return the sentence for a document; missing parts are worded as missing."""
     wording = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
     subject, privileges = wording.describe_actors(document), wording.describe_privileges(document)
     main_clause = (
@@ -58,7 +58,7 @@ def describe_policy(document: PolicyDocument) -> str:
 
 
 def effective_criteria(document: PolicyDocument) -> list[PolicyDocument]:
-    """Return the criteria of a document that count: those of the filter, or else the deprecated fields as criteria."""
+    """Return the effective criteria of a document: those of the filter, or else the deprecated fields as criteria."""
     block = document.get("resources") or {}
     if block.get("filter") is not None:
         return list(block["filter"].get("criteria") or ())
@@ -71,7 +71,7 @@ def effective_criteria(document: PolicyDocument) -> list[PolicyDocument]:
 
 
 def subresource_constraints(document: PolicyDocument) -> list[PolicyDocument] | None:
-    """Return the criteria that every sub-resource must meet, or None when sub-resources are not looked at."""
+    """Return the criteria that every sub-resource must meet, or None when sub-resources are not checked."""
     block = (document.get("resources") or {}).get(datahub_fields.CONSTRAINTS)
     return None if block is None else list(block.get("criteria") or ())
 
@@ -88,12 +88,12 @@ def _sentence_urns(document: PolicyDocument) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _PolicySentence:
-    """The pieces of the sentence, with the names of what it mentions."""
+    """The parts of the sentence; `names` has the names of the URNs in it."""
 
     names: Mapping[str, str]
 
     def describe_actors(self, document: PolicyDocument) -> str:
-        """Return the subject, or nothing."""
+        """Return the subject, '' without actors."""
         actors = document.get("actors") or {}
         if actors.get("allUsers"):
             return "everybody"
@@ -110,7 +110,7 @@ class _PolicySentence:
         return _join_words(phrases, "and")
 
     def describe_privileges(self, document: PolicyDocument) -> str:
-        """Return the verbs, or nothing."""
+        """Return the verbs, '' without privileges."""
         registry = vocabulary.load_datahub()
         privileges = list(dict.fromkeys(document.get("privileges") or ()))
         visible_names = [
@@ -119,7 +119,7 @@ class _PolicySentence:
         return _join_with_count(visible_names, len(privileges) - len(visible_names), "and")
 
     def describe_resources(self, document: PolicyDocument) -> str:
-        """Return the object."""
+        """Return the object of the sentence."""
         if document.get("type") == datahub.PLATFORM:
             return "across the platform"
         if document.get("resources") is None:
@@ -128,7 +128,7 @@ class _PolicySentence:
         return f"on {self._resource_noun(criteria)}{self._clauses(criteria)}"
 
     def describe_constraints(self, document: PolicyDocument) -> str:
-        """Return the condition on tags, if there is one."""
+        """Return the condition on tags, '' without one."""
         constraints = subresource_constraints(document)
         if not constraints or document.get("type") == datahub.PLATFORM:
             return ""

@@ -1,7 +1,7 @@
-"""A Datazone document while it is being written: what the form and the JSON box posted is put into it.
+"""A Datazone document in the statement editor: the posted form and JSON text are merged into it.
 
-The document as it was when the page was drawn travels with the form, so that it shows on the way back which of the two
-was changed. What the form does not show stays as it was, and a text that cannot be taken over stays in its box.
+The document as it was rendered travels with the form, so that the server can tell which of the two was changed. Parts
+that the form does not show stay unchanged, and a text that cannot be applied stays in its box.
 """
 
 import json
@@ -21,13 +21,13 @@ from policies.errors import Invalid
 from policies.http.pages.people_picker import PeoplePicker
 from policies.writes import strict_json
 
-#: How many statements the form shows; further ones stay as they are and are edited as JSON.
+#: Most statements that the form shows; further ones stay unchanged and are edited as JSON.
 MAX_VISIBLE_STATEMENTS = 60
 
-#: The choice beside the scopes: a resource pattern as it is typed.
+#: The choice beside the scopes: a resource pattern typed as text.
 TYPED_SCOPE = "typed"
 
-#: Scope → how its pattern is written.
+#: Scope → format of its resource pattern.
 PATTERN_FORMATS: Mapping[str, str] = {
     PatternScope.EVERYTHING: "*",
     PatternScope.CREATION: "{type}",
@@ -38,7 +38,7 @@ PATTERN_FORMATS: Mapping[str, str] = {
     PatternScope.ONE_CHILD: "project:{project}:{type}:{id}",
 }
 
-#: The lists of restrictions that the form shows line by line.
+#: The constraints that are lists; the form shows them line by line.
 LIST_CONSTRAINTS = (ROWS, COLUMNS)
 
 _BLANK_STATEMENT = {"resource": "dataset:*", "actions": [], "effect": "allow"}
@@ -46,7 +46,7 @@ _BLANK_STATEMENT = {"resource": "dataset:*", "actions": [], "effect": "allow"}
 
 @dataclass(slots=True)
 class StatementForm:
-    """One statement, and its resource pattern taken apart: `scope` is a Scope or TYPED, the others its parts."""
+    """One statement, and the parts of its resource pattern: `scope` is a PatternScope, or TYPED_SCOPE for `text`."""
 
     item: dict[str, Any]
     scope: str = TYPED_SCOPE
@@ -57,7 +57,7 @@ class StatementForm:
 
     @classmethod
     def from_statement(cls, item: dict[str, Any]) -> Self:
-        """Return a statement with its pattern taken apart by the colons, whether or not its parts are sound."""
+        """Return a statement with its pattern split at the colons, whether or not its parts are valid."""
         text = item.get("resource", "")
         match text.split(":"):
             case ["*"]:
@@ -79,13 +79,13 @@ class StatementForm:
 
     @property
     def resource(self) -> str:
-        """The pattern as its parts say it."""
+        """The resource pattern built from the parts."""
         if self.scope == TYPED_SCOPE:
             return self.text
         return PATTERN_FORMATS[self.scope].format(type=self.type, project=self.project, id=self.id)
 
     def apply_form(self, data: QueryDict, key: str) -> None:
-        """Put the fields that a form posted for this statement into it."""
+        """Apply the fields that a form posted for this statement."""
         if f"{key}_at" not in data:
             return
         self._apply_resource(data, key)
@@ -109,7 +109,7 @@ class StatementForm:
         if scope in PATTERN_FORMATS or scope == TYPED_SCOPE:
             self.scope = scope
         if self.scope == TYPED_SCOPE:
-            # Coming from the parts, the text begins with what they said.
+            # Switching from the parts to text keeps the pattern that the parts made.
             self.text = data.get(f"{key}_text", self.text).strip() if was_typed else self.text
         self.type = kind if kind in list_types() else self.type or list_types()[0]
         self.project = data.get(f"{key}_project", self.project).strip()
@@ -130,11 +130,11 @@ class StatementForm:
 
 @dataclass(slots=True)
 class DatazoneDraft:
-    """A policy being written.
+    """A policy being edited.
 
-    `base` is the document that the page was drawn from, `document` what it is now, `json` the text in its box.
-    `problems` are those that keep the box from being taken over, and `has_conflict` says that form and box were both
-    changed. `search_field` names the statement and part whose text is to be looked up.
+    `base` is the document that the page was rendered from, `document` its current state, `json` the text in the box.
+    `problems` are those that keep the text from being applied, and `has_conflict` is set when form and text were both
+    changed. `search_field` names the statement and part whose text is to be searched.
     """
 
     base: dict[str, Any]
@@ -149,7 +149,7 @@ class DatazoneDraft:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, state: str = "ACTIVE", description: str = "") -> Self:
-        """Return what begins with a document of the right shape."""
+        """Return a draft of a copy of a document of the right shape."""
         working_document = deepcopy(dict(document))
         statement_forms = [StatementForm.from_statement(item) for item in working_document["statements"]]
         return cls(
@@ -163,10 +163,10 @@ class DatazoneDraft:
 
     @classmethod
     def from_post(cls, data: QueryDict, *, preferred_side: str) -> Self | None:
-        """Return what was posted; None when it is no form that was given out.
+        """Return the posted draft; None when `base` is not JSON in the shape of a document.
 
-        `preferred_side` says which side counts when both may have been changed: "apply" the box, "form" the form,
-        anything else the one that was.
+        `preferred_side` decides when both sides may have been changed: "apply" the text, "form" the form, anything else
+        the one that was changed.
         """
         try:
             base = strict_json.loads(data.get("base", "").encode())
@@ -189,18 +189,18 @@ class DatazoneDraft:
         return draft._apply_json(text)
 
     def reset_base(self) -> Self:
-        """Let box and base say what the document says."""
+        """Set base and text to the current document, and return the draft."""
         self.document["statements"] = [form.item for form in self.statement_forms]
         self.base, self.json = deepcopy(self.document), format_json(self.document)
         return self
 
     @property
     def base_json(self) -> str:
-        """The base as it travels with the form: without line ends, which browsers change."""
+        """The base as the form carries it: JSON without line ends, which browsers change."""
         return json.dumps(self.base)
 
     def handle_button(self, verb: str, position: str, name: str = "", value: str = "") -> None:
-        """Do what a button of a statement says: add, copy, remove, up, down, find or use; nonsense changes nothing."""
+        """Run a button of a statement: add, copy, remove, up, down, find or use; invalid arguments change nothing."""
         index = int(position) if position.isdecimal() and len(position) < 6 else -1
         if verb == "add":
             self.statement_forms.append(StatementForm.from_statement(deepcopy(_BLANK_STATEMENT)))
@@ -236,7 +236,7 @@ class DatazoneDraft:
             form.apply_form(data, f"s{index}")
 
     def _apply_json(self, text: str) -> Self:
-        """Take over the box, or keep its text beside the form and say what is wrong with it."""
+        """Return a draft of the text, or this draft with the text and its problems."""
         document: Any = None
         try:
             document = strict_json.loads(text.encode(), label="The text")
@@ -252,7 +252,7 @@ class DatazoneDraft:
 
 
 def shape_problems(document: Any) -> Iterator[Problem]:
-    """Return what keeps a document from being shown as a form: things that are no text, list or object."""
+    """Yield the problems that keep a document from being shown as a form: values of the wrong JSON type."""
     if not isinstance(document, dict):
         yield Problem("document.invalid", "", "A policy is an object with a name and statements.")
         return
@@ -304,13 +304,13 @@ def _type_problem(pointer: str, expected_type: type) -> Problem:
 
 
 def join_lines(values: Any) -> str | None:
-    """Return a list as the lines of a text box, or None when a value is no line and so can be edited as JSON only."""
+    """Return a list as the lines of a text box, or None when a value is no line and can be edited only as JSON."""
     lines = list(values or ())
     return "\n".join(lines) if all(is_line(line) for line in lines) else None
 
 
 def _put_value(target: dict[str, Any], name: str, value: Any, before: Any) -> None:
-    """Write a value that changed; an empty one goes away."""
+    """Set a changed value; an empty one removes the key."""
     if value == before:
         return
     if value:

@@ -1,7 +1,7 @@
-"""The statement editor: a Datazone policy as a form and as JSON, each keeping the other in step.
+"""The statement editor: a Datazone policy as a form and as JSON, kept in step with each other.
 
-Every button posts the whole form, so nothing is lost by adding or moving statements, by errors, or because somebody
-else was faster. Works without scripts; with them only the part that changed is drawn anew.
+Every button posts the whole form, so nothing is lost by adding or moving statements, by errors, or by a concurrent
+change. It works without scripts; with them only the changed part is rendered again.
 """
 
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _STATE_CHOICES = ((Policy.State.ACTIVE, "Active"), (Policy.State.INACTIVE, "Inac
 
 @dataclass(slots=True, kw_only=True)
 class DatazoneEditorRequest(EditorRequest):
-    """One request: what is being written, whether it was tried to be saved, and what was found wrong only then."""
+    """One request: the draft, whether saving was tried, and problems found only while saving."""
 
     datazone_draft: DatazoneDraft
     is_tried: bool = False
@@ -43,12 +43,12 @@ class DatazoneEditorRequest(EditorRequest):
 
     @property
     def policy_input(self) -> service.PolicyInput:
-        """What is being written as services take it."""
+        """The draft as the input of services."""
         draft = self.datazone_draft
         return service.PolicyInput(datazone.NAME, draft.document, state=draft.state, description=draft.description)
 
     def find_problems(self) -> tuple[Problem, ...]:
-        """Return everything that keeps the policy from being stored."""
+        """Return every problem that keeps the policy from being stored."""
         try:
             service.validate_draft(self.policy_input)
         except Invalid as refusal:
@@ -60,7 +60,7 @@ class DatazoneEditorRequest(EditorRequest):
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def create(request: HttpRequest) -> HttpResponse:
-    """Write a new policy: from nothing, an example, another policy, or a version of one."""
+    """Page for a new policy: blank, from an example, another policy, or a version of one."""
     if request.method == "POST":
         return _handle_post(request, None, None)
     return _render_page(DatazoneEditorRequest(request=request, datazone_draft=_load_initial_draft(request)))
@@ -70,7 +70,7 @@ def create(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def edit(request: HttpRequest, urn: str) -> HttpResponse:
-    """Change a policy, or learn that somebody else did meanwhile."""
+    """Page to change a policy; it also reports a concurrent change by somebody else."""
     if request.method == "POST":
         return _handle_post(request, urn, policies.find_policies(urns=[urn]).first())
     policy = editor_base.open_policy(urn=urn, family=datazone.NAME)
@@ -84,7 +84,7 @@ def edit(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @needs("MANAGE_POLICIES")
 def search_ids(request: HttpRequest) -> HttpResponse:
-    """Answer with the things of a type that a text in a field for an id may mean."""
+    """Entities of a type that the text in an id field may mean."""
     kind, index, part = (request.GET.get(key, "") for key in ("kind", "place", "part"))
     if kind not in list_types() or not index.isdecimal() or part not in ("project", "id"):
         raise NotFound("There is no such search.")
@@ -94,7 +94,7 @@ def search_ids(request: HttpRequest) -> HttpResponse:
 
 
 def _load_initial_draft(request: HttpRequest) -> DatazoneDraft:
-    """Begin with a copy, which is not active before somebody looked at it, with an example, or with nothing."""
+    """Return a draft from a copy (inactive until somebody reviews it), from an example, or blank."""
     if copy := editor_base.load_copy(request, family=datazone.NAME):
         document, description = copy
         return DatazoneDraft.from_document(document, state=Policy.State.INACTIVE, description=description)
@@ -103,7 +103,7 @@ def _load_initial_draft(request: HttpRequest) -> DatazoneDraft:
 
 
 def _handle_post(request: HttpRequest, urn: str | None, policy: Policy | None) -> HttpResponse:
-    """Take over what was posted and do what the pressed button says."""
+    """Read the posted draft and run the action of the pressed button."""
     verb, _, argument = request.POST.get("go", "").partition(":")
     draft = DatazoneDraft.from_post(request.POST, preferred_side=verb)
     if draft is None:
@@ -128,7 +128,7 @@ def _handle_post(request: HttpRequest, urn: str | None, policy: Policy | None) -
 
 
 def _save(editor: DatazoneEditorRequest) -> HttpResponse:
-    """Store the policy, or show what is in the way with everything that was typed."""
+    """Store the policy, or show its problems with all input."""
     editor.is_tried = True
     response = None
     try:
@@ -180,7 +180,7 @@ def _build_roles_picker(draft: DatazoneDraft, notes: FieldNotes) -> dict[str, An
 
 
 def _general_errors(notes: FieldNotes) -> list[str]:
-    """Return what is wrong where the form has no field: with the whole, unknown keys, statements not shown."""
+    """Return the first ten errors without a field in the form: of the document, unknown keys, statements not shown."""
     fields = [
         "/name",
         "/roles",

@@ -1,4 +1,4 @@
-"""What the statement editor draws: each statement as a card, the actions on offer, and the things that ids may mean."""
+"""Template context of the statement editor: statements as cards, the actions on offer, and search results for ids."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from policies.engine.selectors import ID
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
 
-#: How many things a search for an id shows.
+#: Most results of a search for an id.
 _MAX_OPTIONS = 12
 
 SCOPE_CHOICES: Sequence[tuple[str, str]] = (
@@ -48,19 +48,19 @@ _CONSTRAINT_LABELS = {
     ROWS: ("Only rows that meet all of these", "One condition a line, in Spark SQL: region = 'EU'"),
     COLUMNS: ("Only these columns", "One column a line"),
 }
-#: What the actions mean that no one type has.
+#: Description of the wildcard actions.
 _ALL_ACTIONS_TEXT = "Every action of {}, the exceptional ones too."
 
 
 def build_statement_cards(draft: DatazoneDraft, notes: FieldNotes) -> list[dict[str, Any]]:
-    """Return the statements as cards, as many as the form shows."""
+    """Return the statements that the form shows, as cards."""
     statement_forms = draft.statement_forms[:MAX_VISIBLE_STATEMENTS]
     names = _load_form_names(statement_forms)
     return [_build_card(draft, index, form, notes, names) for index, form in enumerate(statement_forms)]
 
 
 def search_objects(kind: str, text: str) -> list[dict[str, str]]:
-    """Return the first few things of a resource type that a text may mean, as id and name; three queries at most."""
+    """Return the first objects of a resource type that a text matches, as id, name and hint; three queries at most."""
     if kind == "user":
         users = users_groups_roles.list_users(q=text).prefetch_related(None)[:_MAX_OPTIONS]
         return [{"id": user.object_id, "name": user.name, "hint": user.username} for user in users]
@@ -79,7 +79,7 @@ def search_objects(kind: str, text: str) -> list[dict[str, str]]:
 
 
 def load_object_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the names of things by type and id; who is not known is left out."""
+    """Return the names of objects by type and id; unknown objects are left out."""
     id_pairs = {(kind, identifier.lower()) for kind, identifier in pairs if patterns.is_object_id(identifier)}
     urns = authorizer.facet_source().find(objects=id_pairs) if id_pairs else {}
     names = authorizer.load_names(urns=set(urns.values())) if urns else {}
@@ -131,7 +131,7 @@ def _build_card(
 
 
 def _remaining_notes(notes: FieldNotes, pointer: str, field_names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the notes on a place and on what is in it, but for what has a field of its own."""
+    """Return the notes at a pointer and below it, without those at fields of their own (`field_names`)."""
     field_pointers = tuple(f"{pointer}/{name}/" for name in field_names)
     problems_by_kind = (
         (name, [problem for problem in problems if not f"{problem.pointer}/".startswith(field_pointers)])
@@ -175,7 +175,7 @@ def _build_id_fields(
 
 
 def _action_groups(form: StatementForm) -> list[dict[str, Any]]:
-    """Return the actions on offer by type; a type whose boxes are all empty comes folded when there are many."""
+    """Return the actions on offer by type; groups without ticked actions are folded, except that of a single type."""
     ticked_names = set(form.item.get("actions") or ())
     kinds = [form.type] if form.scope in _TYPE_SCOPES else list(patterns.list_types())
     if form.scope == PatternScope.CHILDREN:

@@ -1,4 +1,4 @@
-"""Datazone policies in words: their statements one by one, and the roles they speak for."""
+"""Presentation of Datazone policies: their statements, and the roles they apply to."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,12 +12,12 @@ from policies.pdp import authorizer
 
 PolicyDocument = Mapping[str, Any]
 
-#: How many actions or roles the sentence names.
+#: Most roles that the sentence names.
 _MAX_NAMED_ROLES = 3
 
 _EFFECT_BADGES = {"allow": ("Allow", "success"), "deny": ("Deny", "danger")}
 
-#: Constraints of a statement and what a page calls them.
+#: Constraint of a statement → its label.
 _CONSTRAINT_LABELS = {
     datazone.ROWS: "Rows",
     datazone.COLUMNS: "Columns",
@@ -26,7 +26,7 @@ _CONSTRAINT_LABELS = {
 
 
 def build_page_context(document: PolicyDocument) -> dict[str, Any]:
-    """Return what the page of a policy draws between its head and its document."""
+    """Return the context of the middle part of a policy's page."""
     roles = document.get("roles") or ()
     names = authorizer.load_names(urns=set(roles)) if roles else {}
     return {
@@ -41,7 +41,7 @@ def build_page_context(document: PolicyDocument) -> dict[str, Any]:
 
 
 def describe_policy(document: PolicyDocument) -> str:
-    """Return what a document says, in one sentence."""
+    """Return the sentence for a document: its roles, and the number of statements of each effect."""
     roles = list(document.get("roles") or ())
     names = authorizer.load_names(urns=set(roles[:_MAX_NAMED_ROLES]))
     subject = (
@@ -57,22 +57,22 @@ def describe_policy(document: PolicyDocument) -> str:
 
 
 def audience_badges(_document: PolicyDocument) -> list[str]:
-    """Return whom a policy is for without naming anybody: these policies name roles only."""
+    """Return no badges: these policies name roles only, no general actors."""
     return []
 
 
 def list_actors(document: PolicyDocument) -> list[tuple[str, str]]:
-    """Return the kind and URN of everybody a policy names."""
+    """Return the kind and URN of every actor that a policy names: its roles."""
     return [("role", urn) for urn in document.get("roles") or ()]
 
 
 def copy_document(document: PolicyDocument) -> dict[str, Any]:
-    """Return a copy under another name."""
+    """Return a copy of a document under another name."""
     return {**document, "name": copy_name(document["name"])}
 
 
 def diff_fields(document: PolicyDocument) -> DiffFields:
-    """Return the fields of a document under the names that pages give them."""
+    """Return the fields of a document by label, for comparing versions."""
     fields = {
         "Name": DiffField.from_value(document.get("name") or ""),
         "Roles": DiffField(tuple(document.get("roles") or ())),

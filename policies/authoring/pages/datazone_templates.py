@@ -1,4 +1,4 @@
-"""What a new Datazone policy can begin with: nothing, or one of the policies that the source shows as examples.
+"""Documents that a new Datazone policy can start from: a blank one, or an example policy of the source.
 
 Where the source names a project or a dataset by id, the id is left to be chosen.
 """

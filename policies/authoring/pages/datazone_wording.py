@@ -1,4 +1,4 @@
-"""A Datazone statement as one sentence of plain English, with the names of what its ids mean."""
+"""Wording of a Datazone statement as one English sentence, with names in place of ids."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ _RESOURCE_PHRASES: Mapping[str, str] = {
 
 
 def describe_statements(statements: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what each statement of a stored document says, looking up all names in one go."""
+    """Return the sentence for each statement of a stored document; all names are loaded in one batch."""
     items = list(statements)
     parse_results = [parse_pattern(str(item.get("resource")), "") for item in items]
     patterns = [pattern if isinstance(pattern, ResourcePattern) else None for pattern in parse_results]

@@ -1,4 +1,4 @@
-"""The fields of a DataHub document under the names that pages give them, for comparing two versions."""
+"""The fields of a DataHub document by label, for comparing two versions."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from policies.authoring.pages.datahub_wording import effective_criteria, subreso
 from policies.authoring.pages.version_diff import DiffField, DiffFields
 from policies.engine.families import vocabulary
 
-#: Keys at the top that have a label of their own, or stand beside the document.
+#: Top-level keys that have a label of their own, or are compared as columns beside the document.
 _LABELED_KEYS = ("displayName", "description", "type", "state", "editable", "privileges", "actors", "resources")
 _ACTOR_LISTS = (("users", "Users"), ("groups", "Groups"), ("roles", "Roles"))
 _ACTOR_FLAGS = (("allUsers", "All users"), ("allGroups", "All groups"), ("resourceOwners", "Owners"))
@@ -18,7 +18,7 @@ _DEPRECATED_KEYS = ("type", "resources", "allResources")
 
 
 def diff_fields(document: Mapping[str, Any]) -> DiffFields:
-    """Return the fields of a document in the order of the builder; what has no label keeps its key."""
+    """Return the fields of a document by label, in the order of the builder; an unlabeled field is named by its key."""
     actors = document.get("actors") or {}
     fields = {
         "Name": DiffField.from_value(document.get("displayName") or ""),

@@ -1,4 +1,4 @@
-"""What every editor draws around its fields: what the policy says and means, and what somebody else did to it."""
+"""Template context around the fields of every editor: wording, lints and impact of the draft, and edit conflicts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from policies.models import Policy
 
 
 def build_aside(draft: PolicyInput, policy: Policy | None, *, is_sound: bool) -> dict[str, Any]:
-    """Return what a draft says, what is worth a look in it, and what saving it would change for people and entities."""
+    """Return the sentence and lints of a draft, and the impact of saving it; an invalid draft has the sentence only."""
     lint_problems = lints.find_lints(draft=draft, urn=policy.urn if policy else None) if is_sound else ()
     before = change_impact.policy_draft(policy) if policy else None
     draft_impact = change_impact.measure_impact(before=before, after=draft) if is_sound else None
@@ -30,9 +30,9 @@ def build_aside(draft: PolicyInput, policy: Policy | None, *, is_sound: bool) ->
 
 
 def build_editor_context(editor: EditorRequest, draft: PolicyInput, *, templates: Sequence[Any]) -> dict[str, Any]:
-    """Return what `policies/editor.html` needs beside the fields and the aside.
+    """Return the context of `policies/editor.html` beside the fields and the aside.
 
-    `templates` are what a new policy can begin with; they are offered until something was posted.
+    `templates` are documents that a new policy can start from; they are offered until something was posted.
     """
     presenter, urn, policy = presenters.get_presenter(draft.family), editor.urn, editor.policy
     is_posted = editor.request.method == "POST"
@@ -51,7 +51,7 @@ def build_editor_context(editor: EditorRequest, draft: PolicyInput, *, templates
 
 
 def _find_edit_conflict(editor: EditorRequest, draft: PolicyInput) -> dict[str, Any]:
-    """Return what somebody else did to the policy that is being edited, with both versions; nothing when nobody did."""
+    """Return the change somebody else made to the edited policy, compared with both versions; empty without one."""
     latest_event = policies.list_versions(urn=editor.urn).first() if editor.urn is not None else None
     if latest_event is None:
         return {}
@@ -85,6 +85,6 @@ def _find_edit_conflict(editor: EditorRequest, draft: PolicyInput) -> dict[str, 
 
 
 def _column_value(draft: PolicyInput, name: str) -> str:
-    """Return what stands beside a document, or in one that holds it itself."""
+    """Return a column of a draft, from beside the document or from within it."""
     value = getattr(draft, name)
     return (draft.document.get(name) or "") if value is None else value

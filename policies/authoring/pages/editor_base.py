@@ -1,4 +1,4 @@
-"""What the editors of all families do alike: begin, store what was written, and stay where something is in the way."""
+"""Base of the editors of all families: loading the policy or a copy, storing the draft, and reporting refusals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from policies.models import Policy
 
 @dataclass(slots=True, kw_only=True)
 class EditorRequest:
-    """One request of an editor: which policy is to be replaced (None: a new one), and what came of trying to save.
+    """One request of an editor: the policy to be replaced (None: a new one), and the result of trying to save.
 
-    `version` is the one that the edit began with. `refusal` is a sentence where storing was refused as a whole.
+    `version` is the one that the edit started from. `refusal` is a sentence where storing was refused as a whole.
     """
 
     request: HttpRequest
@@ -34,11 +34,11 @@ class EditorRequest:
     status: int = 200
 
     def take_over(self) -> None:
-        """Go on from the newest version that the page showed."""
+        """Set `version` to the newest version that the page showed, so that saving replaces it."""
         self.version = parse_version(self.request.POST.get("newest"))
 
     def save(self, draft: PolicyInput) -> HttpResponse | None:
-        """Store a draft and lead to its page; None where it was refused, with `refusal` and `status` saying so.
+        """Store a draft and redirect to its page; None where it was refused, with `refusal` and `status` set.
 
         Raises Invalid with every problem, and Forbidden naming the privilege that is missing.
         """
@@ -64,7 +64,7 @@ class EditorRequest:
 
 
 def open_policy(*, urn: str, family: str) -> Policy:
-    """Return the policy to be edited; raises NotFound, also for one of another family, and Forbidden."""
+    """Return the policy to edit; raises NotFound, also for another family, and Forbidden if it is not editable."""
     policy = policies.get_policy(urn=urn)
     _require_family(policy.family, policy.name, expected_family=family)
     if not policy.is_editable:
@@ -73,9 +73,9 @@ def open_policy(*, urn: str, family: str) -> Policy:
 
 
 def load_copy(request: HttpRequest, *, family: str) -> tuple[Mapping[str, Any], str] | None:
-    """Return document and description of a copy of the policy that the address names, or of a version of one.
+    """Return document and description of a copy of the policy (or a version of it) that the query names in `like`.
 
-    None when it names none. Raises NotFound, also for a policy of another family.
+    None without `like`. Raises NotFound, also for a policy of another family.
     """
     source_urn, number = request.GET.get("like", ""), parse_version(request.GET.get("version"))
     if not source_urn:
@@ -92,6 +92,6 @@ def load_copy(request: HttpRequest, *, family: str) -> tuple[Mapping[str, Any], 
 
 
 def _require_family(family: str, name: str, *, expected_family: str) -> None:
-    """Raise NotFound for a policy that is written elsewhere."""
+    """Raise NotFound for a policy of another family than this editor's."""
     if family != expected_family:
         raise NotFound(f"{name} is not written here.")

@@ -1,4 +1,4 @@
-"""What a policy has been: who changed what and when, what differs between versions, and taking one up again."""
+"""History of a policy: its changes with author and time, differences between versions, and restoring one."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ _PAGE_SIZE = 20
 @never_cache
 @needs("MANAGE_POLICIES")
 def show_history(request: HttpRequest, urn: str) -> HttpResponse:
-    """Every change of a policy, newest first, in words; also of a policy that is gone."""
+    """Page of every change of a policy, newest first, as sentences; also of a deleted policy."""
     policy = _find_policy(urn)
     page = list_and_form_pages.get_page(request, policies.list_versions(urn=urn), _PAGE_SIZE)
     events = list(page)
@@ -64,7 +64,7 @@ def show_history(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @needs("MANAGE_POLICIES")
 def show_version(request: HttpRequest, urn: str, number: int) -> HttpResponse:
-    """One version: what it changed, and what taking it up again would change now."""
+    """Page of one version: its changes, and the changes that restoring it would make now."""
     event, policy = _load_event(urn, number), _find_policy(urn)
     current_snapshot = policy_storage.policy_snapshot(policy) if policy else None
     changes_since = presenters.compare_versions(event.family, current_snapshot, event.after)
@@ -96,7 +96,7 @@ def show_version(request: HttpRequest, urn: str, number: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
-    """Ask whether to take a version up again, saying what that changes; then do so."""
+    """Confirmation of restoring a version, with the changes it makes (GET); the restore itself (POST)."""
     event, policy = _load_event(urn, number), policies.get_policy(urn=urn)
     if event.after is None:
         raise NotFound(f"Version {number} of {policy.name} is its deletion, and cannot be restored.")

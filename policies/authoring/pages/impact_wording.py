@@ -1,4 +1,4 @@
-"""What a change of policies means, as sentences of a question."""
+"""Wording of the impact of a policy change as sentences of a confirmation."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,15 @@ from policies.http.pages.impact_rows import display_privileges, format_count, li
 from policies.models import Policy
 from policies.pdp.reach_comparison import MAX_SAMPLES, CountChange, PrivilegeChange
 
-#: What stands beside every count: it is about one policy, and people may have several.
+#: Sentence beside every count: the count is about one policy, and people may have several.
 OTHER_POLICIES = "Other policies are not considered: people who have this access through another policy keep it."
 
-#: Verbs in the plural, and in the singular.
+#: Plural of a verb → its singular.
 _SINGULAR_VERBS = {"lose": "loses", "get": "gets", "are": "is"}
 
 
 def describe_change(*, policy: Policy, after: PolicyInput | None) -> list[str]:
-    """Return what replacing a stored policy, or deleting it (None), takes from whom and gives to whom, in sentences."""
+    """Return sentences on the people, entities and privileges that replacing or deleting (None) a policy affects."""
     before = change_impact.policy_draft(policy)
     measured_impact = change_impact.measure_impact(before=before, after=after)
     if not any(

@@ -1,4 +1,4 @@
-"""Policies out to a file and in from one; nothing is stored before somebody has seen what will be."""
+"""Export of policies to a file, and import from one with a preview before anything is stored."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.filter_forms import PolicyFilterForm
 
-#: How many problems, and how many policies of each kind, a page names.
+#: Most problems, and most policies of each kind, on a page.
 _MAX_PROBLEMS = 200
 _MAX_LISTED_POLICIES = 100
 
@@ -30,7 +30,7 @@ _IMPORT_LABEL = "Import"
 
 
 class ImportForm(forms.Form):
-    """A file, or its content pasted; the file wins when both are given."""
+    """A file, or its pasted content; the file wins when both are given."""
 
     file = forms.FileField(label="File", required=False, widget=forms.FileInput(attrs={"accept": ".json"}))
     text = forms.CharField(
@@ -41,7 +41,7 @@ class ImportForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a form without either."""
+        """Return the cleaned data; raises ValidationError without a file and a text."""
         data = super().clean() or {}
         if not data.get("file") and not (data.get("text") or "").strip() and not self.errors:
             raise forms.ValidationError("Choose a file, or paste what is in it.")
@@ -49,7 +49,7 @@ class ImportForm(forms.Form):
 
     @property
     def body(self) -> bytes:
-        """The content, as bytes."""
+        """The content as bytes."""
         file = self.cleaned_data.get("file")
         return bytes(file.read()) if file else self.cleaned_data["text"].encode(errors="surrogatepass")
 
@@ -58,7 +58,7 @@ class ImportForm(forms.Form):
 @never_cache
 @needs("MANAGE_POLICIES")
 def export_policies(request: HttpRequest) -> HttpResponse:
-    """Every policy that the list shows under its filters, as one file."""
+    """Download of every policy that the list shows under its filters, as one file."""
     rows = policies.list_policies(**read_filters(PolicyFilterForm(request.GET)))
     return _file_response(import_export.export_policies(rows.iterator(chunk_size=500)), "policies")
 
@@ -67,7 +67,7 @@ def export_policies(request: HttpRequest) -> HttpResponse:
 @never_cache
 @needs("MANAGE_POLICIES")
 def export_policy(_request: HttpRequest, urn: str) -> HttpResponse:
-    """One policy as a file."""
+    """Download of one policy as a file."""
     policy = policies.get_policy(urn=urn)
     return _file_response(import_export.export_policies([policy]), slugify(policy.name) or "policy")
 
@@ -76,7 +76,7 @@ def export_policy(_request: HttpRequest, urn: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def import_policies(request: HttpRequest) -> HttpResponse:
-    """The form; after it what the file would do, or everything that is wrong with it; after that the work itself."""
+    """Import page: the form, then a preview of the plan or every problem of the file, then (with `seen`) the import."""
     form = ImportForm(request.POST or None, request.FILES or None)
     if request.method == "GET":
         return _render_form(request, ImportForm())
@@ -154,7 +154,7 @@ def _render_preview(request: HttpRequest, plan: ImportPlan, body: bytes, *, noti
 
 
 def _refill_form(body: bytes) -> ImportForm:
-    """Return the form with what was sent, so that it can be mended there."""
+    """Return the form with the sent content as its text, so that it can be corrected there."""
     return ImportForm(initial={"text": body.decode(errors="replace")})
 
 

@@ -1,4 +1,4 @@
-"""Where a new policy is written: each family has a page of its own, and one address leads to all of them."""
+"""One URL for new policies of every family; it leads to the family's own page."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -10,7 +10,7 @@ from policies.authoring.pages import builder, presenters
 from policies.authoring.queries import policies
 from policies.http.guard import needs
 
-#: The route of the builder, which this address is itself.
+#: The route of the builder, which is also the route of this view.
 _BUILDER_URL_NAME = "policy-new"
 
 
@@ -18,7 +18,7 @@ _BUILDER_URL_NAME = "policy-new"
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def route_to_editor(request: HttpRequest) -> HttpResponse:
-    """Show the page that writes policies of a family, the one named or that of the policy to be copied."""
+    """Show or redirect to the editor of a family: of the policy to be copied, else of the one named in the query."""
     family = request.GET.get("family", "")
     if source_urn := request.GET.get("like"):
         event = policies.list_versions(urn=source_urn).first()

@@ -1,4 +1,4 @@
-"""Actions on a policy beside editing it: copying it, and after a question activating, deactivating or deleting it."""
+"""Actions on a policy besides editing: duplicating, and with confirmation activating, deactivating and deleting."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ from policies.models import Policy
 
 _STATE_PHRASES = {Policy.State.ACTIVE: "is active", Policy.State.INACTIVE: "is inactive"}
 
-#: State → what the button says, its kind, and what happens.
+#: State → label of the button, its kind, and the effect.
 _STATE_QUESTIONS = {
     Policy.State.ACTIVE.value: ("Activate", "primary", "Decisions follow it at once."),
     Policy.State.INACTIVE.value: ("Deactivate", "danger", "It stops working at once, and can be activated again."),
@@ -32,7 +32,7 @@ _STATE_QUESTIONS = {
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def set_state(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask whether to activate or deactivate a policy, saying what that changes; then do so and go back to the list."""
+    """Confirmation of activating or deactivating a policy, with its impact (GET); the change itself (POST)."""
     if request.method == "GET":
         return _ask_state(request, policies.get_policy(urn=urn))
     parameters = request.GET.dict() | request.POST.dict()
@@ -73,7 +73,7 @@ def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
 @require_POST
 @needs("MANAGE_POLICIES")
 def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
-    """Store a copy that is not active, of a policy that no builder begins with."""
+    """Store an inactive copy of a policy, for families without an editor that could start from a copy."""
     policy = policies.get_policy(urn=urn)
     document = presenters.get_presenter(policy.family).copy_document(policy.document)
     draft = service.PolicyInput(policy.family, document, state=Policy.State.INACTIVE)
@@ -86,7 +86,7 @@ def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def delete(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask whether to delete a policy, saying what is lost with it; then do so."""
+    """Confirmation of deleting a policy, with its impact (GET); the deletion itself (POST)."""
     policy = policies.get_policy(urn=urn)
     version = parse_version(request.GET.get("version"))
     if request.method == "POST":
@@ -109,19 +109,19 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def parse_version(version: str | None) -> int | None:
-    """Return the version that somebody saw; nothing that is none."""
+    """Return a version number from a query or form, None for any other text."""
     return int(version) if version and version.isdecimal() and len(version) < 10 else None
 
 
 def return_url(parameters: Mapping[str, str], default_url: str) -> str:
-    """Return the address that a form or a link asks to go back to, if it is one of this site, or another one."""
+    """Return the URL in the parameter `back` if it is a path of this site, else `default_url`."""
     url = parameters.get("back", "")
     is_local = url_has_allowed_host_and_scheme(url, allowed_hosts=None) and url.startswith("/")
     return url if is_local else default_url
 
 
 def refusal_text(refusal: Conflict | Forbidden | Invalid | Stale) -> str:
-    """Return what a service refused with as one sentence for a toast."""
+    """Return the reason of a refusal as text for a toast."""
     if isinstance(refusal, Invalid):
         return " ".join(problem.detail for problem in refusal.problems[:3])
     if isinstance(refusal, Stale):

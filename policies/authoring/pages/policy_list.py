@@ -1,4 +1,4 @@
-"""Settings > Permissions > Policies: the list, and one policy read-only."""
+"""Settings > Permissions > Policies: the list, and the read-only page of one policy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ from policies.http.pages.filter_forms import PolicyFilterForm
 from policies.models import Policy
 from policies.pdp import active_policies, authorizer
 
-#: How many events a policy's page shows, the newest ones; the history has them all.
+#: Most events on a policy's page, the newest ones; the history has them all.
 MAX_HISTORY_EVENTS = 5
 
 _COLUMNS = (("Name", "name"), ("Type", "type"), ("Description", ""), ("Actors", ""), ("State", "state"))
@@ -34,7 +34,7 @@ _SORTABLE = frozenset(key for _, key in _COLUMNS if key)
 @never_cache
 @needs("MANAGE_POLICIES")
 def list_policies(request: HttpRequest) -> HttpResponse:
-    """The policies, searched, filtered, sorted and paged; an htmx request gets the list alone."""
+    """Page of the policies, searched, filtered, sorted and paged; htmx gets the list alone."""
     form = PolicyFilterForm(request.GET)
     filters = read_filters(form)
     order = request.GET.get("sort", "")
@@ -67,7 +67,7 @@ def list_policies(request: HttpRequest) -> HttpResponse:
 @never_cache
 @needs("MANAGE_POLICIES")
 def show_policy(request: HttpRequest, urn: str) -> HttpResponse:
-    """One policy: what it says, whom it is for, and how it came to be."""
+    """Page of one policy: its rules, its actors, and its latest changes."""
     policy = policy_queries.get_policy(urn=urn)
     presenter = presenters.get_presenter(policy.family)
     events = list(policy_queries.list_versions(urn=urn)[: MAX_HISTORY_EVENTS + 1])
@@ -92,7 +92,7 @@ def show_policy(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def _impact_question(policy: Policy) -> dict[str, str]:
-    """Return what the impact report is asked about a policy: what its end takes away, or what activating it gives."""
+    """Return the query parameter for the impact report: removal of an active policy, or activation of another one."""
     if policy.state == Policy.State.ACTIVE:
         return {"name": "removed", "value": policy.urn}
     draft = service.draft_with_state(policy, Policy.State.ACTIVE)
@@ -100,13 +100,13 @@ def _impact_question(policy: Policy) -> dict[str, str]:
 
 
 def read_filters(form: PolicyFilterForm) -> dict[str, str]:
-    """Return the filters of a request; a field that is wrong narrows nothing."""
+    """Return the non-empty filters of a request; an invalid field filters nothing."""
     form.is_valid()
     return {name: value for name, value in form.cleaned_data.items() if value}
 
 
 def load_author_names(urns: set[str]) -> Mapping[str, str]:
-    """Return the names of those who made changes; who has none goes by the URN."""
+    """Return the names of the authors of changes by URN; an author without a name has the URN."""
     return {urn: urn for urn in urns} | authorizer.load_names(urns=urns) | {SYSTEM_ACTOR: "the system"}
 
 
@@ -149,7 +149,7 @@ def _suggestion_link(privilege: str, request: HttpRequest) -> dict[str, str]:
 
 
 def _list_url(request: HttpRequest, **changes: str) -> str:
-    """Return the address of the first page of this list with some of its filters changed."""
+    """Return the URL of the first page of this list with some of its parameters changed."""
     query = request.GET.copy()
     query.pop("page", None)
     for name, value in changes.items():

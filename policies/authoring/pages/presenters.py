@@ -1,4 +1,4 @@
-"""How each family's policies are shown. Pages look a presenter up here and never ask which family a policy is of."""
+"""Presenters of each family's policies. Pages look a presenter up here and never compare families themselves."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from policies.pdp import display_names
 
 PolicyDocument = Mapping[str, Any]
 
-#: How many names a row of the list shows before it says how many more there are.
+#: Most names in a row of the list before it counts the rest.
 _MAX_NAMED_ACTORS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Presenter:
-    """What pages need of a family.
+    """The functions and routes that pages need of a family.
 
-    `template` draws the middle of a policy's page from `build_page_context`; `audience_badges` and `list_actors` say
-    whom a policy is for; `diff_fields` are its fields for comparing versions, `copy_document` is the document of a
-    copy. `edit_url_name` is the route of the page that edits one, and takes its URN; `new_url_name` that of the page
-    that writes a new one, and `new_label` what leads there.
+    `template` draws the middle of a policy's page from `build_page_context`; `audience_badges` and `list_actors` are
+    its actors; `diff_fields` are its fields for comparing versions, `copy_document` returns the document of a copy.
+    `edit_url_name` is the route of the editor, with the URN as its argument; `new_url_name` that of the page for a new
+    policy, and `new_label` the label of links to it.
     """
 
     template: str
@@ -78,18 +78,18 @@ PRESENTERS: Mapping[str, Presenter] = MappingProxyType(
 
 
 def get_presenter(family: str) -> Presenter:
-    """Return the presenter of a family."""
+    """Return the presenter of a family; raises KeyError for an unknown one."""
     return PRESENTERS[family]
 
 
 def edit_url(policy: Policy) -> str:
-    """Return the page that edits a policy, or nothing where it cannot be edited or its family has no editor."""
+    """Return the URL of the page that edits a policy, '' where it is not editable or its family has no editor."""
     url_name = get_presenter(policy.family).edit_url_name
     return reverse(url_name, args=[policy.urn]) if url_name and policy.is_editable else ""
 
 
 def new_policy_links() -> list[dict[str, str]]:
-    """Return the pages that write new policies, as links."""
+    """Return links to the pages for new policies, as label and URL."""
     return [
         {"label": presenter.new_label, "url": reverse(presenter.new_url_name)}
         for presenter in PRESENTERS.values()
@@ -98,12 +98,12 @@ def new_policy_links() -> list[dict[str, str]]:
 
 
 def has_editor(family: str) -> bool:
-    """Whether a page edits policies of this family; then a copy begins there, and else it is stored at once."""
+    """Whether a family has an editor; a copy starts there, and is stored at once otherwise."""
     return bool(get_presenter(family).edit_url_name)
 
 
 def load_actor_names(policies: Iterable[Policy]) -> Mapping[str, str]:
-    """Return the names of everybody that the rows of these policies show."""
+    """Return the names of all actors that the rows of these policies show, by URN."""
     return display_names.load_names(
         urns={
             urn
@@ -114,7 +114,7 @@ def load_actor_names(policies: Iterable[Policy]) -> Mapping[str, str]:
 
 
 def audience_summary(policy: Policy, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return whom a policy is for, short enough for a row: pills, then the first few names."""
+    """Return the actors of a policy for a row of the list: badges, the first names, and the number of further ones."""
     presenter = get_presenter(policy.family)
     actors = presenter.list_actors(policy.document)
     visible_actors = [
@@ -130,7 +130,7 @@ def audience_summary(policy: Policy, names: Mapping[str, str]) -> dict[str, Any]
 def compare_versions(
     family: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> list[FieldChange]:
-    """Return the fields that differ between two versions as the change log keeps them; nothing for a missing side."""
+    """Return the fields that differ between two versions in the change log; empty where one of them is None."""
     if before is None or after is None:
         return []
     build_fields = get_presenter(family).diff_fields

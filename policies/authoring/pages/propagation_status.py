@@ -1,4 +1,4 @@
-"""Where the newest change of a policy is in force by now: one line on its page, which htmx asks again for a while."""
+"""Propagation of the newest change of a policy: one line on its page, which htmx polls for a while."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from policies.models import PolicyEvent
 from policies.pdp import process_registry
 from policies.pdp.process_registry import Process
 
-#: How often the page asks, twice a second; a process that ended meanwhile is never heard of again.
+#: Most polls of the page, two per second; a process that ended meanwhile never reports again.
 _MAX_POLLS = 40
 
 
@@ -45,7 +45,7 @@ def show_propagation(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def load_propagation(event: PolicyEvent | None, *, polls: int = 0) -> dict[str, Any]:
-    """Return what `policies/_live.html` shows of the newest change; it is empty where none is recorded."""
+    """Return the context of `policies/_live.html` for the newest change; empty where none is recorded."""
     if event is None:
         return {}
     web_processes = process_registry.list_web_processes()
@@ -70,7 +70,7 @@ def _propagation_sentence(
 
 
 def _propagation_seconds(event: PolicyEvent, updated_processes: Sequence[Process]) -> float | None:
-    """Return how long the last of them took; None when some are further by now, or began with this version."""
+    """Return the seconds until the last process had the change; None if one has a later version, or started with it."""
     moments = [
         process.since
         for process in updated_processes

@@ -1,10 +1,10 @@
-"""What pages call properties, and the values that stand for those of another party."""
+"""Labels of properties, and of values that refer to a property of another party."""
 
 from types import MappingProxyType
 
 from policies.engine import property_conditions
 
-#: How fields of properties begin, and whose they are, as a choice and as a label.
+#: Prefix of the fields of properties → label of the party that has the property.
 PARTIES = MappingProxyType(
     {
         property_conditions.RESOURCE: "Property of the resource",
@@ -18,25 +18,25 @@ _CONDITION_VERBS = {"EQUALS": "is", "STARTS_WITH": "begins with", "NOT_EQUALS": 
 
 
 def split(field: str) -> tuple[str, str]:
-    """Return how the field of a property begins and its name, whether or not that can stand; '' twice for others."""
+    """Return prefix and name of the field of a property, whether or not it is valid; '' twice for other fields."""
     start = next((prefix for prefix in PARTIES if field.startswith(prefix)), "")
     return start, field.removeprefix(start) if start else ""
 
 
 def label(field: str) -> str:
-    """Return what a condition on a property is called; '' for another field."""
+    """Return the label of a condition on a property; '' for another field."""
     start, name = split(field)
     return f"{PARTIES[start]}: {name}" if name else PARTIES.get(start, "")
 
 
 def describe_value(text: str) -> str:
-    """Return a value in words: what it stands for, or itself."""
+    """Return a value in words: the property it refers to, or the value itself."""
     field = property_conditions.referenced_field(text)
     return _property_phrase(field) if field else text
 
 
 def clause(field: str, condition: str, values_text: str) -> str:
-    """Return the condition as part of a sentence about resources; `values_text` are its values in words."""
+    """Return a condition as a clause about resources; `values_text` are its values in words."""
     start, name = split(field)
     verb = _CONDITION_VERBS.get(condition, condition)
     if start == property_conditions.RESOURCE:

@@ -1,4 +1,4 @@
-"""The addresses of the pages about policies. What is done stands before the URN, since a URN may hold any word."""
+"""URLs of the pages about policies. The action precedes the URN, since a URN may contain any path segment."""
 
 from django.urls import path
 
@@ -39,5 +39,5 @@ _ADDRESSES = [
     path(f"{BASE}/<path:urn>", policy_list.show_policy, name="policy"),
 ]
 
-#: None of them is there while policies are switched off.
+#: All of them answer 404 while policies are switched off.
 urlpatterns = require_policies(_ADDRESSES)

@@ -1,4 +1,4 @@
-"""What changed between two versions of a policy: field by field in words, and line by line in the document."""
+"""Differences between two versions of a policy: by field in words, and by line in the document."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,23 +9,23 @@ from policies.authoring.pages import datahub_presenter
 from policies.engine.families import vocabulary
 from policies.pdp import authorizer
 
-#: How many things that came or went are named for one field.
+#: Most gained or lost values that are named for one field.
 _MAX_VISIBLE_VALUES = 12
 
 #: A document with more lines than this is not compared line by line, and no more lines than this are shown.
 _MAX_COMPARED_LINES = 20_000
 _MAX_VISIBLE_LINES = 2_000
 
-#: How much of a value a sentence quotes.
+#: Most characters of a value that a sentence quotes.
 _MAX_QUOTED_CHARACTERS = 80
 
-#: What every family has beside its document.
+#: Columns beside the document that policies of every family have → label.
 _COLUMN_LABELS = {"state": "State", "description": "Description"}
 
 
 @dataclass(frozen=True, slots=True)
 class DiffField:
-    """One field of a policy in words: a single value, or a list of them."""
+    """One field of a policy for comparison: a single value, or a list of them."""
 
     values: tuple[str, ...]
     is_list: bool = True
@@ -42,7 +42,7 @@ DiffFields = Mapping[str, DiffField]
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field that differs. A single value was and is; a list gained and lost, or only its order changed."""
+    """One field that differs: old and new value of a single one, gained and lost values of a list."""
 
     label: str
     old_value: str = ""
@@ -53,12 +53,12 @@ class FieldChange:
 
     @property
     def is_reordered(self) -> bool:
-        """Whether nothing came and nothing went."""
+        """Whether a list differs without gained or lost values."""
         return self.is_list and not self.gained_values and not self.lost_values
 
     @property
     def visible_values(self) -> set[str]:
-        """Every value that a page names."""
+        """Every gained or lost value that a page shows."""
         return {*self.gained_values[:_MAX_VISIBLE_VALUES], *self.lost_values[:_MAX_VISIBLE_VALUES]}
 
 
@@ -75,12 +75,12 @@ def compare_fields(before: DiffFields, after: DiffFields) -> list[FieldChange]:
 
 
 def snapshot_fields(snapshot: Mapping[str, Any]) -> dict[str, DiffField]:
-    """Return the fields that stand beside a document as the change log keeps it."""
+    """Return the columns beside the document in a state of the change log, as fields by label."""
     return {label: DiffField.from_value(snapshot.get(name) or "") for name, label in _COLUMN_LABELS.items()}
 
 
 def build_change_rows(changes: Iterable[Sequence[FieldChange]]) -> list[list[dict[str, Any]]]:
-    """Return several lists of changes as a page shows them, every name looked up in one go."""
+    """Return several lists of changes as template rows; all names are loaded in one batch."""
     groups = list(changes)
     urns = {
         value for group in groups for change in group for value in change.visible_values if value.startswith("urn:")
@@ -96,7 +96,7 @@ def describe_changes(changes: Sequence[FieldChange]) -> list[str]:
 
 
 def diff_documents(before: Any, after: Any) -> list[dict[str, str]] | None:
-    """Return what differs between two documents as indented JSON; None when they are too long to compare."""
+    """Return the differing lines (first 2,000) of two documents as indented JSON; None when too long to compare."""
     old_lines, new_lines = (
         datahub_presenter.format_json(document).splitlines() if document is not None else []
         for document in (before, after)

@@ -1,4 +1,4 @@
-"""Policies as lists, one by one, and their versions."""
+"""Queries of policies and their versions."""
 
 from collections.abc import Collection
 
@@ -21,8 +21,8 @@ def list_policies(
 ) -> QuerySet[Policy]:
     """Return policies by URN, each filter narrowing (api.md section 3).
 
-    `q` is searched in name and description. `privilege`, `actor` and `resource` are what the document names, exactly:
-    a wildcard that covers a privilege is not the privilege.
+    `q` is searched in name and description. `privilege`, `actor` and `resource` must equal a term of the document: a
+    wildcard that covers a privilege does not match it.
     """
     rows = Policy.objects.order_by("urn")
     columns = {"family": family, "type": type, "state": state}
@@ -53,11 +53,11 @@ def get_policy(*, urn: str) -> Policy:
 
 
 def find_policies(*, urns: Collection[str]) -> QuerySet[Policy]:
-    """Return those of these policies that are stored, by URN."""
+    """Return the stored policies among these URNs, by URN."""
     return Policy.objects.filter(urn__in=urns).order_by("urn")
 
 
 def list_versions(*, urn: str) -> QuerySet[PolicyEvent]:
-    """Return the events of a policy, newest first, also of one that is gone."""
+    """Return the events of a policy, newest first, also of a deleted one."""
     rows = PolicyEvent.objects.order_by("-id")
     return rows.filter(policy_urn=urn) if is_storable(urn) else rows.none()

@@ -1,1 +1,1 @@
-"""Writes of policies, and what is checked before them."""
+"""Writes of policies, and the checks before them."""

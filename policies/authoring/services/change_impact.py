@@ -1,8 +1,8 @@
-"""How many people and how many entities a policy reaches now, and would reach as it is being written.
+"""Impact of a policy change: the people and entities that a policy reaches as stored and as drafted.
 
-The people are those its actors name and those who own what it covers; the entities are those that at least one of these
-people may use its privileges on. Other policies are not considered: what this one gives or takes, somebody may have, or
-keep, through another one.
+The people are those its actors name and the owners of what it covers; the entities are those that at least one of these
+people may use its privileges on. Other policies are not considered: people may have, or keep, the same access through
+another one.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,23 +17,23 @@ from policies.models import Policy
 from policies.pdp import authorizer
 from policies.pdp.reach_comparison import Impact, PolicySide, compare_reach, selector_cover
 
-#: How many owners are looked up to tell who is behind a policy about owners.
+#: Most owners that are looked up for a policy about owners.
 _MAX_OWNERS = 10_000
 
 _OWNER_TYPE_PREFIX = f"{OWNER_OF_ANY_TYPE}:"
 
-#: What a selector covers has these owners, of one of these types (None: of any).
+#: Function from a selector and owner types (None: any type) to the owners of the entities it covers.
 _OwnerFinder = Callable[[Selector, frozenset[str] | None], frozenset[str]]
 
 
 def measure_impact(*, before: PolicyInput | None, after: PolicyInput | None) -> Impact:
-    """Compare two checked drafts; None, like one that is not active, reaches nobody and nothing."""
+    """Return the impact of replacing one validated draft by another; None, like an inactive one, reaches nobody."""
     find_owners = cache(_find_owners)
     return compare_reach(_build_side(before, find_owners), _build_side(after, find_owners))
 
 
 def policy_draft(policy: Policy) -> PolicyInput:
-    """Return a stored policy as the draft it was."""
+    """Return a stored policy as a draft."""
     return PolicyInput(policy.family, policy.document, state=policy.state, description=policy.description)
 
 
@@ -58,7 +58,7 @@ def _compile_statements(draft: PolicyInput) -> tuple[Statement, ...]:
 
 
 def _build_covers(allows: Iterable[Statement], find_owners: _OwnerFinder) -> tuple[tuple[Cover, ...], frozenset[str]]:
-    """Return what the statements cover, those for owners only where somebody owns it, and these owners."""
+    """Return the covers of the statements and the owners they reach; covers for owners only need owned entities."""
     covers: list[Cover] = []
     owner_tokens: frozenset[str] = frozenset()
     for statement in allows:

@@ -1,6 +1,6 @@
-"""What is worth a second look in a Datazone policy that can be stored as it is (rules/datazone.md DZ-43, DZ-70).
+"""Lints of a valid Datazone policy (rules/datazone.md DZ-43, DZ-70).
 
-A statement is compared with the others of its document and with those of all other active policies of its roles.
+A statement is compared with the others of its document and with those of all other active Datazone policies.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -20,18 +20,18 @@ from policies.engine.selectors import MAIN_BRANCH
 from policies.models import Policy
 from policies.pdp import active_policies, authorizer, users_by_actor_clause
 
-#: A role lifts a restriction in practice when at least this part of those who are restricted hold it, too.
+#: An unrestricted allow of other roles is reported from this share of restricted people who hold such a role, too.
 MIN_LIFTED_SHARE = 0.5
 
-#: Most pairs of statements that are compared for one document, and how many pairs a statement counts by itself: who
-#: holds its roles is looked up in the database.
+#: Most pairs of statements that are compared for one document, and the pairs that one statement costs by itself:
+#: the holders of its roles are looked up in the database.
 MAX_COMPARISONS = 50_000
 _COMPARISONS_PER_STATEMENT = 50
 
 
 @dataclass(frozen=True, slots=True)
 class _ComparedStatement:
-    """A statement as it is compared; `policy_name` is the name of its policy, empty for the draft itself."""
+    """A statement prepared for comparison; `policy_name` is the name of its policy, empty for the draft itself."""
 
     policy_name: str
     index: int
@@ -44,11 +44,11 @@ class _ComparedStatement:
 
     @property
     def pointer(self) -> str:
-        """Where it stands in its document."""
+        """The JSON pointer of the statement in its document."""
         return f"/statements/{self.index}"
 
     def contains(self, other: "_ComparedStatement") -> bool:
-        """Whether everything that the other is about, for everybody it is for, this one is about as well."""
+        """Whether this statement covers the roles, actions and resources of `other`, on the same branch."""
         return (
             self.branch == other.branch
             and other.roles <= self.roles
@@ -57,7 +57,7 @@ class _ComparedStatement:
         )
 
     def overlaps(self, other: "_ComparedStatement") -> bool:
-        """Whether some question is about both, whoever asks."""
+        """Whether some question matches both statements, for whatever actor."""
         return (
             self.branch == other.branch
             and not self.actions.isdisjoint(other.actions)
@@ -66,7 +66,7 @@ class _ComparedStatement:
 
 
 def find_lints(*, document: Mapping[str, Any], urn: str | None) -> Iterator[Problem]:
-    """Return what is worth a look in a checked document; `urn` is that of the policy it replaces, if there is one."""
+    """Yield the lints of a validated document; `urn` is that of the policy it replaces, None for a new one."""
     statements = _read_statements("", document)
     other_statements = [
         statement
@@ -79,7 +79,7 @@ def find_lints(*, document: Mapping[str, Any], urn: str | None) -> Iterator[Prob
         yield Problem("roles.none", "/roles", "Without roles this policy applies to nobody.")
     for statement in statements:
         yield from _lint_statement(statement)
-    # What is compared with all others costs as much as there are pairs.
+    # The cost of comparing each statement with all others is the number of pairs.
     comparable_statements = statements[
         : MAX_COMPARISONS // (len(statements) + len(other_statements) + _COMPARISONS_PER_STATEMENT)
     ]
@@ -160,20 +160,20 @@ def _lint_against_others(statement: _ComparedStatement, others: list[_ComparedSt
 
 
 def _has_effect(deny: _ComparedStatement, allows: Iterable[_ComparedStatement]) -> bool:
-    """Whether somebody whom the deny is for is allowed by one of these: through the same role, or another they hold."""
+    """Whether one of `allows` applies to somebody the deny applies to, through the same role or another they hold."""
     roles = frozenset[str]().union(*(allow.roles for allow in allows))
     return not roles.isdisjoint(deny.roles) or not _load_holders(roles).isdisjoint(_load_holders(deny.roles))
 
 
 def _is_first(other: _ComparedStatement, statement: _ComparedStatement) -> bool:
-    """Of two statements that say the same in one document, the first is kept."""
+    """Whether `other` is to be kept of two equal statements of one document: the first one."""
     return other.policy_name != statement.policy_name or not statement.contains(other) or other.index < statement.index
 
 
 def _lint_restriction(
     statement: _ComparedStatement, overlapping_allows: Iterable[_ComparedStatement]
 ) -> Iterator[Problem]:
-    """Note what other roles make of a restriction, for those who hold both (DZ-56)."""
+    """Yield lints about other roles that widen or lift a restriction for people who hold both (DZ-56)."""
     holders = _load_holders(statement.roles)
     if not holders:
         return
@@ -202,7 +202,7 @@ def _load_holders(roles: frozenset[str]) -> frozenset[str]:
 
 
 def _lint_branch(statement: _ComparedStatement, branches: Collection[str]) -> Iterator[Problem]:
-    """Note a branch that only this policy names: nobody registers branches, so a typo shows nowhere else."""
+    """Yield a lint for a branch that no other policy names: branches are not registered, so typos show nowhere else."""
     if statement.branch != MAIN_BRANCH and statement.branch not in branches:
         detail = (
             f"No other policy speaks of a branch {statement.branch!r}; if there is none, this statement never matches."

@@ -1,8 +1,8 @@
-"""Policies as files: written out exactly as they are stored, and read in again, all of them or none.
+"""Export of policies to a file exactly as they are stored, and import from one, all or none.
 
-A file holds `{"policies": [entry, ...]}`; a list of entries, a single entry, and a bare DataHub document are read, too.
-An entry is `{"urn", "family", "name", "description", "state", "document"}`, of which `document` alone is needed;
-DataHub's own `{"urn", "info"}` is understood. A policy whose URN is stored is replaced, any other is new.
+A file holds `{"policies": [entry, ...]}`; a list of entries, a single entry, and a bare DataHub document are accepted,
+too. An entry is `{"urn", "family", "name", "description", "state", "document"}`, of which only `document` is required;
+DataHub's own `{"urn", "info"}` is accepted. A policy whose URN is stored is replaced, any other is new.
 """
 
 import json
@@ -23,9 +23,9 @@ from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
 from policies.writes import strict_json, unit_of_work
 
-#: How many policies one file may hold.
+#: Most policies in one file.
 MAX_POLICIES = 10_000
-#: How many commas and opening brackets one file may hold: a hundred for each policy.
+#: Most commas and opening brackets in one file: a hundred for each policy.
 MAX_SIGNS = 1_000_000
 
 _ENTRY_FIELDS = ("urn", "family", "name", "description", "state", "editable", "version", "document")
@@ -35,9 +35,9 @@ _TEXT_FIELDS = ("urn", "family", "name", "description", "state")
 
 @dataclass(frozen=True, slots=True)
 class PlannedPolicy:
-    """One policy of a file: what it would become, and the version it would replace (None: it is new).
+    """One policy of a file: its draft, and the version it would replace (None: it is new).
 
-    `is_same` says that it is stored exactly so.
+    `is_same` is set where it is stored exactly so.
     """
 
     urn: str | None
@@ -49,7 +49,7 @@ class PlannedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ProposedPolicy:
-    """One policy as it would be stored; a new one that names no URN has a made-up one."""
+    """One policy as it would be stored; a new one without a URN gets a placeholder URN."""
 
     urn: str
     family: str
@@ -60,28 +60,28 @@ class ProposedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """What reading a file in would do."""
+    """The effect of importing a file."""
 
     policies: tuple[PlannedPolicy, ...]
 
     @property
     def new_policies(self) -> list[PlannedPolicy]:
-        """The new ones."""
+        """The policies that would be created."""
         return [policy for policy in self.policies if policy.version is None]
 
     @property
     def replaced_policies(self) -> list[PlannedPolicy]:
-        """Those that would get another document."""
+        """The policies that would get another document, state or description."""
         return [policy for policy in self.policies if policy.version is not None and not policy.is_same]
 
     @property
     def unchanged_policies(self) -> list[PlannedPolicy]:
-        """Those that are stored exactly so; nothing is written for them."""
+        """The policies that are stored exactly so; nothing is written for them."""
         return [policy for policy in self.policies if policy.is_same]
 
     @property
     def fingerprint(self) -> str:
-        """A short text that differs once the plan means something else, since somebody changed these policies."""
+        """A hash of URNs, versions and `is_same`; it differs once somebody else changed one of these policies."""
         return unit_of_work.fingerprint(
             {"plan": [(policy.urn, policy.version, policy.is_same) for policy in self.policies]}
         )
@@ -99,10 +99,10 @@ def format_proposal(*, draft: PolicyInput, urn: str = "") -> str:
 
 
 def plan_import(*, body: bytes, by: Actor) -> ImportPlan:
-    """Read a file and return what it would do. Stores nothing.
+    """Return the plan of importing a file. Stores nothing.
 
-    Raises Forbidden, or Invalid with every problem of every policy, each with its place in the file. Takes the same few
-    queries for any number of policies.
+    Raises Forbidden, or Invalid with every problem of every policy, each with its place in the file. The number of
+    queries does not grow with the policies.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     entries, pointer = _file_entries(strict_json.loads(body, label="The file", max_signs=MAX_SIGNS))
@@ -121,9 +121,9 @@ def plan_import(*, body: bytes, by: Actor) -> ImportPlan:
 
 
 def read_proposals(value: Any) -> list[ProposedPolicy]:
-    """Read policies as a file of them would be read, to ask what they would mean. Stores nothing.
+    """Return the policies of a file's content as they would be stored, to evaluate them. Stores nothing.
 
-    Raises Invalid with every problem. None at all is no problem here.
+    Raises Invalid with every problem. An empty list is valid here.
     """
     entries, pointer = _file_entries(value)
     reader = _ImportReader(
@@ -145,11 +145,11 @@ def read_proposals(value: Any) -> list[ProposedPolicy]:
 
 
 def apply_import(*, body: bytes, expected_fingerprint: str, by: Actor, channel: str) -> tuple[ImportPlan, int]:
-    """Do what a file says, all of it or nothing; return what was done and the version of all policies afterwards.
+    """Import a file, all or nothing; return the plan that was carried out and the version of all policies afterwards.
 
-    Raises Stale when that is not what was `expected_fingerprint`, what `plan_import` raises, or Conflict when nobody
-    could manage policies afterwards. Read behind every write that came before, so nothing changes between looking and
-    writing.
+    Raises Stale when the plan differs from `expected_fingerprint`, the errors of `plan_import`, or Conflict when nobody
+    could manage policies afterwards. The plan is made inside the write, after all earlier writes, so nothing changes
+    between planning and writing.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     with open_write(Gate.PEOPLE):
@@ -167,7 +167,7 @@ def apply_import(*, body: bytes, expected_fingerprint: str, by: Actor, channel: 
 
 
 def _has_same_document(policy: Policy, draft: PolicyInput) -> bool:
-    """Whether a policy is stored with this document; with its keys in another order it is another one."""
+    """Whether a policy is stored with this document; another order of keys is a difference."""
     return json.dumps(policy.document) == json.dumps(draft.document)
 
 
@@ -183,7 +183,7 @@ def _file_entry(policy: Policy) -> dict[str, Any]:
 
 
 def _file_entries(value: Any) -> tuple[list[Any], str | None]:
-    """Return the entries and the place of their list; no place for a single entry."""
+    """Return the entries and the JSON pointer of their list, None for a single entry."""
     match value:
         case list():
             return value, ""
@@ -195,7 +195,7 @@ def _file_entries(value: Any) -> tuple[list[Any], str | None]:
 
 @dataclass(frozen=True, slots=True)
 class _FileEntry:
-    """One entry of a file: its place there, where in it the document is, and what it says beside the document."""
+    """One entry of a file: its pointer, the pointer of the document within it, and the fields beside the document."""
 
     pointer: str
     document_pointer: str
@@ -206,7 +206,7 @@ class _FileEntry:
 
 
 class _ImportReader:
-    """The entries of one file, each with its place, and what is wrong with them."""
+    """Reader of the entries of one file, each with its pointer; `problems` collects their errors."""
 
     def __init__(self, entries: Sequence[tuple[str, Any]]) -> None:
         self.problems: list[Problem] = []
@@ -223,12 +223,12 @@ class _ImportReader:
         ]
 
     def plan(self, by: Actor) -> list[PlannedPolicy]:
-        """Compare the entries with what is stored."""
+        """Return the planned policy of each valid entry, compared with the stored policies."""
         self._note_duplicates()
         return [self._plan_entry(entry, self._policies_by_urn.get(entry.urn or ""), by) for entry in self._entries]
 
     def _read_entry(self, pointer: str, entry: Any) -> _FileEntry | None:
-        """Take one entry apart; None when its shape is wrong."""
+        """Return one entry with its parts separated; None when its shape is wrong."""
         problem_count = len(self.problems)
         fields, document_pointer = self._read_fields(pointer, entry)
         if len(self.problems) > problem_count:
@@ -246,7 +246,7 @@ class _ImportReader:
         except Invalid as error:
             self._note(entry.pointer, error.problems)
         try:
-            # Unknown fields refuse a policy, unless it is stored with them already.
+            # A document with unknown fields is invalid, unless it is stored already.
             policy = self._policies_by_urn.get(entry.urn or "")
             draft = replace(entry.draft, keeps_unknown=policy is not None and _has_same_document(policy, entry.draft))
             document = policies.validate_draft(draft, existing_urns=existing_urns)
@@ -264,7 +264,7 @@ class _ImportReader:
         return replace(entry, draft=PolicyInput(entry.draft.family, document, entry.draft.state, description))
 
     def _read_fields(self, pointer: str, entry: Any) -> tuple[Mapping[str, Any], str]:
-        """Return the fields of an entry and where in it its document is, after noting what is wrong with its shape."""
+        """Return the fields of an entry and the pointer of its document; problems of its shape are collected."""
         if not isinstance(entry, dict):
             self._note(pointer, [Problem("type.object", "", "A policy is an object.")])
             return {}, ""

@@ -1,4 +1,4 @@
-"""What is worth a second look in a policy that can be stored as it is, such as one that speaks to nobody.
+"""Lints of a policy that can be stored as it is, such as one that applies to nobody.
 
 Lints never refuse a write. Pointers lead into the document.
 """
@@ -19,16 +19,16 @@ from policies.pdp import authorizer, display_names
 PolicyDocument = Mapping[str, Any]
 
 _ACTOR_LISTS = ("users", "groups", "roles")
-#: How privileges begin that, given to everybody, are worth a second look; those that only show something are not.
+#: Prefixes of privileges that are reported when everybody gets them; read-only privileges are not.
 _WRITE_PREFIXES = ("MANAGE_", "CREATE_", "DELETE_", "EDIT_", "UPDATE_", "RESTORE_", "TRUNCATE_", "SET_", "EXECUTE_")
 _MAX_NAMED_PRIVILEGES = 3
 _DEPRECATED_FIELDS = ("RESOURCE_TYPE", "RESOURCE_URN")
 
 
 def find_lints(*, draft: PolicyInput, urn: str | None = None) -> tuple[Problem, ...]:
-    """Return the lints of a checked draft, at most MAX_PROBLEMS; a family without lints has none.
+    """Return the lints of a validated draft, at most MAX_PROBLEMS; only unknown fields for a family without a linter.
 
-    `urn` is that of the policy which the draft is to replace: it is not compared with itself.
+    `urn` is that of the policy which the draft replaces: it is not compared with itself.
     """
     linter = _LINTERS.get(draft.family)
     problems = linter(draft.document, urn) if linter is not None else ()
@@ -36,7 +36,7 @@ def find_lints(*, draft: PolicyInput, urn: str | None = None) -> tuple[Problem, 
 
 
 def unknown_fields(draft: PolicyInput) -> tuple[Problem, ...]:
-    """Return a lint for each field of a document that keeps its policy out of force, since nobody here evaluates it."""
+    """Return a lint for each field of a document that is unknown here and therefore keeps its policy INACTIVE."""
     return tuple(
         Problem(
             problem.code,
@@ -68,7 +68,7 @@ def _lint_actors(document: PolicyDocument, statements: Iterable[Statement]) -> I
 
 
 def _lint_breadth(document: PolicyDocument) -> Iterator[Problem]:
-    """Note what everybody is given beyond looking: everything of a kind, or the management of the platform."""
+    """Yield a lint where everybody gets write privileges on all resources, or on the platform."""
     actors, block = document.get("actors") or {}, document.get("resources") or {}
     audience_flag = next((name for name in ("allUsers", "allGroups") if actors.get(name)), None)
     if audience_flag is None or any(_list_criteria(block)) or block.get("resources") or block.get("type"):
@@ -116,8 +116,8 @@ def _lint_resources(document: PolicyDocument) -> Iterator[Problem]:
         yield Problem("resources.ignored", "/resources", "A platform policy is about no resources; these are ignored.")
     is_filtered = block.get("filter") is not None
     for name in ("type", "resources", "allResources"):
-        # What says nothing is no second look worth: allResources is false where it is left out, as in the guide's own
-        # example (source 000), and beside a filter nothing is lost with an empty list.
+        # No lint for values without effect: allResources false equals leaving it out, as in the guide's own example
+        # (source 000), and an empty list has no effect beside a filter.
         says_nothing = block.get(name) is False or (is_filtered and block.get(name) == [])
         if block.get(name) is not None and not says_nothing:
             yield _deprecation_problem(name, is_read=not is_filtered)
@@ -137,7 +137,7 @@ def _deprecation_problem(name: str, *, is_read: bool) -> Problem:
 
 
 def _lint_names(document: PolicyDocument) -> Iterator[Problem]:
-    """Note the users, groups, roles and entities that nobody knows; they may still be made."""
+    """Yield lints for unknown users, groups, roles and entities; they may be created later."""
     actors = document.get("actors") or {}
     actor_urns = {
         f"/actors/{name}/{index}": urn for name in _ACTOR_LISTS for index, urn in enumerate(actors.get(name) or ())

@@ -1,6 +1,6 @@
-"""Writes to policies: checked, versioned, recorded, and announced.
+"""Writes of policies: validated, versioned, recorded, and published to all processes.
 
-Every function asks the authority itself, so that no door can forget. A refused write leaves nothing behind.
+Every function checks the privilege itself, so that no interface can omit it. A refused write stores nothing.
 """
 
 import re
@@ -23,10 +23,10 @@ from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
 from policies.writes import admin_lockout
 
-#: What a holder of the privilege can do: effectively everything (source 000, platform privileges).
+#: Requirement of every write. A holder can effectively do everything (source 000, platform privileges).
 MANAGE_POLICIES = (("MANAGE_POLICIES",),)
 
-#: Ends of an id that would be another page of the API: `/policies/{urn}/versions/` are the versions of `{urn}`.
+#: Endings of an id that collide with API paths: `/policies/{urn}/versions/` is the list of versions of `{urn}`.
 _RESERVED_SUFFIX = re.compile(r"/versions(/[0-9]+(/restore)?)?\Z")
 
 _MAX_NAME_LENGTH = 255
@@ -34,11 +34,11 @@ _MAX_NAME_LENGTH = 255
 
 @dataclass(frozen=True, slots=True)
 class PolicyInput:
-    """What somebody wants stored: a family, its document, and what stands beside a document that cannot hold it.
+    """A policy to be stored: family, document, and the columns that the document of some families cannot hold.
 
-    `state` and `description` belong to families whose document has neither; where the document has them they must agree
-    with it or be None. With `keeps_unknown` (a document from a program of another maker, or one that is stored already)
-    fields that nobody here evaluates are kept, and the policy is INACTIVE; otherwise they refuse the document.
+    `state` and `description` are for families whose document has neither; where the document has them they must equal
+    it or be None. With `keeps_unknown` (a document of another product, or one that is stored already) unknown fields
+    are kept and the policy is INACTIVE; otherwise they make the document invalid.
     """
 
     family: str
@@ -50,7 +50,7 @@ class PolicyInput:
 
 @dataclass(frozen=True, slots=True)
 class PolicyWrite:
-    """One of many writes: the draft takes the place of the policy with this URN at this version (None: it is new)."""
+    """One of many writes: the draft replaces the policy with this URN at this version (None: it is new)."""
 
     urn: str
     draft: PolicyInput
@@ -59,7 +59,7 @@ class PolicyWrite:
 
 @dataclass(frozen=True, slots=True)
 class PolicyWriteResult:
-    """A stored policy, the version of all policies that its write made, and its own before (None: it is new)."""
+    """A stored policy, the version of all policies after the write, and its own version before (None: it is new)."""
 
     policy: Policy
     policy_version: int
@@ -69,9 +69,9 @@ class PolicyWriteResult:
 def create(
     *, draft: PolicyInput, by: Actor, channel: str, urn: str | None = None, is_system: bool = False
 ) -> PolicyWriteResult:
-    """Store a new policy, under the URN given or one made here.
+    """Store a new policy, under `urn` or a generated one.
 
-    A system policy stays; one of a family whose documents do not say whether they may be changed stays as it is, too.
+    A system policy cannot be deleted; one of a family whose documents have no `editable` flag cannot be changed either.
     Raises Forbidden, Invalid with every problem, or Conflict when the URN is taken.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
@@ -93,9 +93,9 @@ def update(
 ) -> PolicyWriteResult:
     """Replace a policy's document.
 
-    Raises NotFound, Forbidden (also when more than the state of a policy changes that is not editable), Invalid with
-    every problem, Conflict when nobody could manage policies afterwards, or Stale when `if_version` is given and the
-    policy has another version by now.
+    Raises NotFound, Forbidden (also for a change of more than the state of a policy that is not editable), Invalid with
+    every problem, Conflict when nobody could manage policies afterwards, or Stale when `if_version` is given and is not
+    the current version.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     columns = _validate_columns(draft)
@@ -114,11 +114,11 @@ def update(
 
 
 def write_many(*, writes: Sequence[PolicyWrite], by: Actor, channel: str, verb: Verb = Verb.UPDATED) -> int:
-    """Store new policies and replace stored ones, all or none, as one version of all policies, and return that version.
+    """Store new policies and replace stored ones, all or none, as one version of all policies; return that version.
 
-    Takes a few statements for each batch of rows, however many policies there are. Raises what `create` and `update`
-    raise, for the first policy that cannot be written; whether somebody is left who can manage policies is asked of all
-    together, so that one may take that power while another gives it.
+    The number of statements grows with batches of rows, not with policies. Raises the errors of `create` and `update`
+    for the first policy that cannot be written; the lockout check covers all writes together, so that one may take the
+    power to manage policies while another gives it.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     with open_write(Gate.PEOPLE) as write:
@@ -154,10 +154,10 @@ def write_many(*, writes: Sequence[PolicyWrite], by: Actor, channel: str, verb: 
 
 
 def put_many(*, drafts: Mapping[str, PolicyInput], by: Actor, channel: str) -> int:
-    """Replace the policies with these URNs, or create those that are not there, as `write_many` does (and raises)."""
+    """Replace the policies with these URNs, or create the missing ones, with the result and errors of `write_many`."""
     for urn in drafts:
         validate_urn(urn)
-    # Behind the gate, so that nobody changes what is looked up here.
+    # Inside the write, so that nobody changes the policies that are looked up here.
     with open_write(Gate.PEOPLE):
         versions_by_urn = {policy.urn: policy.version for policy in policies.find_policies(urns=list(drafts))}
         writes = [PolicyWrite(urn, draft, versions_by_urn.get(urn)) for urn, draft in drafts.items()]
@@ -165,7 +165,7 @@ def put_many(*, drafts: Mapping[str, PolicyInput], by: Actor, channel: str) -> i
 
 
 def set_state(*, urn: str, state: str, by: Actor, channel: str, if_version: int | None = None) -> PolicyWriteResult:
-    """Activate or deactivate a policy. The state of a DataHub policy stands in its document and is changed there."""
+    """Activate or deactivate a policy, for a DataHub policy in its document; raises the errors of `update`."""
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     verb = _state_verb(state)
     policy = policies.get_policy(urn=urn)
@@ -174,9 +174,9 @@ def set_state(*, urn: str, state: str, by: Actor, channel: str, if_version: int 
 
 
 def set_states(*, urns: Collection[str], state: str, by: Actor, channel: str) -> int:
-    """Activate or deactivate policies, all or none, as one version of all policies, and return that version.
+    """Activate or deactivate policies, all or none, as one version of all policies; return that version.
 
-    Raises NotFound, and what `write_many` raises.
+    Raises NotFound, and the errors of `write_many`.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     verb = _state_verb(state)
@@ -191,7 +191,7 @@ def set_states(*, urns: Collection[str], state: str, by: Actor, channel: str) ->
 
 
 def restore(*, urn: str, version: int, by: Actor, channel: str, if_version: int | None = None) -> PolicyWriteResult:
-    """Store an earlier version of a policy again, as a new version; raises what `update` raises."""
+    """Store an earlier version of a policy again, as a new version; raises the errors of `update`."""
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     event = policies.list_versions(urn=urn).filter(version=version, after__isnull=False).first()
     if event is None:
@@ -202,12 +202,12 @@ def restore(*, urn: str, version: int, by: Actor, channel: str, if_version: int 
 
 
 def version_draft(event: PolicyEvent) -> PolicyInput:
-    """Return what a policy said after a change that did not delete it."""
+    """Return the draft of a version from its event; the event must not be a deletion."""
     after = event.after
     return PolicyInput(
         event.family,
         after["document"],
-        # A document that holds its state says it itself.
+        # Not beside a document that contains the state.
         state=None if "state" in after["document"] else after["state"],
         description=after["description"],
         keeps_unknown=after["state"] != Policy.State.ACTIVE,
@@ -215,9 +215,9 @@ def version_draft(event: PolicyEvent) -> PolicyInput:
 
 
 def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) -> int:
-    """Remove a policy and return the version of all policies that this made.
+    """Delete a policy and return the version of all policies after it.
 
-    Raises NotFound, Stale, Forbidden (a system policy stays), or Conflict when nobody could manage policies afterwards.
+    Raises NotFound, Stale, Forbidden (for a system policy), or Conflict when nobody could manage policies afterwards.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     with open_write(Gate.PEOPLE) as write:
@@ -237,14 +237,14 @@ def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) 
 def validate_draft(draft: PolicyInput, *, existing_urns: Container[str] | None = None) -> dict[str, Any]:
     """Return the document as it would be stored; raises Invalid with every problem. Stores nothing.
 
-    `existing_urns` is what exists of what the document binds; it is looked up when not given.
+    `existing_urns` are the existing ones of the URNs that the document requires; None: they are looked up.
     """
     document: dict[str, Any] = _validate_columns(draft, existing_urns=existing_urns)["document"]
     return document
 
 
 def find_references(drafts: Iterable[PolicyInput]) -> frozenset[str]:
-    """Return which of all that these drafts bind exists, in one look; a draft may be invalid."""
+    """Return the existing ones of all URNs that these drafts require, in one query per kind; a draft may be invalid."""
     families_by_name = families.FAMILIES
     return references.find_existing(
         (families_by_name[draft.family], draft.document) for draft in drafts if draft.family in families_by_name
@@ -252,12 +252,12 @@ def find_references(drafts: Iterable[PolicyInput]) -> frozenset[str]:
 
 
 def generate_urn() -> str:
-    """Return a URN for a policy that nobody gave one."""
+    """Return a new random policy URN."""
     return f"{POLICY_PREFIX}{uuid.uuid4()}"
 
 
 def validate_urn(urn: str) -> str:
-    """Return a URN that a policy can have; raises Invalid."""
+    """Return `urn` if a policy can have it; raises Invalid."""
     identifier = urn.removeprefix(POLICY_PREFIX)
     if (
         identifier == urn
@@ -289,9 +289,9 @@ def _state_verb(state: str) -> Verb:
 
 
 def draft_with_state(policy: Policy, state: str) -> PolicyInput:
-    """Return the policy as it would be in this state, which a DataHub policy says in its document.
+    """Return the policy as a draft with this state, also in the document of a DataHub policy.
 
-    A policy with unknown fields can be deactivated, and activated only without them.
+    A policy with unknown fields can be deactivated, but activated only without them.
     """
     document = {**policy.document, "state": state} if "state" in policy.document else policy.document
     keeps_unknown = state != Policy.State.ACTIVE
@@ -301,10 +301,10 @@ def draft_with_state(policy: Policy, state: str) -> PolicyInput:
 
 
 def is_only_state_change(policy: Policy, columns: Mapping[str, Any]) -> bool:
-    """Whether checked columns are those of the policy but for its state, and the state is one that may be changed.
+    """Whether validated columns differ from the policy in a state that may be changed at most.
 
-    The text of a policy that is not editable stays, but nobody makes a grant that nobody can end: only system policies
-    keep their state, too (rules/datahub.md a.12).
+    The text of a policy that is not editable is fixed, but its grant must remain revocable: only system policies keep
+    their state, too (rules/datahub.md a.12).
     """
     if policy.is_state_fixed or columns["state"] not in (Policy.State.ACTIVE, Policy.State.INACTIVE):
         return False
@@ -334,7 +334,7 @@ def _apply_columns(policy: Policy, *, family: str, columns: Mapping[str, Any]) -
 
 
 def _validate_columns(draft: PolicyInput, *, existing_urns: Container[str] | None = None) -> dict[str, Any]:
-    """Check a draft and return the columns that follow from it."""
+    """Validate a draft and return the columns derived from it; raises Invalid."""
     try:
         family = families.get(draft.family)
     except UnknownFamily as error:
@@ -365,6 +365,6 @@ def _validate_columns(draft: PolicyInput, *, existing_urns: Container[str] | Non
 
 
 def _check_references(draft: PolicyInput) -> None:
-    """Look again at what the document binds, behind every write that came before: a role may have been deleted."""
+    """Check the required URNs again inside the write, after all earlier writes: a role may have been deleted."""
     if problems := references.find_missing(family=families.get(draft.family), document=draft.document):
         raise Invalid(problems)

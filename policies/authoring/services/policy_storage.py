@@ -1,7 +1,7 @@
-"""Policies as rows: documents, what lists filter them by, and their history, for any number of policies at once.
+"""Storage of policies: rows, the facets that lists filter by, and events, for any number of policies at once.
 
-The number of statements grows with batches of rows, not with policies. Nobody is asked here who may write; that is for
-`services.policies`, whose transactions these statements are part of.
+The number of statements grows with batches of rows, not with policies. Privileges are not checked here;
+`services.policies` does, inside whose transactions these functions run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from policies.engine.selectors import CONSTANT_FACETS
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
 from policies.pdp import policy_change_events
 
-#: How many rows one statement writes at the most; SQLite takes fewer.
+#: Most rows that one statement writes; SQLite allows fewer.
 _BATCH_SIZE = 500
 
 _MAX_VALUE_LENGTH = 1024
 
-#: What a write may change; a policy keeps its URN and family.
+#: Columns that a write may change; URN and family are fixed.
 _UPDATE_COLUMNS = (
     "name",
     "description",
@@ -34,22 +34,22 @@ _UPDATE_COLUMNS = (
     "updated_by",
 )
 
-#: What the change log keeps of a policy: document, state and description.
+#: State of a policy in the change log: document, state and description.
 PolicySnapshot = dict[str, Any]
 
 
 def policy_snapshot(policy: Policy) -> PolicySnapshot:
-    """Return what the change log keeps of a policy."""
+    """Return the state of a policy for the change log."""
     return {"document": policy.document, "state": policy.state, "description": policy.description}
 
 
 def store(*, new_policies: Sequence[Policy] = (), changed_policies: Sequence[Policy] = (), by: Actor) -> None:
-    """Write policies, and what they name, as they stand in memory; those that are new get their keys."""
+    """Write policies and their facets as they are in memory; new ones get their primary keys."""
     now = timezone.now()
     for policy in (*new_policies, *changed_policies):
         policy.updated_at, policy.updated_by = now, by.urn
     Policy.objects.bulk_create(new_policies, batch_size=_BATCH_SIZE)
-    # Plain rows: `bulk_update` would write a CASE with a branch for each row and column, which takes seconds.
+    # An upsert: `bulk_update` would write a CASE with a branch for each row and column, which takes seconds.
     Policy.objects.bulk_create(
         changed_policies,
         batch_size=_BATCH_SIZE,
@@ -75,9 +75,9 @@ def record(
     by: Actor,
     channel: str,
 ) -> None:
-    """Add one event for each policy, by what was done to it, and announce the new version once it is committed.
+    """Store one event for each policy, by verb, and publish the change on commit.
 
-    `before` has the policies by URN as they were; one that is not in it is new.
+    `before` maps the URNs of changed policies to their earlier state; a policy without one is new.
     """
     events = [
         PolicyEvent(
@@ -100,9 +100,9 @@ def record(
 
 
 def _collect_facets(policy: Policy) -> set[tuple[str, str]]:
-    """Return what the policy names: privileges and resources as written, actors as tokens, the values of criteria.
+    """Return the facets of a policy: privileges and resources as written, actors as tokens, the values of criteria.
 
-    A list can be searched for what an inactive policy would grant, too.
+    Those of an inactive policy are included, so that a list can be searched for what it would grant.
     """
     return {(field.value, value[:_MAX_VALUE_LENGTH]) for field, value in _facet_values(policy)}
 

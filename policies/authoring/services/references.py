@@ -1,6 +1,6 @@
-"""What must hold beside a document before it is stored: what it binds exists, and its denies leave an administrator.
+"""Checks of a document against the database before it is stored: required URNs exist, and an administrator remains.
 
-Problems are noted with their places, like those that the family itself finds in a document.
+Problems have JSON pointers, like those that the family itself finds in a document.
 """
 
 from collections.abc import Container, Iterable
@@ -15,15 +15,15 @@ from policies.pdp import display_names, snapshot_store
 
 
 def find_existing(pairs: Iterable[tuple[PolicyFamily, Any]]) -> frozenset[str]:
-    """Return the URNs of those things that exist, of all that these documents bind; one query for each kind."""
+    """Return the existing ones of all URNs that these documents require; one query for each kind."""
     referenced_urns = {urn for family, document in pairs for _, urn in family.required_urns(document)}
     return frozenset(display_names.load_names(urns=referenced_urns)) if referenced_urns else frozenset()
 
 
 def find_missing(*, family: PolicyFamily, document: Any, existing_urns: Container[str] | None = None) -> list[Problem]:
-    """Return a problem for each thing a document binds that does not exist; the document may be invalid otherwise.
+    """Return a problem for each required URN that does not exist; the document may be invalid otherwise.
 
-    `existing_urns` is what exists of it; it is looked up when not given.
+    `existing_urns` are the existing ones; None: they are looked up.
     """
     if existing_urns is None:
         existing_urns = find_existing([(family, document)])
@@ -36,9 +36,9 @@ def find_missing(*, family: PolicyFamily, document: Any, existing_urns: Containe
 
 
 def find_lockouts(*, family: PolicyFamily, statements: Iterable[Statement]) -> list[Problem]:
-    """Return a problem for each statement that denies everything to the last roles that may do everything.
+    """Return a problem for each statement that denies everything to the last roles that are allowed everything.
 
-    Rule: `rules/datazone.md` DZ-70, the one of its hints that blocks.
+    Rule: `rules/datazone.md` DZ-70, its only hint that blocks.
     """
     broad_statements = [statement for statement in statements if is_about_everything(statement, family)]
     denies = [statement for statement in broad_statements if statement.effect is Effect.DENY]
@@ -61,7 +61,7 @@ def find_lockouts(*, family: PolicyFamily, statements: Iterable[Statement]) -> l
 
 
 def is_about_everything(statement: Statement, family: PolicyFamily) -> bool:
-    """Whether a statement is about every privilege of its family on everything there is."""
+    """Whether a statement matches every privilege of its family on every resource."""
     return (
         family.load_vocabulary().names <= statement.privileges
         and not statement.actor_conditions

@@ -1,4 +1,4 @@
-"""A role made together with the policies that are to speak for its holders."""
+"""Creation of a role together with its assignment in policies."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,12 +15,12 @@ from policies.writes.validation import Checks
 
 
 def create(*, name: str, description: str, policy_urns: Sequence[str], by: Actor, channel: str) -> Role:
-    """Store a new role and name it in these policies, all or nothing.
+    """Store a new role and add it to the actors of these policies, all or nothing.
 
-    Raises what `roles.create` and `policies.write_many` raise, and Invalid naming every policy nobody knows.
+    Raises the errors of `roles.create` and `policies.write_many`, and Invalid naming every unknown policy.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
-    # Behind the gate, so that nobody changes what is looked up here.
+    # Inside the write, so that nobody changes the policies that are looked up here.
     with open_write(Gate.PEOPLE):
         role = roles.create(name=name, description=description, by=by, channel=channel)
         policies_by_urn = {policy.urn: policy for policy in policy_queries.find_policies(urns=policy_urns)}
@@ -37,7 +37,7 @@ def create(*, name: str, description: str, policy_urns: Sequence[str], by: Actor
 
 
 def _draft_with_role(role: str, policy: Policy) -> PolicyInput:
-    """Return a policy as it speaks for the holders of one more role."""
+    """Return the draft of a policy with one more role among its actors."""
     document: Mapping[str, Any] = policy.document
     if policy.family == datahub.NAME:
         actors = document.get("actors") or {}

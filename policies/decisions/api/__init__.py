@@ -1,1 +1,1 @@
-"""Questions in the project's own API."""
+"""Questions about access in the project's own API."""

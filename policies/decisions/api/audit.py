@@ -1,4 +1,4 @@
-"""Who changed what (policies; people, tokens, grants and the catalog), and the decision log: asked and answered."""
+"""The change log (policies; people, tokens, grants and the catalog) and the decision log in the API."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from policies.writes import change_log_queries
 
 POLICIES, PEOPLE, DECISIONS = "policies", "people", "decisions"
 
-#: Which filters go with which part of the record.
+#: Filters that apply to changes only, and to decisions only.
 _CHANGE_FILTERS = ("object", "verb", "page")
 _DECISION_FILTERS = ("actor", "privilege", "resource", "decision", "door", "since", "until", "before", "after")
 
@@ -81,12 +81,12 @@ class LoggedDecisionOut(serializers.Serializer[Any]):
 
 
 class LogPositionField(strict_fields.StrictString):
-    """A place in the decision log, as `next` and `previous` name it."""
+    """A position in the decision log, as the links `next` and `previous` contain it."""
 
     default_error_messages = {"place.invalid": "This is not a position in the log; follow `next` and `previous`."}
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the place; any other text is invalid."""
+        """Return the LogPosition; raises ValidationError for any other text."""
         try:
             return decision_log_queries.LogPosition.parse(super().to_internal_value(data))
         except ValueError:
@@ -94,9 +94,9 @@ class LogPositionField(strict_fields.StrictString):
 
 
 class AuditListFilters(PageParameters):
-    """Which part of the record: of policies unless `of` says people (also tokens, grants and the catalog) or decisions.
+    """Query: `of` selects changes to policies (default), to people (also tokens, grants, the catalog), or decisions.
 
-    Changes have an `object` and a `verb`; the other filters are those of decisions, which are read on from a place.
+    `object` and `verb` filter changes; the other filters are for decisions, which are paged by position.
     """
 
     of = serializers.ChoiceField([POLICIES, PEOPLE, DECISIONS], required=False, default=POLICIES)
@@ -114,7 +114,7 @@ class AuditListFilters(PageParameters):
     after = LogPositionField(required=False)
 
     def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Refuse filters of another part of the record, and two places at once."""
+        """Return an error for each filter that does not apply to `of`, and for `before` together with `after`."""
         unused_names = _CHANGE_FILTERS if values.get("of") == DECISIONS else _DECISION_FILTERS
         errors = {
             name: [ErrorDetail("This does not narrow that part of the record.", "parameter.unused")]
@@ -135,7 +135,7 @@ class AuditListFilters(PageParameters):
     )
 )
 class AuditEntries(serializers.ListField):
-    """Changes, or decisions."""
+    """A list of changes or of decisions."""
 
 
 _AUDIT_PAGE = build_page_serializer(ChangeEventOut, "Audit", results=AuditEntries())
@@ -143,7 +143,7 @@ _AUDIT_PAGE = build_page_serializer(ChangeEventOut, "Audit", results=AuditEntrie
 
 @needs("MANAGE_POLICIES")
 class AuditListView(ApiView):
-    """The record of changes, and the decision log."""
+    """The change log and the decision log."""
 
     @openapi_operation(
         "audit_list", "List changes or decisions", query=AuditListFilters, answer=_AUDIT_PAGE, tag="audit"

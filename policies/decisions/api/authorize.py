@@ -1,4 +1,4 @@
-"""Asking (api.md section 1): authorize, batch, granted-privileges, who."""
+"""Endpoints that answer questions (api.md section 1): authorize, batch, granted-privileges, who."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -28,14 +28,14 @@ from policies.propagation import metrics
 
 
 class DecisionView(FastJsonView):
-    """What the doors that answer questions share."""
+    """Base of the endpoints that answer questions."""
 
     def check_may_ask_about_others(self) -> None:
-        """Raise Forbidden unless the caller may ask about somebody else."""
+        """Raise Forbidden unless the caller may ask about other actors."""
         authorizer.require_cached(by=self.actor, any_of=request_serializers.ASK_ABOUT_OTHERS_PRIVILEGES)
 
     def parse_questions(self, payloads: Sequence[Mapping[str, Any]]) -> list[ParsedQuestion | PolicyAppError]:
-        """Return the questions as `authority` understands them, or what is wrong with each."""
+        """Return each question parsed for `authorizer`, or the error that refuses it, in order."""
         return request_serializers.parse_questions(
             questions=payloads, by=self.actor, check_may_ask=self.check_may_ask_about_others
         )
@@ -122,7 +122,7 @@ class AuthorizeBatchView(DecisionView):
 
 @signed_in
 class AllowedPrivilegesView(DecisionView):
-    """Which privileges somebody has."""
+    """The privileges that an actor has, on a resource or without one."""
 
     @openapi_operation(
         "granted_privileges",
@@ -148,7 +148,7 @@ class AllowedPrivilegesView(DecisionView):
 
 @signed_in
 class AllowedActorsView(DecisionView):
-    """Who may use a privilege."""
+    """The actors that may use a privilege."""
 
     @openapi_operation(
         "who",
@@ -181,9 +181,9 @@ class AllowedActorsView(DecisionView):
 
 
 def _find_batch_version(min_version: int, payloads: Iterable[Mapping[str, Any]]) -> int:
-    """Return a version that is there: at least the one demanded of all answers, and the highest one demanded of any.
+    """Return an available version: at least `min_version`, and the highest one that any question demands if available.
 
-    Raises Unavailable when the one demanded of all is not there.
+    Raises Unavailable when `min_version` is not available.
     """
     version = snapshot_store.get_current(at_least=min_version).version
     highest_version = max((payload.get("at_least_version") or 0 for payload in payloads), default=0)
@@ -209,9 +209,9 @@ def _explain_each(questions_by_index: Mapping[int, ParsedQuestion], min_version:
 
 
 def _validate_each(payloads: Sequence[Any]) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
-    """Check each question by itself; return the good ones and the problems, each by its place.
+    """Validate each question by itself; return the valid payloads and the problem bodies, both by index.
 
-    Raises Invalid where they are larger, or more of their parts are wrong, than one call may bring.
+    Raises Invalid where the questions are too large, or have more problems in all than MAX_BATCH_QUESTIONS.
     """
     request_serializers.check_size(payloads)
     valid_payloads: dict[int, dict[str, Any]] = {}

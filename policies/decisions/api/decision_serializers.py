@@ -1,4 +1,4 @@
-"""Answers as they are sent (api.md section 1): the shapes, and how a decision becomes one."""
+"""Shapes of the answers (api.md section 1), and the serialization of decisions into them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from policies.engine.families.cdap import ResultingGrant
 from policies.engine.model import Decision, DecisionCode, MissingPrivilege
 from policies.pdp import explanations, snapshot_store
 
-#: What a decision says.
+#: Values of `decision`.
 OUTCOMES = ["ALLOW", "DENY"]
 
 
@@ -136,7 +136,7 @@ def serialize_decision(
 ) -> dict[str, Any]:
     """Return a decision as it is sent; without `reasons` each deciding statement has an empty `because`.
 
-    `resulting_grants` are the grants that the operation gives when it is allowed.
+    `resulting_grants` are the grants that the operation creates; they are sent only when it is allowed.
     """
     if reasons is None:
         reasons = (
@@ -156,14 +156,14 @@ def serialize_decision(
 
 
 def serialize_missing(missing: Iterable[MissingPrivilege]) -> list[dict[str, Any]]:
-    """Return what is missing as it is sent."""
+    """Return missing privileges as they are sent."""
     return [
         {"entity": missing_privilege.entity, "privilege": missing_privilege.privilege} for missing_privilege in missing
     ]
 
 
 def serialize_grants(resulting_grants: Iterable[ResultingGrant]) -> list[dict[str, Any]]:
-    """Return the grants that a create gives as they are sent."""
+    """Return the grants that a create operation gives, as they are sent."""
     return [
         {"principal": grant.principal, "entity": grant.entity, "privileges": list(grant.privileges)}
         for grant in resulting_grants
@@ -173,7 +173,7 @@ def serialize_grants(resulting_grants: Iterable[ResultingGrant]) -> list[dict[st
 def serialize_explanation(
     explanation: explanations.Explanation, resulting_grants: Sequence[ResultingGrant] = ()
 ) -> dict[str, Any]:
-    """Return a decision with its reasons in words, what came close, and the names that nobody knows."""
+    """Return an explained decision as it is sent: with worded reasons, near matches, and unknown names."""
     return {
         **serialize_decision(explanation.decision, explanation.reasons, resulting_grants),
         "nearest": [

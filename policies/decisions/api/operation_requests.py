@@ -1,4 +1,4 @@
-"""What a question about an operation needs: a derived rule, or an entity whose name says what it lies in."""
+"""Requirement of a question about an operation: a rule of a family's table, or one resolved from an entity (CDAP)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,15 +13,15 @@ from policies.engine.requirements import Requirement
 from policies.errors import Invalid
 from policies.pdp.authorizer import ResourceRef
 
-#: Where the parts stand in a question.
+#: JSON pointers of the parts in a question.
 _POINTERS = {"entity": "/resource/urn", "parent": "/resource/parent"}
-#: What an operation on a named entity may look at beside it.
+#: Keys of `related` that an operation on a named entity uses.
 _ALLOWED_RELATED = ("artifact", "programs")
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionRequirement:
-    """What an operation needs, of what; `resulting_grants` are the grants that it would give to the actor."""
+    """Requirement and resource of an operation; `resulting_grants` are the grants it would give to the actor."""
 
     requirement: Requirement
     resource: ResourceRef | None
@@ -30,7 +30,7 @@ class QuestionRequirement:
 
 
 def find_derived_requirement(name: str) -> Requirement | None:
-    """Return the rule of an operation that is in a family's table, None for one that is asked of a named entity."""
+    """Return the requirement of an operation in a family's table; None for one that depends on a named entity."""
     return next(
         (requirement for family in families.FAMILIES.values() if (requirement := family.load_operations().get(name))),
         None,
@@ -40,7 +40,7 @@ def find_derived_requirement(name: str) -> Requirement | None:
 def resolve_named_operation(
     *, question: Mapping[str, Any], resource: ResourceRef | None, actor: str
 ) -> QuestionRequirement:
-    """Return what an operation on a named entity needs. Raises Invalid with every problem."""
+    """Return the requirement of an operation on a named entity; raises Invalid with every problem."""
     related = question.get("related") or {}
     operation_request = _build_operation_request(
         question["operation"], resource, question.get("resource") or {}, related
@@ -64,7 +64,7 @@ def resolve_named_operation(
 def _build_operation_request(
     operation: str, resource: ResourceRef | None, resource_payload: Mapping[str, Any], related: Mapping[str, Any]
 ) -> OperationRequest:
-    """Return the parts of a question; a resource with an object id is named by the URN that was found for it."""
+    """Return the parts of a question; `resource` already has the URN that was found for an object id."""
     return OperationRequest(
         operation=operation,
         entity=resource.urn or None if resource is not None else None,
@@ -78,7 +78,7 @@ def _build_operation_request(
 def _resolve_operation(
     operation_request: OperationRequest, pointers: Mapping[str, str], problems: list[Problem]
 ) -> cdap_requests.ResolvedOperation:
-    """Return a question that can be asked. Raises Invalid with every problem, those found before among them."""
+    """Return the resolved operation; raises Invalid with every problem, `problems` among them."""
     try:
         resolved_operation = cdap_requests.resolve(operation_request, pointers)
     except UnknownOperation as error:

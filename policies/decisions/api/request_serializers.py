@@ -1,4 +1,4 @@
-"""Questions as they are sent (api.md section 1), and what `authority` understands."""
+"""Shapes of the questions (api.md section 1), and their translation into requests to `authorizer`."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,18 +21,18 @@ from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, fact_cache, inverse_queries
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-#: What asking about somebody else needs: a privilege of our own for services that enforce, or managing policies.
+#: Privileges of which one is needed to ask about others: our own for enforcing services, or managing policies.
 ASK_ABOUT_OTHERS_PRIVILEGES = inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES
 
-#: Where a problem of a whole object stands.
+#: Key of the errors of a whole object.
 NON_FIELD_ERRORS_KEY = api_settings.NON_FIELD_ERRORS_KEY
 
-#: Entity types that Datazone calls otherwise.
+#: Entity type → its name in Datazone, where they differ.
 _DATAZONE_TYPE_NAMES = {"corpuser": "user", "dataHubRole": "role"}
 
-#: Most questions of one call.
+#: Most questions in one call.
 MAX_BATCH_QUESTIONS = 10_000
-#: Most URNs of one list.
+#: Most URNs in one list.
 MAX_LIST_URNS = 1_000
 #: Most alternatives of one question, and most privileges of one alternative.
 MAX_ALTERNATIVES = 50
@@ -63,7 +63,7 @@ class ResourceIn(strict_fields.StrictSerializer):
     path = strict_fields.StrictString(required=False, allow_null=True, max_length=4096)
 
     def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Refuse a resource that names nothing, or an id that cannot be looked up."""
+        """Return errors for a resource without URN and type, with both URN and id, or with an id but no type."""
         if "id" in values and "urn" in values:
             return {"id": [ErrorDetail("Give urn or id, not both.", "resource.twice")]}
         if "id" in values and "type" not in values:
@@ -86,7 +86,7 @@ class RelatedIn(strict_fields.StrictSerializer):
 
 
 class VersionIn(strict_fields.StrictSerializer):
-    """The policy version from which on an answer counts; one that is not known yet is answered with 503."""
+    """The minimum policy version of an answer; a version that is not available yet is answered with 503."""
 
     at_least_version = strict_fields.StrictInteger(required=False, allow_null=True, min_value=0)
 
@@ -116,7 +116,7 @@ class QuestionIn(VersionIn):
     explain = strict_fields.StrictBoolean(required=False, default=False)
 
     def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Refuse a question that says twice, or not at all, what is to be done."""
+        """Return errors unless exactly one of `privilege`, `any_of` and `operation` is given."""
         names = [name for name in ("privilege", "any_of", "operation") if name in values]
         if not names:
             return {NON_FIELD_ERRORS_KEY: [ErrorDetail("Give privilege, any_of or operation.", "question.empty")]}
@@ -148,7 +148,7 @@ class AllowedPrivilegesIn(VersionIn):
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """One question that can be asked; `resulting_grants` are the grants that the operation would give."""
+    """One question ready to be answered; `resulting_grants` are the grants that the operation would give."""
 
     actor: Actor
     access_request: AccessRequest
@@ -158,9 +158,9 @@ class ParsedQuestion:
 
 @dataclass(slots=True)
 class QuestionFacts:
-    """What must be looked up to understand questions.
+    """Facts needed to parse questions, loaded for all questions of a call.
 
-    Types of known entities, URNs of objects by type and id, object ids of the projects that are parents, and actors.
+    URN → type, (type, object id) → URN, URN of a project → object id, URN of an actor → actor.
     """
 
     types: Mapping[str, str] = field(default_factory=dict)
@@ -170,16 +170,16 @@ class QuestionFacts:
 
 
 def validate_question(payload: Any) -> dict[str, Any]:
-    """Return one question, checked; raises ValidationError with every problem and its place.
+    """Return one validated question; raises ValidationError with every problem and its place.
 
-    Nearly all questions are plain, and see at a glance to be what the serializer would let pass, at a twentieth of its
-    cost; it looks at all others.
+    Nearly all questions are plain and are recognized as valid at a twentieth of the serializer's cost; the serializer
+    checks all others.
     """
     return {**payload, "explain": False} if _is_plain(payload) else strict_fields.validate(QuestionIn, payload)
 
 
 def _is_plain(payload: Any) -> bool:
-    """Whether this is a privilege or operation, perhaps of a user and on a URN, without anything to object to."""
+    """Whether this is a valid question of a privilege or operation, with at most a user and the URN of a resource."""
     if (
         type(payload) is not dict
         or not payload.keys() <= _PLAIN_KEYS
@@ -200,7 +200,7 @@ def _is_plain_resource(resource: Any) -> bool:
     return type(resource) is dict and resource.keys() == {"urn"} and strict_fields.is_urn(resource["urn"])
 
 
-#: What plain questions say, and the longest name of what they ask for.
+#: Keys of plain questions, and the longest name of a privilege or operation in them.
 _PLAIN_KEYS = frozenset({"actor", "privilege", "operation", "resource"})
 _MAX_PLAIN_NAME_LENGTH = 255
 
@@ -208,7 +208,7 @@ _MAX_PLAIN_NAME_LENGTH = 255
 def check_size(questions: Sequence[Any]) -> None:
     """Raise Invalid where the lists inside the questions of one call have too many members in all.
 
-    Looks at nothing but the lengths of lists.
+    Only lengths of lists are read (MAX_EXTRA_URNS, MAX_LIST_MEMBERS).
     """
     member_count = extra_urn_count = 0
     for question in questions:
@@ -233,10 +233,10 @@ def check_size(questions: Sequence[Any]) -> None:
 def parse_questions(
     *, questions: Sequence[Mapping[str, Any]], by: Actor, check_may_ask: Callable[[], None]
 ) -> list[ParsedQuestion | PolicyAppError]:
-    """Turn checked questions into what `authority` understands, in order, or into what is wrong with each.
+    """Return each validated question as a ParsedQuestion or the error that refuses it, in order.
 
-    A number of queries that does not grow with the questions. `check_may_ask` raises Forbidden unless the caller may
-    ask about others; it is called once, when somebody does.
+    The number of queries does not grow with the questions. `check_may_ask` raises Forbidden unless the caller may ask
+    about others; it is called at most once, when any question is about another actor.
     """
     facts = load_question_facts(questions=questions, by=by)
     refusal = _find_refusal(check_may_ask) if facts.actors.keys() != {by.urn} else None
@@ -270,7 +270,7 @@ def parse_questions(
 
 
 def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) -> QuestionFacts:
-    """Load what the questions name, all at once."""
+    """Load the facts of all questions in a fixed number of queries."""
     urns: set[str] = set()
     objects: set[tuple[str, str]] = set()
     actors: set[str] = set()
@@ -296,9 +296,9 @@ def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) ->
 
 
 def build_resource_ref(resource: Mapping[str, Any] | None, facts: QuestionFacts) -> ResourceRef | None:
-    """Return the resource of a question; raises Invalid for a type that is not the entity's.
+    """Return the resource of a question, None for the platform; raises Invalid for a type that is not the entity's.
 
-    An object that nobody registered is judged by its type and the URN its id makes.
+    An unregistered object is represented by its type and the URN made from its id.
     """
     if resource is None:
         return None
@@ -327,7 +327,7 @@ def _narrow_resource(resource_ref: ResourceRef, resource: Mapping[str, Any]) -> 
 
 
 def _load_projects(source: FacetSource, parents: Collection[str]) -> dict[str, str]:
-    """Return the object ids of those parents that are projects."""
+    """Return the object ids of those parents that are projects, by URN."""
     if not parents:
         return {}
     resources = source.load(urns=parents, fields={ID})
@@ -360,9 +360,9 @@ def _build_question_requirement(
 
 
 def _relative_urns(question: Mapping[str, Any], facts: QuestionFacts) -> dict[str, tuple[str, ...]]:
-    """Return the relatives that the question names; those that the catalog does not keep are named even when empty.
+    """Return the URNs of each relative in the question; `assets` and `parent`, not in the catalog, always have a key.
 
-    A product is created in domains that exist (rules/datahub.md c).
+    `domains` is empty if one of them does not exist: a product is created in domains that exist (rules/datahub.md c).
     """
     urns_by_relative: dict[str, tuple[str, ...]] = {"assets": (), "parent": ()}
     for name, value in (question.get("related") or {}).items():

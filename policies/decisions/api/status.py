@@ -1,4 +1,4 @@
-"""How this installation is doing: which version of the policies answers, and who works behind the requests."""
+"""Status of the installation in the API: policy versions of the processes, workers, broker and checklist."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ class StatusOut(serializers.Serializer[Any]):
 
 @signed_in
 class StatusView(ApiView):
-    """The state of the installation."""
+    """The status of the installation."""
 
     @openapi_operation(
         "status_get", "Get the status of the installation", answer=StatusOut, statuses=(503,), tag="status"
@@ -82,7 +82,7 @@ class StatusView(ApiView):
 
 
 def _inspect_installation() -> dict[str, Any]:
-    """Ask the database, the web processes, the broker and the workers, which takes up to a second."""
+    """Return the status from the database, the web processes, the broker and the workers; takes up to a second."""
     queue = process_registry.inspect_queue()
     all_processes = [*process_registry.list_web_processes(), *queue.processes]
     return {

@@ -1,1 +1,1 @@
-"""Questions in the browser."""
+"""Pages of questions about access."""

@@ -1,4 +1,4 @@
-"""Settings > Audit: what was asked and answered, and who changed what."""
+"""Settings > Audit: the decision log and the change log."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from policies.pdp import authorizer, decision_log_queries, display_names, explan
 from policies.pdp.decision_log_queries import LogPosition
 from policies.writes import change_log_queries
 
-#: As at /api/v1/audit/.
+#: The same privilege as at /api/v1/audit/.
 VIEW_GUARD = needs("MANAGE_POLICIES")
 
 _MAX_TEXT_LENGTH = 512
@@ -40,13 +40,13 @@ def _text_field(label: str, placeholder: str = "") -> forms.CharField:
 
 
 def _time_field(label: str) -> forms.DateTimeField:
-    # What a browser's own field for a time sends, in UTC.
+    # The format of a browser's datetime-local input; the time is in UTC.
     widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
     return forms.DateTimeField(label=label, required=False, widget=widget)
 
 
 class DecisionFilterForm(forms.Form):
-    """What narrows the decision log; what makes no sense narrows nothing and says so."""
+    """Filters of the decision log; an invalid value filters nothing and shows an error."""
 
     actor = _text_field("User", "URN or user name")
     privilege = _text_field("Privilege")
@@ -62,7 +62,7 @@ class DecisionFilterForm(forms.Form):
 
 
 class ChangeFilterForm(forms.Form):
-    """What narrows the record of changes."""
+    """Filters of the change log."""
 
     object = _text_field("Changed", "URN")
     by = _text_field("By", "URN or user name")
@@ -73,7 +73,7 @@ class ChangeFilterForm(forms.Form):
 @never_cache
 @VIEW_GUARD
 def list_decisions(request: HttpRequest) -> HttpResponse:
-    """The decision log, read on from a place: page numbers would count every row."""
+    """Page of the decision log, paged by position: page numbers would need a count of all rows."""
     form = DecisionFilterForm(request.GET)
     form.is_valid()
     filters = form.cleaned_data
@@ -110,7 +110,7 @@ def list_decisions(request: HttpRequest) -> HttpResponse:
 @never_cache
 @VIEW_GUARD
 def list_policy_changes(request: HttpRequest) -> HttpResponse:
-    """Every write to a policy; before and after stand on the page of the version."""
+    """Page of every write to a policy; the states before and after are on the page of the version."""
     form, filters = _parse_filters(request)
     page = list_and_form_pages.get_page(request, change_log_queries.list_policy_events(**filters))
     events: Sequence[PolicyEvent] = list(page)
@@ -128,7 +128,7 @@ def list_policy_changes(request: HttpRequest) -> HttpResponse:
 
 
 def _version_url(event: PolicyEvent) -> str:
-    """Return the page of a version; there is none while policies are switched off."""
+    """Return the URL of the page of a version, '' while policies are switched off."""
     if not settings.AUTH_POLICIES_ENABLED:
         return ""
     return reverse("policy-version", args=[event.version, event.policy_urn])
@@ -138,7 +138,7 @@ def _version_url(event: PolicyEvent) -> str:
 @never_cache
 @VIEW_GUARD
 def list_people_changes(request: HttpRequest) -> HttpResponse:
-    """Every write to users, groups, roles, tokens, grants and the catalog, with the object before and after."""
+    """Page of every write to users, groups, roles, tokens, grants and the catalog, with the object before and after."""
     form, filters = _parse_filters(request)
     page = list_and_form_pages.get_page(request, audit_search.list_changes(**filters))
     events = list(page)
@@ -160,7 +160,7 @@ def list_people_changes(request: HttpRequest) -> HttpResponse:
 
 
 class _UserLinks:
-    """Users as pages show them: the name, the URN, and the page for who may open it; one query for all."""
+    """Lookup of a user's URN, name and page (if the viewer may open it) by URN; one query for all URNs."""
 
     def __init__(self, urns: Collection[str], viewer: AnswerViewer) -> None:
         self._names_by_urn = {SYSTEM_ACTOR: "The system", **display_names.load_names(urns=urns)}
@@ -176,7 +176,7 @@ class _UserLinks:
 
 
 def _build_decision_rows(rows: Sequence[LoggedDecision], viewer: AnswerViewer) -> list[dict[str, Any]]:
-    """Return rows as they are drawn; what the reader may not view has neither name nor URN."""
+    """Return logged decisions as template rows; a resource that the viewer may not view has neither name nor URN."""
     resource_urns = {row.resource for row in rows} - {""}
     hidden_urns = authorizer.directory().find_hidden_urns(urns=resource_urns)
     names = authorizer.load_names(urns=sorted(resource_urns - hidden_urns))
@@ -199,7 +199,7 @@ def _build_decision_rows(rows: Sequence[LoggedDecision], viewer: AnswerViewer) -
 
 
 def _word_outcome(code: str) -> str:
-    """Return a decision's code as a sentence; a code that this release does not know stays as it is."""
+    """Return the sentence of a decision code; a code unknown to this release is returned unchanged."""
     return explanations.SENTENCES[DecisionCode(code)] if code in set(DecisionCode) else code
 
 
@@ -208,7 +208,7 @@ def _user_urns(rows: Iterable[LoggedDecision]) -> set[str]:
 
 
 def _parse_position(request: HttpRequest) -> dict[str, LogPosition]:
-    """Return the place from which to read on; a text that names none is the beginning."""
+    """Return the position to read on from, as {"before" or "after": position}; empty (the newest) without one."""
     for name in ("before", "after"):
         try:
             return {name: LogPosition.parse(request.GET[name])}

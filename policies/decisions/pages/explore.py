@@ -1,4 +1,4 @@
-"""Why, turned round: what can somebody do here, who can do this here, what can somebody use it on."""
+"""Inverse pages of Why: privileges of an actor on a resource, actors of a privilege, entities an actor can reach."""
 
 from typing import Any
 
@@ -23,10 +23,10 @@ from policies.pdp import actor_resolution, authorizer, explanations, inverse_que
 from policies.pdp.authorizer import ResourceRef
 from policies.pdp.privileges_held import EffectivePrivilege
 
-#: Rows of a page.
+#: Rows per page.
 _PAGE_SIZE = 25
 
-#: How far what somebody reaches is counted.
+#: Up to this number the reached entities are counted.
 MAX_COUNTED_ENTITIES = 10_000
 
 _ACTOR_KINDS = (("users", "person", "User"), ("groups", "group", "Group"), ("roles", "role", "Role"))
@@ -36,7 +36,7 @@ _ACTOR_KINDS = (("users", "person", "User"), ("groups", "group", "Group"), ("rol
 @never_cache
 @signed_in
 def show_privileges(request: HttpRequest) -> HttpResponse:
-    """Every privilege that somebody has on something, with the policies that give each."""
+    """Page of every privilege that an actor has on a resource, with the policies that give each."""
     form = ActorPrivilegesForm.from_query(request.GET)
     return explore_common.render_question_page(
         request, route="why-can", form=form, template="why/can.html", build_answer=_build_privileges_answer
@@ -47,7 +47,7 @@ def show_privileges(request: HttpRequest) -> HttpResponse:
 @never_cache
 @Guard(any_of=ASK_ABOUT_OTHERS_PRIVILEGES)
 def show_actors(request: HttpRequest) -> HttpResponse:
-    """Everybody who has a privilege on something, as policies name them; always a question about others."""
+    """Page of every actor that has a privilege on a resource, as policies name them; always a question about others."""
     form = AllowedActorsForm.from_query(request.GET)
     return explore_common.render_question_page(
         request, route="why-who", form=form, template="why/who.html", build_answer=_build_actors_answer
@@ -58,7 +58,7 @@ def show_actors(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def show_entities(request: HttpRequest) -> HttpResponse:
-    """Everything that somebody may use a privilege on: in the catalog, people and policies."""
+    """Page of every entity on which an actor may use a privilege: in the catalog, people and policies."""
     form = AllowedEntitiesForm.from_query(request.GET)
     return explore_common.render_question_page(
         request, route="why-what", form=form, template="why/what.html", build_answer=_build_entities_answer
@@ -93,7 +93,7 @@ def _build_privileges_answer(form: WhyForm, viewer: AnswerViewer, request: HttpR
     return {"answer": answer}
 
 
-#: Codes of answers that rest on no policy.
+#: Codes of answers that are not based on any policy.
 _CODES_WITHOUT_POLICY = frozenset(
     {DecisionCode.POLICIES_DISABLED, DecisionCode.SYSTEM_ACTOR, DecisionCode.ACTOR_SUSPENDED}
 )
@@ -184,7 +184,7 @@ def _build_entities_answer(form: WhyForm, viewer: AnswerViewer, request: HttpReq
 
 
 def _entity_url(urn: str, viewer: AnswerViewer) -> str:
-    """Return the page of what somebody reaches, nothing where the reader may not open it."""
+    """Return the page of a reached entity, '' where the viewer may not open it."""
     if urn.startswith(POLICY_PREFIX):
         return viewer.policy_url(urn)
     is_account = urn.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))
@@ -192,6 +192,6 @@ def _entity_url(urn: str, viewer: AnswerViewer) -> str:
 
 
 def _parse_page_number(text: str | None) -> int:
-    """Return the number of a page; one that is none is the first, and none is beyond what is counted."""
+    """Return the page number in `text`, 1 if it is none, at most the last page that is counted."""
     number = int(text) if text and text.isdecimal() and len(text) < 6 else 1
     return min(max(number, 1), MAX_COUNTED_ENTITIES // _PAGE_SIZE)

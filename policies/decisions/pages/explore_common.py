@@ -1,4 +1,4 @@
-"""What the pages of Why share: who asks, what may be told to them, and how a word becomes a resource."""
+"""Shared code of the pages of Why: the viewer and their rights, resolution of names to resources, tabs and URLs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, inverse_queries
 from policies.pdp.authorizer import AccessRequest
 
-#: Who may ask about others (api.md section 1).
+#: Privileges of which one is needed to ask about others (api.md section 1).
 ASK_ABOUT_OTHERS_PRIVILEGES = inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES
 
 _ASK_ABOUT_OTHERS_REFUSAL = (
     "To ask about somebody else you need Check Access (CHECK_ACCESS) or Manage Policies (MANAGE_POLICIES)."
 )
 
-#: How many entities a word may be taken for.
+#: Most entities offered for an ambiguous name.
 _MAX_CHOICES = 10
 
-#: The questions: route, what the tab says, and which fields it shares with the others.
+#: The questions: route, label of the tab, and fields that are carried over to the tab.
 _TABS = (
     ("why", "Why?", ("actor", "privilege", "resource", "sub_resources")),
     ("why-can", "What can somebody do here?", ("actor", "resource")),
@@ -42,7 +42,7 @@ _TABS = (
 
 @dataclass(frozen=True, slots=True)
 class AnswerViewer:
-    """Who reads the answer, and what of it may be shown to them."""
+    """The viewer of an answer: whether they may ask about others, and the pages they may open (policy, user, group)."""
 
     actor: Actor
     may_ask_about_others: bool
@@ -50,7 +50,7 @@ class AnswerViewer:
 
     @classmethod
     def from_actor(cls, actor: Actor) -> "AnswerViewer":
-        """Return somebody with what they may know."""
+        """Return the viewer for an actor; all privileges are decided in one batch."""
         pages = {"policy": (("MANAGE_POLICIES",),), "user": users.VIEW_GUARD.any_of, "group": groups.VIEW_GUARD.any_of}
         privilege_lists = [ASK_ABOUT_OTHERS_PRIVILEGES, *pages.values()]
         others_decision, *page_decisions = authorizer.answer_many(
@@ -62,16 +62,16 @@ class AnswerViewer:
         return cls(actor, others_decision.is_allowed, frozenset(openable_pages))
 
     def may_view_fact(self, urn: str) -> bool:
-        """Whether facts about this entity may be told: those that the asker could look up."""
+        """Whether facts about this entity may be shown: the viewer may view the entity."""
         return not authorizer.directory().find_hidden_urns(urns=[urn])
 
     def policy_url(self, urn: str) -> str:
-        """Return the page of a stored policy for who may open it; the implicit ones have none."""
+        """Return the page of a stored policy, '' for an implicit policy or where the viewer may not open it."""
         is_stored = urn not in {policy for policy, _ in families.implicit_policies()} | {families.grant_origin().policy}
         return reverse("policy", args=[urn]) if is_stored and "policy" in self.openable_pages else ""
 
     def account_url(self, urn: str) -> str:
-        """Return the page of a user, group or role for who may open it."""
+        """Return the page of a user, group or role, '' where the viewer may not open it."""
         for prefix, route, page_name in (
             (USER_PREFIX, "user", "user"),
             (GROUP_PREFIX, "group", "group"),
@@ -88,9 +88,9 @@ AnswerBuilder = Callable[[Any, AnswerViewer, HttpRequest], dict[str, Any]]
 def render_question_page(
     request: HttpRequest, *, route: str, form: WhyForm, template: str, build_answer: AnswerBuilder
 ) -> HttpResponse:
-    """Answer one of the pages: the form, and beside it the answer when a question was asked.
+    """Render one of the pages: the form, and the answer of `build_answer` when a question was asked.
 
-    A question about somebody else by who may not ask it is 403, with the reason beside the field.
+    A question about another actor by a viewer who may not ask it is 403, with the reason at the field.
     """
     viewer = AnswerViewer.from_actor(get_actor(request))
     context: dict[str, Any] = {
@@ -111,7 +111,7 @@ def render_question_page(
 
 
 def find_choices(form: WhyForm, request: HttpRequest) -> list[dict[str, str]] | None:
-    """Return what the word in the form may mean, with an error beside it; None when the form holds a URN or nothing."""
+    """Return the entities a typed name may mean, adding a form error; None where the form has a URN or nothing."""
     text = form.cleaned_data["resource"]
     if not text or text.startswith("urn:"):
         return None
@@ -129,18 +129,18 @@ def find_choices(form: WhyForm, request: HttpRequest) -> list[dict[str, str]] | 
 
 
 def resource_context(urn: str, names: Mapping[str, str]) -> dict[str, str] | None:
-    """Return a resource as an answer shows it, or None for the platform."""
+    """Return the context of a resource in an answer, None for the platform."""
     return {"urn": urn, "name": names.get(urn, "")} if urn else None
 
 
 def privilege_context(name: str) -> dict[str, str]:
-    """Return a privilege of any family as an answer shows it."""
+    """Return the context of a privilege of any family in an answer."""
     infos = (info for family in families.load_vocabularies().values() if (info := family.get(name)))
     return {"name": name, "display": next((info.display for info in infos), "")}
 
 
 def question_url(request: HttpRequest, **changes: str) -> str:
-    """Return the address of the same question with some of its words changed."""
+    """Return the URL of the same question with some parameters changed, on its first page."""
     query = request.GET.copy()
     query.pop("page", None)
     for name, value in changes.items():
@@ -149,7 +149,7 @@ def question_url(request: HttpRequest, **changes: str) -> str:
 
 
 def _question_tabs(current_route: str, form: WhyForm, viewer: AnswerViewer) -> list[dict[str, Any]]:
-    """Return the questions that may be asked, each with what was said so far; who may is always about others."""
+    """Return the tabs, with shared fields carried over; why-who only for viewers who may ask about others."""
     form_values = form.data if form.is_bound else form.initial
     return [
         {"label": label, "url": _tab_url(route, shared_fields, form_values), "is_current": route == current_route}

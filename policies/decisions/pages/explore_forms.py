@@ -1,4 +1,4 @@
-"""Forms of the questions beside Why: the same fields, fewer of them."""
+"""Forms of the inverse questions: those of Why with fewer fields."""
 
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ from policies.http.pages.filter_forms import WhyForm
 
 
 class _ExploreForm(WhyForm):
-    """A question is asked once one of these came with the request, even empty; else the form is prefilled."""
+    """A form that is bound once any of TRIGGER_FIELDS is in the query, even empty; otherwise it is prefilled."""
 
     TRIGGER_FIELDS: ClassVar[tuple[str, ...]] = ("privilege",)
 
@@ -20,23 +20,23 @@ class _ExploreForm(WhyForm):
 
 
 class ActorPrivilegesForm(_ExploreForm):
-    """What can somebody do with something?"""
+    """Form of the privileges of an actor on a resource."""
 
     TRIGGER_FIELDS = ("actor", "resource")
 
-    privilege = None  # type: ignore[assignment]  # Django's way to leave an inherited field out
+    privilege = None  # type: ignore[assignment]  # removes an inherited field
     sub_resources = None  # type: ignore[assignment]
 
 
 class AllowedActorsForm(_ExploreForm):
-    """Who can do something with something?"""
+    """Form of the actors that have a privilege on a resource."""
 
     actor = None  # type: ignore[assignment]
     sub_resources = None  # type: ignore[assignment]
 
 
 class AllowedEntitiesForm(_ExploreForm):
-    """What can somebody use a privilege on?"""
+    """Form of the entities on which an actor has a privilege."""
 
     resource = None  # type: ignore[assignment]
     sub_resources = None  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Settings > Status: who answers from which policies, and what the guide says makes search and pages slow."""
+"""Settings > Status: policy versions of the processes, and a checklist of what slows down search and pages."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ _PROCESS_COLUMNS = [{"label": "Process"}, {"label": "Policy version"}, {"label":
 @never_cache
 @VIEW_GUARD
 def show_status(request: HttpRequest) -> HttpResponse:
-    """The version of the policies, the web processes and the checklist. Workers take time, so they are asked apart."""
+    """Page of the policy version, web processes and checklist. Workers answer slowly and are loaded separately."""
     viewer = AnswerViewer.from_actor(get_actor(request))
     stored_version = PolicyVersion.load_version()
     checks = self_checks.run()
@@ -53,7 +53,7 @@ def show_status(request: HttpRequest) -> HttpResponse:
 @never_cache
 @VIEW_GUARD
 def show_workers(request: HttpRequest) -> HttpResponse:
-    """What broker and workers say: the part of the status page for htmx, else a page of its own."""
+    """State of the broker and the workers: a fragment of the status page for htmx, else a page of its own."""
     queue = process_registry.inspect_queue()
     silent_workers = sorted(queue.answers.keys() - {process.name for process in queue.processes})
     context = {

@@ -1,4 +1,4 @@
-"""Why: choose actor, privilege and resource; read the answer and what it rests on."""
+"""The page Why: a form of actor, privilege and resource, with the decision and its reasons."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from policies.pdp.explanations import Explanation, Hint
 @never_cache
 @signed_in
 def show_explanation(request: HttpRequest) -> HttpResponse:
-    """The form, and under it the answer when a question was asked."""
+    """Page with the form, and the answer once a question was asked."""
     return explore_common.render_question_page(
         request, route="why", form=WhyForm.from_query(request.GET), template="why/page.html", build_answer=_build_answer
     )
@@ -66,7 +66,7 @@ def _build_explanation_context(
 
 
 def _restrictions_url(explanation: Explanation, actor: str, resource: str) -> str:
-    """Return the page that shows which part of a table the answer lets somebody see; nothing when it is all of it."""
+    """Return the page of the rows and columns that the answer opens to the actor, '' where nothing is restricted."""
     if not explanation.decision.slices or not resource:
         return ""
     return reverse("why-restrictions", query={"actor": actor, "resource": resource})

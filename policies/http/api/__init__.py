@@ -1,1 +1,1 @@
-"""What views of the project's own API share."""
+"""Code shared by the views of the project's own API."""

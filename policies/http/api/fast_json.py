@@ -1,7 +1,7 @@
-"""What a door for very many short calls leaves out of what the framework does again for each.
+"""A view base class for endpoints with very many short calls, without the framework's repeated work per call.
 
-It stays a view of the framework: who calls, who may pass, and every refusal are as everywhere. Only a call that leaves
-nothing to choose takes the short way: a JSON body, and an answer in JSON without a wish about its looks.
+Authentication, guards and refusals are those of every other API view. The shortcuts apply only where there is nothing
+to negotiate: a JSON body, and a JSON answer without format options.
 """
 
 from typing import Any
@@ -16,30 +16,30 @@ from policies.writes import strict_json
 
 _JSON_MEDIA_TYPE = JSONRenderer.media_type
 
-#: What callers that want JSON, or do not say what they want, send as Accept.
+#: Accept headers of callers that want JSON or state no preference.
 _JSON_ACCEPT_HEADERS = frozenset(
     {None, "*/*", _JSON_MEDIA_TYPE, f"{_JSON_MEDIA_TYPE}, */*", f"{_JSON_MEDIA_TYPE}, text/plain, */*"}
 )
 
 _RENDERER = JSONRenderer()
 
-#: Made once, where the renderer makes one for each answer, which takes as long as writing a short one.
+#: Built once: the renderer builds an encoder for each answer, which takes as long as encoding a short answer.
 _ENCODER = JSONRenderer.encoder_class(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 class FastJsonView(ApiView):
-    """A path of the API that is asked more often than all others together."""
+    """An API path that is called more often than all others together."""
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[BaseRenderer, str]:  # noqa: FBT001, FBT002 - the framework's
-        """Return JSON where nothing else is wished for, else what the framework finds."""
-        # The framework's request finds this by failing to find it in itself first.
+        """Return the JSON renderer where the caller asks for nothing else, otherwise the framework's choice."""
+        # Direct access: on DRF's Request each attribute of the HttpRequest costs a failed lookup first.
         meta = request._request.META
         if meta.get("HTTP_ACCEPT") in _JSON_ACCEPT_HEADERS and not meta.get("QUERY_STRING"):
             return _RENDERER, _JSON_MEDIA_TYPE
         return super().perform_content_negotiation(request, force)
 
     def parse_body(self) -> Any:
-        """Return the value of the body; raises what the framework's parser raises."""
+        """Return the parsed body; raises what the framework's parser raises."""
         http_request = self.request._request
         if http_request.META.get("CONTENT_TYPE") == _JSON_MEDIA_TYPE and http_request.META.get(
             "CONTENT_LENGTH"
@@ -48,7 +48,7 @@ class FastJsonView(ApiView):
         return self.request.data
 
     def respond(self, body: dict[str, Any]) -> HttpResponseBase:
-        """Return the answer, rendered at once."""
+        """Return the answer, already rendered where JSON was negotiated."""
         if self.request.accepted_media_type != _JSON_MEDIA_TYPE:
             return Response(body)
         return HttpResponse(_ENCODER.encode(body), content_type=_JSON_MEDIA_TYPE)

@@ -1,4 +1,4 @@
-"""What the document that describes the API says of each operation: its name, shapes, and every status it can answer."""
+"""Description of each operation in the OpenAPI document: its id, shapes, and every status it can answer."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -17,24 +17,24 @@ BodySchema = type[serializers.Serializer[Any]] | serializers.Serializer[Any] | O
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """A token in the Authorization header."""
+    """The OpenAPI scheme of tokens in the Authorization header."""
 
     target_class = "policies.identity.api.token_authentication.TokenAuthentication"
     name = "bearer"
 
     def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
-        """Return the scheme."""
+        """Return the security scheme object."""
         return {"type": "http", "scheme": "bearer", "description": "A personal access token or a service's token."}
 
 
 class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """The session of the pages."""
+    """The OpenAPI scheme of the session cookie of the pages."""
 
     target_class = "policies.identity.api.token_authentication.PageSession"
     name = "session"
 
     def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
-        """Return the scheme."""
+        """Return the security scheme object."""
         return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
 
 
@@ -122,7 +122,7 @@ def openapi_operation(
     tag: str | None = None,
     media_type: str = "application/json",
 ) -> Callable[[MethodT], MethodT]:
-    """Describe one method of a view: its id and summary, what it takes, and everything it can answer."""
+    """Decorate one method of a view with its operation id, summary, body, answer and every status it can answer."""
     error_statuses = {
         *_COMMON_STATUSES,
         *statuses,

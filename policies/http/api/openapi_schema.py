@@ -1,7 +1,7 @@
-"""The document that describes the API (OpenAPI 3.1), and a page of our own to read it and try it from.
+"""The OpenAPI 3.1 document of the API, and a page to read it and try it from.
 
-The page is plain HTML: the site's content policy lets no inline script or style pass, and nothing is fetched from
-elsewhere.
+The page is plain HTML: the site's content security policy allows no inline script or style, and nothing is fetched from
+other hosts.
 """
 
 import json
@@ -21,7 +21,7 @@ _EXAMPLE_VALUES = {"string": "…", "integer": 1, "boolean": True, "number": 1.0
 
 
 def filter_endpoints(endpoints: Iterable[Endpoint], **_: Any) -> list[Endpoint]:
-    """Keep the API's own endpoints, each under the spelling that the contract gives."""
+    """Return the endpoints under /api/v1/, each under its canonical spelling only (drf-spectacular hook)."""
     return [
         (path, regex, method, view)
         for path, regex, method, view in endpoints
@@ -30,14 +30,14 @@ def filter_endpoints(endpoints: Iterable[Endpoint], **_: Any) -> list[Endpoint]:
 
 
 def set_servers(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Say of every operation that it can be refused in words: the shape is a problem, whatever the status."""
+    """Set the server of the document to "/" (drf-spectacular hook)."""
     result["servers"] = [{"url": "/"}]
     return result
 
 
 @public.with_channel(API)
 def serve_document(_request: HttpRequest) -> HttpResponse:
-    """Return the document; it says nothing about this installation, so everybody may read it."""
+    """Serve the document; it says nothing about this installation, so everybody may read it."""
     return JsonResponse(_generate_document())
 
 
@@ -93,7 +93,7 @@ def _build_operation(
 
 
 def _build_parameter(document: Mapping[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:
-    """Return name, place, need, words and the values that the parameter can have, as the page shows them."""
+    """Return name, location, requiredness, description, type and enum values of a parameter, for the page."""
     schema = parameter["schema"]
     if "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
@@ -115,7 +115,7 @@ def _render_command(base_url: str, path: str, method: str, example: str | None) 
 
 
 def _build_example(document: Mapping[str, Any], schema: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a value of the shape that a schema describes, with the needed fields of objects only below the top."""
+    """Return an example value for a schema; below the top level an object has its required properties only."""
     if "$ref" in schema:
         return _build_example(document, document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], depth)
     for choice in ("oneOf", "anyOf", "allOf"):

@@ -1,4 +1,4 @@
-"""Reading a body: JSON that means one thing everywhere, or 400 saying what is wrong and where."""
+"""Parser of request bodies: strict JSON, or 400 with every problem and its place."""
 
 from typing import IO, Any
 
@@ -8,10 +8,10 @@ from policies.writes import strict_json
 
 
 class StrictJsonParser(BaseParser):
-    """JSON in UTF-8 without doubled names, numbers beyond a double, NUL, lone surrogates or endless nesting."""
+    """JSON in UTF-8 without duplicate names, numbers beyond a double, NUL, lone surrogates or unbounded nesting."""
 
     media_type = "application/json"
 
     def parse(self, stream: IO[Any], *_: Any, **__: Any) -> Any:
-        """Return the value; raises Invalid with every problem found."""
+        """Return the parsed value; raises Invalid with every problem found."""
         return strict_json.loads(stream.read())

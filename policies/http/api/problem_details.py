@@ -1,4 +1,4 @@
-"""Every refusal as application/problem+json (RFC 9457), whoever raised it."""
+"""Every refusal of the API as application/problem+json (RFC 9457), whichever code raised it."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ ProblemBody = dict[str, Any]
 
 
 def problem_body(status: int, detail: str, **members: Any) -> ProblemBody:
-    """Return the members that every problem has, and those given."""
+    """Return the members that every problem has, and `members` over them."""
     return {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -45,7 +45,7 @@ def problem_body(status: int, detail: str, **members: Any) -> ProblemBody:
 
 
 def invalid_body(problems: Sequence[Problem]) -> ProblemBody:
-    """Return the body of a 400 that lists problems with their places, the first MAX_PROBLEMS of them."""
+    """Return the body of a 400 that lists problems with their pointers, the first MAX_PROBLEMS of them."""
     limited_problems = limit_problems(problems)
     count = len(limited_problems)
     detail = "1 problem." if count == 1 else f"{count} problems."
@@ -58,7 +58,7 @@ def invalid_body(problems: Sequence[Problem]) -> ProblemBody:
 
 
 def refusal_body(error: PolicyAppError | ValidationError) -> ProblemBody:
-    """Return the body of an anticipated refusal, also for one question of a batch."""
+    """Return the problem body of an anticipated error, also for one question of a batch."""
     if isinstance(error, ValidationError):
         return invalid_body(list(islice(iterate_problems(error.detail), MAX_PROBLEMS + 1)))
     if isinstance(error, Invalid):
@@ -82,7 +82,7 @@ def _missing_entries(missing: Iterable[MissingPrivilege]) -> list[ProblemBody]:
 
 
 def handle_exception(error: Exception, _context: Mapping[str, Any]) -> Response | None:
-    """Answer what a view or the framework raised; None for what nobody anticipated, which ends in the log and a 500."""
+    """Return the response to an exception of a view or of DRF; None for an unanticipated one (logged, 500)."""
     body = _build_body(error)
     if body is None:
         return None
@@ -96,7 +96,7 @@ def handle_exception(error: Exception, _context: Mapping[str, Any]) -> Response 
 
 
 def iterate_problems(detail: Any, pointer: str = "") -> Iterator[Problem]:
-    """Turn the nested errors of a serializer into problems with JSON pointers."""
+    """Yield the nested errors of a serializer as problems with JSON pointers."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
             is_object_error = name == api_settings.NON_FIELD_ERRORS_KEY
@@ -109,11 +109,11 @@ def iterate_problems(detail: Any, pointer: str = "") -> Iterator[Problem]:
         yield Problem(getattr(detail, "code", "invalid"), pointer, str(detail))
 
 
-# -- outside of any view ----------------------------------------------------------------------------------------------
+# -- errors outside of any view ---------------------------------------------------------------------------------------
 
 
 def handle_bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request that Django itself cannot read."""
+    """Answer a request that Django itself cannot read (400)."""
     if not _is_api(request):
         return defaults.bad_request(request, exception)
     return _build_response(
@@ -122,7 +122,7 @@ def handle_bad_request(request: HttpRequest, exception: Exception) -> HttpRespon
 
 
 def handle_forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a refusal outside of the API's views."""
+    """Answer a refusal outside of the API's views (403)."""
     if not _is_api(request):
         return defaults.permission_denied(request, exception)
     return _build_response(
@@ -131,14 +131,14 @@ def handle_forbidden(request: HttpRequest, exception: Exception) -> HttpResponse
 
 
 def handle_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a path that nothing is at."""
+    """Answer a path without a view (404)."""
     if not _is_api(request):
         return defaults.page_not_found(request, exception)
     return _build_response(problem_body(HTTPStatus.NOT_FOUND, "There is nothing at this path.", code="not_found"))
 
 
 def handle_server_error(request: HttpRequest) -> HttpResponse:
-    """Answer what nobody anticipated; the log has the rest."""
+    """Answer an unanticipated error (500); the details are in the log only."""
     if not _is_api(request):
         return defaults.server_error(request)
     return _build_response(

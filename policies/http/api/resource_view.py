@@ -1,4 +1,4 @@
-"""One stored thing over the API: shown, changed field by field, replaced and deleted alike, whatever it is."""
+"""Base views of one stored object in the API: get, patch, put and delete alike for every type of object."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -19,10 +19,10 @@ ViewT = TypeVar("ViewT", bound=type[APIView])
 
 
 class EditableResourceView(ApiView, ABC):
-    """What can be shown, changed and deleted at its own path.
+    """An object that can be read, changed and deleted at its own path.
 
-    `editable_fields` are the fields that can change here. `read_only_fields` and `read_only_lists` may be sent too, if
-    they say what is stored; the order of a list does not matter.
+    `editable_fields` can change here. `read_only_fields` and `read_only_lists` may be sent too, if they equal the
+    stored values; the order of a list does not matter.
     """
 
     change_serializer: ClassVar[type[strict_fields.StrictSerializer]]
@@ -32,15 +32,15 @@ class EditableResourceView(ApiView, ABC):
 
     @abstractmethod
     def serialize(self, urn: str) -> Mapping[str, Any]:
-        """Return it as it is sent; raises NotFound."""
+        """Return the object as it is sent; raises NotFound."""
 
     @abstractmethod
     def save(self, urn: str, changes: dict[str, Any]) -> None:
-        """Store these of the fields that can change; raises what its service raises."""
+        """Store `changes`, a subset of `editable_fields`; raises what its service raises."""
 
     @abstractmethod
     def remove(self, urn: str) -> None:
-        """Delete it; raises what its service raises."""
+        """Delete the object; raises what its service raises."""
 
     def get(self, _request: Request, urn: str) -> Response:
         """Return it."""
@@ -68,7 +68,7 @@ class EditableResourceView(ApiView, ABC):
 
 
 class ReplaceableResourceView(EditableResourceView):
-    """What can be replaced, too: texts (`clearable_fields`) that are left out of a replacement become empty."""
+    """An object that can be replaced, too: texts in `clearable_fields` that a replacement omits become empty."""
 
     replace_serializer: ClassVar[type[strict_fields.StrictSerializer]]
     clearable_fields: ClassVar[tuple[str, ...]]
@@ -84,9 +84,9 @@ class ReplaceableResourceView(EditableResourceView):
 def openapi_resource_operations(
     name: str, noun: str, *, answer: type[serializers.Serializer[Any]], tag: str
 ) -> Callable[[ViewT], ViewT]:
-    """Describe the methods of such a view: their ids begin with the name.
+    """Decorate the methods of such a view for the OpenAPI document; `name` is the prefix of their operation ids.
 
-    Any write can be refused with 409, since it may take the power over policies from the last who has it.
+    Every write can answer 409: it may take the power over policies from the last administrator.
     """
 
     def decorate_view(view: ViewT) -> ViewT:
@@ -97,7 +97,7 @@ def openapi_resource_operations(
 
         methods = {
             "get": openapi_operation(f"{name}_get", f"Get {noun}", answer=answer, tag=tag),
-            "patch": build_operation("change", "Change", view.change_serializer),  # type: ignore[attr-defined]  # a Changeable
+            "patch": build_operation("change", "Change", view.change_serializer),  # type: ignore[attr-defined]  # an EditableResourceView
             "delete": openapi_operation(f"{name}_delete", f"Delete {noun}", status=204, statuses=(409,), tag=tag),
         }
         if issubclass(view, ReplaceableResourceView):
@@ -109,7 +109,7 @@ def openapi_resource_operations(
 
 
 def pop_identifier(payload: dict[str, Any], prefix: str) -> str | None:
-    """Take `urn` and `id` out of what was sent and return the id they name; raises Invalid when they disagree."""
+    """Pop `urn` and `id` and return the id they name, None without both; raises Invalid if they disagree."""
     urn, identifier = payload.pop("urn", None), payload.pop("id", None)
     if urn is None:
         return identifier if identifier is None else str(identifier)

@@ -1,4 +1,4 @@
-"""Fields that take what they say and nothing like it: no numbers for texts, no texts for booleans, no unknown keys."""
+"""Serializer fields without coercion: no numbers for texts, no texts for booleans, no unknown keys."""
 
 import re
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, quote
 from policies.models.fields import MAX_URN_LENGTH
 from policies.models.people import USER_PREFIX
 
-#: Largest number a version column can hold.
+#: Largest number that a version column can hold.
 MAX_INTEGER = 2**63 - 1
 
 _URN_PATTERN = re.compile(r"urn:li:[A-Za-z][A-Za-z0-9_]{0,63}:\S")
 
 
 def is_urn(value: Any) -> bool:
-    """Whether this is a URN of any kind that is not too long."""
+    """Whether `value` is a printable URN of any type, of at most MAX_URN_LENGTH characters."""
     return (
         isinstance(value, str)
         and len(value) <= MAX_URN_LENGTH
@@ -30,7 +30,7 @@ def is_urn(value: Any) -> bool:
 
 
 class StrictString(serializers.CharField):
-    """A text as it was sent: blanks are kept, numbers are refused."""
+    """A text exactly as it was sent: blanks are kept, numbers are refused."""
 
     default_error_messages = {"invalid": "This must be a text."}
 
@@ -39,26 +39,26 @@ class StrictString(serializers.CharField):
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the text; anything else is invalid."""
+        """Return the text; raises ValidationError for any other type."""
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
 
 
 class StrictBoolean(serializers.BooleanField):
-    """true or false, not words for them."""
+    """JSON true or false, no text for them."""
 
     default_error_messages = {"invalid": "This must be true or false."}
 
     def to_internal_value(self, data: Any) -> bool:
-        """Return the boolean; anything else is invalid."""
+        """Return the boolean; raises ValidationError for any other value."""
         if data is not True and data is not False:
             self.fail("invalid")
         return bool(data)
 
 
 class StrictInteger(serializers.IntegerField):
-    """A whole number that a column can hold, not a text with digits."""
+    """An integer of at most MAX_INTEGER, no text with digits."""
 
     default_error_messages = {"invalid": "This must be a whole number."}
 
@@ -67,14 +67,14 @@ class StrictInteger(serializers.IntegerField):
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> int:
-        """Return the number; anything else is invalid."""
+        """Return the number; raises ValidationError for any other type."""
         if not isinstance(data, int) or isinstance(data, bool):
             self.fail("invalid")
         return int(data)
 
 
 class StrictUrn(StrictString):
-    """A URN, of one of these kinds when prefixes are given; whether it is known is asked further in."""
+    """A URN, with one of `prefixes` where they are given; whether the entity exists is checked elsewhere."""
 
     default_error_messages = {
         "urn.invalid": "This is not a URN: urn:li:, an entity type, a colon and a key.",
@@ -87,7 +87,7 @@ class StrictUrn(StrictString):
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the URN; another shape or kind is invalid."""
+        """Return the URN; raises ValidationError for another shape or prefix."""
         urn = super().to_internal_value(data)
         if not _URN_PATTERN.match(urn) or not urn.isprintable():
             self.fail("urn.invalid")
@@ -97,19 +97,19 @@ class StrictUrn(StrictString):
 
 
 class StrictActorUrn(StrictUrn):
-    """The URN of a user, who is asked about or acts. A group or role cannot act."""
+    """The URN of a user who acts or is asked about. Groups and roles cannot act."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(prefixes=(USER_PREFIX,), **kwargs)
 
 
 class StrictObjectId(StrictString):
-    """24 hexadecimal digits, kept in lower case."""
+    """24 hexadecimal digits, stored in lower case."""
 
     default_error_messages = {"object_id.invalid": "An object id is 24 hexadecimal digits."}
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the id in lower case; another shape is invalid."""
+        """Return the id in lower case; raises ValidationError for another shape."""
         object_id = super().to_internal_value(data)
         if re.fullmatch("[0-9a-fA-F]{24}", object_id) is None:
             self.fail("object_id.invalid")
@@ -117,16 +117,16 @@ class StrictObjectId(StrictString):
 
 
 class StrictList(serializers.ListField):
-    """A list of at most `max_length` members, which is looked at before any of them is.
+    """A list of at most `max_length` members; its length is checked before any member.
 
-    What is wrong with members is collected up to MAX_PROBLEMS problems.
+    Errors of members are collected up to MAX_PROBLEMS problems.
     """
 
     def __init__(self, *, max_length: int, **kwargs: Any) -> None:
         super().__init__(max_length=max_length, **kwargs)
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        """Return the checked members; raises ValidationError for what is no list, or too long a one."""
+        """Return the validated members; raises ValidationError for another type, a longer list, or invalid members."""
         if not isinstance(data, list):
             self.fail("not_a_list", input_type=type(data).__name__)
         if self.max_length is not None and len(data) > self.max_length:
@@ -135,12 +135,12 @@ class StrictList(serializers.ListField):
         return members
 
     def run_child_validation(self, data: list[Any]) -> list[Any]:
-        """Return the members, each checked; raises ValidationError with what is wrong with them."""
+        """Return the validated members; raises ValidationError with their errors by index."""
         return validate_each(self.child, data)
 
 
 def validate_each(child: serializers.Field[Any, Any, Any, Any], data: list[Any]) -> list[Any]:
-    """Return the members of a list as `child` takes them; raises ValidationError, at most MAX_PROBLEMS deep in."""
+    """Return the members as `child` validates them; raises ValidationError by index, stopping at MAX_PROBLEMS."""
     members: list[Any] = []
     errors: dict[Any, Any] = {}
     count = 0
@@ -160,27 +160,27 @@ def validate_each(child: serializers.Field[Any, Any, Any, Any], data: list[Any])
 
 
 def _count_errors(detail: Any) -> int:
-    """Return how many problems the errors of a field hold."""
+    """Return the number of problems in the error detail of a field."""
     if isinstance(detail, Mapping):
         return sum(map(_count_errors, detail.values()))
     return sum(map(_count_errors, detail)) if isinstance(detail, list) else 1
 
 
 class AnyJson(serializers.JSONField):
-    """Any JSON value, as it was sent: it was read from JSON, so it need not be tried whether it can be written."""
+    """Any JSON value, unchanged: it was parsed from JSON, so no check that it can be serialized is needed."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the value."""
+        """Return the value unchanged."""
         return data
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """An object whose every key is known: an unknown one is an error beside all the others, never ignored."""
+    """An object without unknown keys: an unknown key is an error beside all other errors, never ignored."""
 
     default_error_messages = {"invalid": "This must be an object."}
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the checked fields; raises ValidationError with every problem, unknown keys included."""
+        """Return the validated fields; raises ValidationError with every problem, unknown keys included."""
         errors_by_field: dict[str, Any] = {}
         if isinstance(data, Mapping):
             errors_by_field = self._find_unknown_fields(data)
@@ -207,16 +207,16 @@ class StrictSerializer(serializers.Serializer[Any]):
             errors[api_settings.NON_FIELD_ERRORS_KEY] = [ErrorDetail(detail, "field.unknown")]
         return errors
 
-    def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - for those that override it
-        """Return what is wrong with the fields taken together (those given and not null, unchecked), by field.
+    def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - used by overriding methods
+        """Return the errors of combined fields, by field; `values` are the fields sent and not null, unvalidated.
 
-        A problem of the whole object stands under NON_FIELD_ERRORS_KEY.
+        An error of the whole object has the key NON_FIELD_ERRORS_KEY.
         """
         return {}
 
 
 def validate(serializer: type[serializers.Serializer[Any]], data: Any, *, is_partial: bool = False) -> dict[str, Any]:
-    """Return what was sent, checked; raises ValidationError with every problem and its place."""
+    """Return `data` validated by a serializer class; raises ValidationError with every problem and its place."""
     return dict(get_shared_serializer(serializer, is_partial=is_partial).run_validation(data))
 
 
@@ -224,8 +224,8 @@ def validate(serializer: type[serializers.Serializer[Any]], data: Any, *, is_par
 def get_shared_serializer(
     serializer: type[serializers.Serializer[Any]], *, is_partial: bool
 ) -> serializers.Serializer[Any]:
-    """Return the one serializer of its class that checks bodies: making one copies every field of it.
+    """Return the cached instance of a serializer class that validates bodies: each new instance copies every field.
 
-    Checking changes nothing of a serializer, so all threads may use it.
+    Validation does not change a serializer, so all threads may share it.
     """
     return serializer(partial=is_partial)

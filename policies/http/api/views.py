@@ -1,4 +1,4 @@
-"""What every endpoint has: the caller, pages of a list, versions in headers, and both spellings of a path."""
+"""Base of every API endpoint: the caller, pages of a list, versions in headers, and both spellings of a path."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from policies.http.guard import get_actor
 PAGE_SIZE = 50
 MAX_PAGE_SIZE = 200
 
-#: What the record of changes calls this door.
+#: Name of this interface in change records.
 CHANNEL = "api"
 
 Row = TypeVar("Row")
@@ -30,12 +30,12 @@ _ENTITY_TAG_PATTERN = re.compile(r'\s*(?:W/)?"?([0-9]{1,18})"?\s*')
 
 
 class PageNumber(serializers.IntegerField):
-    """A number in a query string or body, from 1. One too large to be a page is a page past the end."""
+    """A number from 1 in a query string or body. A number too large for any page stands for a page past the end."""
 
     default_error_messages = {"invalid": "This must be a whole number from 1."}
 
     def to_internal_value(self, data: Any) -> int:
-        """Return the number; nothing else than digits is one."""
+        """Return the number, at most MAX_INTEGER; raises ValidationError for anything but digits."""
         text = str(data) if isinstance(data, int) and not isinstance(data, bool) else data
         if not isinstance(text, str) or not text.isascii() or not text.isdigit():
             self.fail("invalid")
@@ -44,7 +44,7 @@ class PageNumber(serializers.IntegerField):
 
 
 class PageParameters(strict_fields.StrictSerializer):
-    """Which page of a list, and how long a page is."""
+    """Query parameters of a list: page number and page size."""
 
     page = PageNumber(default=1, min_value=1, help_text="A page past the end is empty.")
     page_size = PageNumber(default=PAGE_SIZE, min_value=1, max_value=MAX_PAGE_SIZE)
@@ -53,25 +53,25 @@ class PageParameters(strict_fields.StrictSerializer):
 class ApiView(APIView):
     """One path of the API.
 
-    Paths are spelled one way, but POST works with and without the slash at the end: the view of the other spelling has
-    `is_other_spelling` and knows POST only.
+    Paths have one spelling, but POST works with and without the trailing slash: the view of the other spelling has
+    `is_other_spelling` and accepts POST only.
     """
 
     is_other_spelling: ClassVar[bool] = False
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse the other spelling of a path to everything but POST, then let the framework ask who calls."""
+        """Answer 404 for any method but POST at the other spelling, then run the framework's checks of the caller."""
         if self.is_other_spelling and request.method != "POST":
             raise Http404
         super().initial(request, *args, **kwargs)
 
     @property
     def actor(self) -> Actor:
-        """Who is calling."""
+        """The calling actor."""
         return get_actor(self.request)
 
     def parse_query(self, filters: type[serializers.Serializer[Any]] = PageParameters) -> dict[str, Any]:
-        """Return the checked query string; an unknown or repeated parameter is an error, as everywhere."""
+        """Return the validated query string; raises for unknown, repeated and wrong parameters."""
         query_params = self.request.query_params
         if repeated_names := [name for name in query_params if len(query_params.getlist(name)) > 1]:
             raise Invalid([Problem("parameter.twice", f"/{name}", "Give this once.") for name in repeated_names])
@@ -85,9 +85,9 @@ class ApiView(APIView):
         *,
         max_count: int | None = None,
     ) -> Response:
-        """Answer one page of the rows; `serialize` turns the rows of the page into what is sent.
+        """Return one page of `rows` as a response; `serialize` turns the rows of the page into the items sent.
 
-        With `max_count` they are counted up to that number only, and one more stands for all numbers above.
+        With `max_count` rows are counted up to that number only; `max_count` + 1 then stands for every larger count.
         """
         page_number, page_size = query["page"], query["page_size"]
         count = _count_rows(rows, max_count)
@@ -111,7 +111,7 @@ class ApiView(APIView):
         )
 
     def parse_if_match(self) -> int | None:
-        """Return the version that `If-Match` demands, or None; raises Invalid for a header that names none."""
+        """Return the version in `If-Match`, None without the header or for `*`; raises Invalid for another value."""
         header = self.request.headers.get("If-Match")
         if header is None or header.strip() == "*":
             return None
@@ -130,7 +130,7 @@ def _count_rows(rows: QuerySet[Any, Row] | Sequence[Row], max_count: int | None)
 def build_page_serializer(
     item: type[serializers.Serializer[Any]], name: str, **extra_fields: serializers.Field[Any, Any, Any, Any]
 ) -> serializers.Serializer[Any]:
-    """Return the shape of a page of these items, and further fields, for the document that describes the API."""
+    """Return the serializer of a page of `item`s with `extra_fields`, for the OpenAPI document."""
     serializer: serializers.Serializer[Any] = type(
         f"{name}Page",
         (serializers.Serializer,),
@@ -146,7 +146,7 @@ def build_page_serializer(
 
 
 def find_read_only_changes(payload: Mapping[str, Any], current_values: Mapping[str, Any]) -> list[Problem]:
-    """Return a problem for each field that cannot be changed here and does not say what is stored."""
+    """Return a problem for each read-only field that was sent with another value than the stored one."""
     return [
         Problem("read_only", f"/{name}", "This cannot be changed here.")
         for name, value in current_values.items()

@@ -1,1 +1,1 @@
-"""What pages share."""
+"""Code shared by pages."""

@@ -1,4 +1,4 @@
-"""Pages that are not there while policies are switched off (AUTH_POLICIES_ENABLED), as in DataHub."""
+"""Pages that answer 404 while policies are switched off (AUTH_POLICIES_ENABLED), as in DataHub."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -10,7 +10,7 @@ from django.urls import URLPattern
 
 
 def require_policies(patterns: Iterable[URLPattern]) -> list[URLPattern]:
-    """Return the addresses with each of their views answering 404 while policies are switched off."""
+    """Return the URL patterns with each view wrapped to answer 404 while policies are switched off."""
     url_patterns = list(patterns)
     for pattern in url_patterns:
         pattern.callback = _require_policies(pattern.callback)

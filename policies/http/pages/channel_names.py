@@ -1,8 +1,8 @@
-"""Names that pages give to the channels of questions and changes; records and the API keep the codes."""
+"""Display names of the channels of questions and changes; records and the API use the codes."""
 
 from collections.abc import Mapping
 
-#: Channels that answer questions, in the order in which the audit offers them: code → name.
+#: Channels that answer questions, in the order of the audit's filter: code → name.
 QUESTION_CHANNELS: Mapping[str, str] = {
     "api": "API",
     "pages": "Pages",
@@ -23,5 +23,5 @@ _CHANGE_CHANNELS = {
 
 
 def name_channel(code: str) -> str:
-    """Return the name of a channel; one that has no name keeps its code."""
+    """Return the display name of a channel, its code where it has none."""
     return QUESTION_CHANNELS.get(code) or _CHANGE_CHANNELS.get(code, code)

@@ -1,4 +1,4 @@
-"""Anticipated refusals as pages: what services raise becomes 400, 403, 404, 409, 412 or 503 in words."""
+"""Error pages for anticipated refusals: errors of services become 400, 403, 404, 409, 412 or 503 with a text."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -22,25 +22,25 @@ _TITLES = {
 
 
 class RefusalPages:
-    """Middleware of the pages; the API and the other doors answer in their own words."""
+    """Middleware of the pages; the API and the other interfaces answer errors in their own formats."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Pass the request on; an address that leads nowhere only because of a slash at its end is redirected."""
+        """Return the response; a 404 that is due only to a trailing slash becomes a redirect."""
         response = self.get_response(request)
         if response.status_code == HTTPStatus.NOT_FOUND and request.path_info.endswith("/"):
             return redirect_without_slash(request) or response
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Return the page of a refusal, or None for anything that was not anticipated."""
+        """Return the page of a refusal, or None for an unanticipated exception."""
         if not isinstance(exception, PolicyAppError):
             return None
         status = HTTPStatus(exception.status)
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
-            # What is around every other page asks the very facts that are missing.
+            # The layout of every other page needs the very facts that cannot be loaded.
             return HttpResponse(render_to_string("503.html"), status=status)
         if isinstance(exception, Forbidden):
             return render(request, "403.html", refusal_context(exception), status=status)
@@ -51,15 +51,15 @@ class RefusalPages:
 
 
 def redirect_without_slash(request: HttpRequest) -> HttpResponse | None:
-    """Return a redirect to the same address without the slashes at its end, or None where there is no such address.
+    """Return a redirect to the same URL without its trailing slashes, or None where that URL does not exist.
 
-    The method and the body are kept (307) where the request may change something.
+    Methods other than GET and HEAD keep method and body (307).
     """
-    # Addresses of the API and of Django's admin site are spelt with a slash: a view that answered meant what it said.
+    # URLs of the API and of Django's admin site end in a slash: a 404 from one of their views is final.
     is_answered = request.resolver_match is not None and request.path_info.startswith(("/api/", "/admin/"))
     if is_answered or not is_valid_path(request.path_info.rstrip("/")):
         return None
-    # More than one slash at the beginning would be read as the name of another host.
+    # Several leading slashes would be read as the name of another host.
     address = "/" + request.path.strip("/")
     query = request.META.get("QUERY_STRING", "")
     return HttpResponseRedirect(
@@ -69,7 +69,7 @@ def redirect_without_slash(request: HttpRequest) -> HttpResponse | None:
 
 
 def refusal_context(refusal: Forbidden) -> dict[str, object]:
-    """Return what the page of a refusal shows: each list of missing privileges in words, and the way to Why."""
+    """Return the context of the 403 page: each list of missing privileges with display names, and a link to Why."""
     if not refusal.missing_any:
         return {"reason": refusal.detail}
     first_missing = refusal.missing_any[0][0]

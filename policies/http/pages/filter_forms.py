@@ -1,4 +1,4 @@
-"""Forms of the pages: what may be typed, and how it is asked for."""
+"""Forms of the sign-in page, the list of policies and Why."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from django.contrib.auth.forms import AuthenticationForm
 from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
 
-#: How many tags one question may touch.
+#: Most sub-resources (tags) of one question.
 _MAX_SUBRESOURCES = 100
 
 
 class SignInForm(AuthenticationForm):
-    """User name and password. Who knows the password of a suspended account is told so; nobody else learns anything."""
+    """User name and password. A suspended account is reported only to a caller with its correct password."""
 
     def get_invalid_login_error(self) -> forms.ValidationError:
-        """Return why the sign-in failed, after the same work whether or not there is such an account."""
+        """Return the reason of a failed sign-in, after the same work whether or not the account exists."""
         credentials = {name: self.cleaned_data[name] for name in ("username", "password")}
         user = AllowAllUsersModelBackend().authenticate(self.request, **credentials)
         if isinstance(user, User) and user.state == User.State.SUSPENDED and not user.is_removed:
@@ -28,7 +28,7 @@ class SignInForm(AuthenticationForm):
 
 
 class PolicyFilterForm(forms.Form):
-    """What narrows the list of policies. A value that is no choice narrows nothing and is shown as an error."""
+    """Filters of the list of policies. An invalid choice filters nothing and is shown as an error."""
 
     q = forms.CharField(
         label="Search",
@@ -68,12 +68,12 @@ class PolicyFilterForm(forms.Form):
     )
 
     def clean_actor(self) -> str:
-        """Return the URN; a name alone is a user's."""
+        """Return the URN; a plain name is taken as a user name."""
         return user_urn(self.cleaned_data["actor"])
 
 
 class WhyForm(forms.Form):
-    """One question: who, may use what, on what."""
+    """One question: actor, privilege, resource and sub-resources."""
 
     actor = forms.CharField(
         label="Who",
@@ -105,14 +105,14 @@ class WhyForm(forms.Form):
     )
 
     def clean_actor(self) -> str:
-        """Return the URN, or nothing; a name alone is a user's."""
+        """Return the URN of a user, empty for the caller; a plain name is taken as a user name."""
         urn = user_urn(self.cleaned_data["actor"])
         if urn and not urn.startswith(USER_PREFIX):
             raise forms.ValidationError("Ask about a person: groups and roles do not act by themselves.")
         return urn
 
     def clean_sub_resources(self) -> tuple[str, ...]:
-        """Return the URNs; every line that holds none is named."""
+        """Return the distinct URNs of the lines; the error names the first five lines that are no URN."""
         lines = [line.strip() for line in self.cleaned_data["sub_resources"].splitlines() if line.strip()]
         if len(lines) > _MAX_SUBRESOURCES:
             raise forms.ValidationError(f"At most {_MAX_SUBRESOURCES} URNs, not {len(lines)}.")
@@ -123,12 +123,12 @@ class WhyForm(forms.Form):
 
     @classmethod
     def from_query(cls, data: Any) -> "WhyForm":
-        """Return the form of a request: a question once a privilege came with it, even an empty one; else prefilled."""
+        """Return the form of a request: bound once the query has `privilege`, even empty; otherwise prefilled."""
         names = ("actor", "resource", "sub_resources")
         return cls(data) if "privilege" in data else cls(initial={name: data.get(name, "") for name in names})
 
 
 def user_urn(text: str) -> str:
-    """Return the URN that somebody means who types a URN or a user name; nothing for nothing."""
+    """Return the URN for a typed URN or user name, '' for an empty text."""
     text = text.strip()
     return text if not text or text.startswith("urn:") else f"{USER_PREFIX}{text}"

@@ -1,4 +1,4 @@
-"""The template tag that puts the lines of a drawing into components/icon.html."""
+"""The template tag that inserts an SVG drawing into components/icon.html."""
 
 from functools import cache
 
@@ -12,8 +12,8 @@ register = template.Library()
 @register.simple_tag(name="drawing")
 @cache
 def render_icon(name: str) -> SafeString:
-    """Return the lines of a file of components/icons/, read once: a list shows the same few drawings on every row.
+    """Return the SVG of a file in components/icons/, cached: a list shows the same few icons on every row.
 
-    Raises TemplateDoesNotExist where there is no such drawing.
+    Raises TemplateDoesNotExist for an unknown name.
     """
     return mark_safe(get_template(f"components/icons/{name}.svg").render())  # noqa: S308 - a file of ours

@@ -1,4 +1,4 @@
-"""What a change of policies or roles means, as rows beside an editor."""
+"""The impact of a change of policies or roles as rows beside an editor."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from policies.engine import families
 from policies.pdp.reach_comparison import MAX_COUNT, CountChange, Impact, PrivilegeChange
 
-#: How many privileges a row or a sentence names.
+#: Most privileges that a row or a sentence names.
 _MAX_NAMED_PRIVILEGES = 5
 
 
 def format_count(number: int) -> str:
-    """Return a count as it is shown: beyond the limit only that it is more."""
+    """Return a count as text; above MAX_COUNT the limit and a plus sign."""
     return f"{MAX_COUNT:,}+" if number > MAX_COUNT else f"{number:,}"
 
 
 def impact_context(measured_impact: Impact | None) -> dict[str, Any]:
-    """Return what `policies/_means.html` draws of what saving means; None where it cannot be saved yet."""
+    """Return the context of `policies/_means.html`; None stands for input that cannot be saved yet."""
     if measured_impact is None:
         return {"is_sound": False, "impact": [], "impact_entities": None, "impact_privileges": []}
     privileges = [
@@ -46,7 +46,7 @@ def impact_context(measured_impact: Impact | None) -> dict[str, Any]:
 
 
 def display_privileges(names: Sequence[str]) -> list[str]:
-    """Return what the first few of these privileges are called on screens, and how many more there are."""
+    """Return the display names of the first five privileges, and how many more there are."""
     overflow_note = [f"{len(names) - _MAX_NAMED_PRIVILEGES:,} more"] if len(names) > _MAX_NAMED_PRIVILEGES else []
     return [families.display_privilege(name) for name in names[:_MAX_NAMED_PRIVILEGES]] + overflow_note
 
@@ -77,5 +77,5 @@ def _privilege_row(
 
 
 def list_sample_names(samples: Mapping[str, str]) -> list[str]:
-    """Return the names of these samples (URN → name), the URN where one has no name."""
+    """Return the names of samples (URN → name), the URN of those without a name."""
     return [name or urn for urn, name in samples.items()]

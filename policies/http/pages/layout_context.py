@@ -1,6 +1,6 @@
-"""What every page shows around its content: navigation, the account, banners, the policy version.
+"""Context of every page's layout: navigation, the account, banners.
 
-Templates work nothing out: what a person may not use is not in these lists.
+Templates decide nothing: entries that the caller may not use are not in these lists.
 """
 
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ from policies.pdp.authorizer import AccessRequest
 
 @dataclass(frozen=True, slots=True)
 class MenuLink:
-    """One entry of a menu: where it leads, and the privileges of which one is needed for it to be shown.
+    """One entry of a menu: its route, and the privileges of which any one makes it visible (none: always visible).
 
-    `active_path` is the path under which the entry is the one a page belongs to, its own when empty. What
+    `active_path` is the path below which the entry is marked as current, its own when empty. An entry with
     `requires_policies` disappears while policies are switched off (rules/datahub.md e). `setting_name` names a setting
     that must be on.
     """
@@ -68,7 +68,7 @@ MAIN_MENU = (
     MenuLink("Why", "why", "why"),
 )
 
-#: Switches that weaken the installation when they are off, and what every page says then.
+#: Settings that weaken the installation when they are off, and the banner that every page shows then.
 _WEAKENED_SETTINGS = (
     ("AUTH_POLICIES_ENABLED", "Policies are switched off: everybody may do everything."),
     ("REST_API_AUTHORIZATION", "DataHub's REST APIs do not check entity reads and writes."),
@@ -79,7 +79,7 @@ _WEAKENED_SETTINGS = (
 
 
 def build_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the context that `base.html` and `settings.html` draw; nothing for somebody who is not signed in."""
+    """Return the context of `base.html` and `settings.html`; empty for an anonymous caller."""
     if not getattr(request, "user", None) or not request.user.is_authenticated:
         return {}
     allowed_links = _find_allowed_links(get_actor(request))
@@ -87,7 +87,7 @@ def build_context(request: HttpRequest) -> dict[str, Any]:
         (label, [_menu_entry(link, request) for link in links if link in allowed_links])
         for label, links in SETTINGS_MENU
     ]
-    # Settings lead to the first of their pages that somebody may use.
+    # "Settings" links to the first settings page that the caller may use.
     first_link = _find_first_setting(allowed_links)
     main_links = [link for link in MAIN_MENU if link in allowed_links]
     if first_link is not None:
@@ -109,10 +109,10 @@ def build_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def find_settings_url(request: HttpRequest, *, section: str = "") -> str | None:
-    """Return the address of the first page of the settings that the caller may use, or None where there is none.
+    """Return the URL of the first settings page that the caller may use, or None.
 
-    `section` is a label of `SETTINGS_MENU`; a section without a page that the caller may use gives the first page of
-    all.
+    `section` is a label of `SETTINGS_MENU`; a section without a page that the caller may use falls back to all
+    sections.
     """
     allowed_links = _find_allowed_links(get_actor(request))
     first_link = (section and _find_first_setting(allowed_links, section)) or _find_first_setting(allowed_links)
@@ -127,7 +127,7 @@ def _find_first_setting(allowed_links: frozenset[MenuLink], section: str = "") -
 
 
 def _find_allowed_links(actor: Actor) -> frozenset[MenuLink]:
-    """Return the entries that somebody may use, asking for every privilege that they need in one go."""
+    """Return the menu entries that an actor may use, decided in one batch of requests."""
     links = [*MAIN_MENU, *(link for _, group in SETTINGS_MENU for link in group)]
     links = [link for link in links if not link.setting_name or getattr(settings, link.setting_name)]
     if not settings.AUTH_POLICIES_ENABLED:

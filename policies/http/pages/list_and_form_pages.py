@@ -1,6 +1,4 @@
-"""What pages have in common: lists of which htmx gets the inside alone, questions before something is done, and forms
-with the problems that a service found beside the fields they are about.
-"""
+"""Shared parts of pages: lists with a fragment for htmx, confirmations, and forms with problems beside their fields."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,14 +26,14 @@ if TYPE_CHECKING:
 else:
     _Paginator = Paginator
 
-#: What the record of changes calls this door.
+#: Name of this interface in change records.
 CHANNEL = "pages"
 
 PAGE_SIZE = 25
-#: How many rows a page may show by choice (rules/datahub.md e).
+#: Page sizes that a reader can choose (rules/datahub.md e).
 PAGE_SIZES = (10, PAGE_SIZE, 50, 100)
 
-#: What an answer to a form with mistakes is.
+#: Status of the answer to an invalid form.
 UNPROCESSABLE_STATUS = 422
 
 Breadcrumb = dict[str, str]
@@ -43,7 +41,7 @@ Result = TypeVar("Result")
 
 
 def is_fragment_request(request: HttpRequest) -> bool:
-    """Whether htmx asks for a part; a page restored from the history is a whole one although htmx asks for it."""
+    """Whether htmx asks for a fragment; a page restored from the browser history is rendered whole."""
     htmx = getattr(request, "htmx", None)
     return bool(htmx) and not htmx.history_restore_request  # type: ignore[union-attr]  # the middleware sets it
 
@@ -51,14 +49,14 @@ def is_fragment_request(request: HttpRequest) -> bool:
 def render_list(
     request: HttpRequest, *, page_template: str, fragment_template: str, context: Mapping[str, Any]
 ) -> HttpResponse:
-    """Answer a list: the page, or for htmx the list alone; caches keep the two apart."""
+    """Render a list: the page, or for htmx the fragment alone, with Vary headers that keep the two apart in caches."""
     response = render(request, fragment_template if is_fragment_request(request) else page_template, dict(context))
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     return response
 
 
 class SizedPage(Page[Any]):
-    """A page of a list whose reader chooses how long a page is; the pager offers these sizes."""
+    """A page of a list whose reader chooses the page size; the pager offers `sizes`."""
 
     sizes = PAGE_SIZES
 
@@ -69,9 +67,9 @@ class _SizedPaginator(_Paginator):
 
 
 def get_page(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], size: int | None = None) -> Page[Any]:
-    """Return the page of rows that the request names; one that is not there becomes one that is.
+    """Return the page of rows that the request names; an invalid number becomes the first or the last page.
 
-    The request chooses the size too, unless it is given; a size that is not on offer becomes the usual one.
+    Without `size` the request chooses the page size too; a size not in PAGE_SIZES becomes PAGE_SIZE.
     """
     number = request.GET.get("page")
     if size is not None:
@@ -90,7 +88,7 @@ def render_confirmation(
     losses: Iterable[str] = (),
     kind: str = "danger",
 ) -> HttpResponse:
-    """Answer the question before something is done, as a dialog or a page; the answer is posted to the same address."""
+    """Render a confirmation as a dialog (htmx) or a page; confirming posts to the same URL."""
     context = {
         "title": title,
         "text": text,
@@ -106,13 +104,13 @@ def render_confirmation(
 
 
 def settings_breadcrumbs(section: str, *items: tuple[str, str]) -> list[Breadcrumb]:
-    """Return the breadcrumbs of a page under Settings; each item is a label and an address, '' for the page."""
+    """Return the breadcrumbs of a page under Settings; each item is a label and a URL, '' for the current page."""
     breadcrumbs: list[Breadcrumb] = [{"label": "Settings"}, *([{"label": section}] if section else [])]
     return breadcrumbs + [{"label": label, "url": url} if url else {"label": label} for label, url in items]
 
 
 def check_permissions(request: HttpRequest, **permissions: tuple[Requirement, ResourceRef | None]) -> dict[str, bool]:
-    """Return for each name whether the caller meets its requirement; all are asked in one go."""
+    """Return for each name whether the caller meets its requirement; all are decided in one batch."""
     actor = get_actor(request)
     access_requests = [(actor, AccessRequest(requirement, resource)) for requirement, resource in permissions.values()]
     return {
@@ -123,10 +121,10 @@ def check_permissions(request: HttpRequest, **permissions: tuple[Requirement, Re
 
 @dataclass(slots=True)
 class FormPage:
-    """One form on a page of its own: fields, pickers, what the button says, and where "Cancel" goes.
+    """One form on a page of its own: fields, pickers, the label of the button, and the target of "Cancel".
 
-    `edit_conflict` is what `naming` found out about somebody else's change. `impact` tells what saving would change, of
-    what is chosen in the pickers: drawn beside the button, also for who only asks (`is_preview`).
+    `edit_conflict` describes a concurrent change by somebody else, for people/_overtaken.html. `impact` computes the
+    effect of saving with the current choices; it is drawn beside the button, and alone for a preview (`is_preview`).
     """
 
     title: str
@@ -143,7 +141,7 @@ class FormPage:
     status: int = 200
 
     def render(self, request: HttpRequest) -> HttpResponse:
-        """Answer the form as it stands, with everything that was typed."""
+        """Render the form in its current state, with all input."""
         context: dict[str, Any] = {"page": self}
         if self.impact is not None:
             context["means"] = self.impact()
@@ -153,14 +151,14 @@ class FormPage:
         return render(request, "people/form.html", context, status=self.status)
 
     def is_preview(self, request: HttpRequest) -> bool:
-        """Whether the form was posted to see what saving would mean, and not to save."""
+        """Whether the form was posted to preview the effect of saving, not to save."""
         return self.impact is not None and request.POST.get("go") == "look"
 
     def save_or_report(self, save: Callable[[dict[str, Any]], Result]) -> Result | None:
-        """Return what saving the checked fields gives, or None when something is wrong and stands beside its field.
+        """Return the result of `save` with the cleaned fields, or None with the problems added to their fields.
 
-        `conflict_field` is the field that a Conflict is about, `error_field_map` gives pointers whose field has another
-        name. Raises what a form cannot mend.
+        `conflict_field` is the field that a Conflict is about; `error_field_map` maps pointers to fields of another
+        name. Raises the refusals that a form cannot correct (anything but Invalid, Conflict, Stale and NotFound).
         """
         is_valid = self.form.is_valid()
         if not is_valid or not all(picker.is_sound for picker in self.pickers):
@@ -202,22 +200,22 @@ class FormPage:
 
 
 def get_post_data(request: HttpRequest) -> QueryDict | None:
-    """Return what a form posted, None for the first look at it."""
+    """Return the posted data, None for any other method."""
     return request.POST if request.method == "POST" else None
 
 
 def build_initial_data(facts: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a form about these facts begins with, and by which it is known that somebody else changed them."""
+    """Return the initial data of a form about `facts`; `seen` is their fingerprint, to detect concurrent changes."""
     return {} if facts is None else {**facts, "seen": fingerprint(facts)}
 
 
 def update_fingerprint(form: forms.Form, facts: Mapping[str, Any] | None) -> None:
-    """Let a refused form be made of the facts of now, so that saving it once more goes through."""
+    """Give a refused form the fingerprint of the current facts, so that saving it again succeeds."""
     if facts is not None:
         form.data = {**form.data.dict(), "seen": fingerprint(facts)}  # type: ignore[attr-defined]  # a QueryDict
 
 
 def build_absolute_link(request: HttpRequest, route: str, **query: str) -> str:
-    """Return the whole address, with this host, of a page and a query that holds a secret."""
+    """Return the absolute URL of a page with one query parameter that holds a secret."""
     (name, value), *_ = query.items()
     return request.build_absolute_uri(f"{reverse(route)}?{name}={value}")

@@ -1,4 +1,4 @@
-"""Choosing people, groups and roles: the picker of a form."""
+"""The form picker of users, groups and roles."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import display_names
 
-#: How many things can be chosen at once.
+#: Most URNs chosen at once.
 MAX_CHOICES = 1_000
-#: How many wrong lines of a long paste are named.
+#: Most wrong lines of a paste that an error names.
 _MAX_NAMED_LINES = 5
 
-#: Kind of a picker → what the URNs that it takes begin with.
+#: Kind of a picker → prefixes of the URNs that it accepts.
 PREFIXES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "user": (USER_PREFIX,),
@@ -33,10 +33,10 @@ PREFIXES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(slots=True)
 class PeoplePicker:
-    """One picker of a form: what is chosen, what was pasted, and what is wrong with it.
+    """One picker of a form: chosen URNs, pasted text, and errors.
 
     `kind` is user (people and services), person, group, role or holder (users and groups). `group` names the group
-    whose members are chosen, since whoever may edit those may search for people.
+    whose members are chosen: the right to edit them includes the right to search for people.
     """
 
     name: str
@@ -49,7 +49,7 @@ class PeoplePicker:
     errors: list[str] = field(default_factory=list)
 
     def read(self, data: QueryDict) -> "PeoplePicker":
-        """Take what a form posted: ticked boxes, and lines that are URNs or, of users, names."""
+        """Read posted checkboxes and pasted lines (URNs or, for users, names), add errors, and return the picker."""
         self.chosen_urns = tuple(dict.fromkeys(data.getlist(self.name)))
         self.pasted_text = data.get(f"{self.name}_pasted", "")
         if len(self.urns) > MAX_CHOICES:
@@ -58,32 +58,32 @@ class PeoplePicker:
         return self
 
     def require_choice(self) -> None:
-        """Note an error where nothing is chosen."""
+        """Add an error where nothing is chosen."""
         if not self.urns:
             self.errors.append("Choose at least one.")
 
     @property
     def urns(self) -> tuple[str, ...]:
-        """Everything that is chosen, each once: the ticked ones, then the pasted ones."""
+        """All chosen URNs without duplicates: the ticked ones, then the pasted ones."""
         lines = (line.strip() for line in self.pasted_text.splitlines())
         return tuple(dict.fromkeys((*self.chosen_urns, *(self._parse_line(line) for line in lines if line))))
 
     @property
     def is_sound(self) -> bool:
-        """Whether what was posted can be sent on."""
+        """Whether the picker has no errors."""
         return not self.errors
 
     def add_problems(self, problems: Iterable[Problem]) -> None:
-        """Take the problems that a service found with what is chosen; the first few are named."""
+        """Add the problems that a service found with the choice; the first few are named."""
         details = list(dict.fromkeys(problem.detail for problem in problems))
         self.errors += details[:_MAX_NAMED_LINES]
         if len(details) > _MAX_NAMED_LINES:
-            # Whoever looks for problems stops after so many.
+            # Validation stops after MAX_PROBLEMS problems.
             prefix = "at least " if len(details) >= MAX_PROBLEMS else ""
             self.errors.append(f"And {prefix}{len(details) - _MAX_NAMED_LINES:,} more like these.")
 
     def build_context(self) -> dict[str, Any]:
-        """Return what components/picker.html draws."""
+        """Return the context of components/picker.html."""
         names = display_names.load_names(urns=self.chosen_urns)
         query = {"kind": self.kind, "name": self.name, **({"group": self.group} if self.group else {})}
         return {
@@ -112,7 +112,7 @@ class PeoplePicker:
 
 
 def build_option(urn: str, label: str, hint: str = "") -> dict[str, str]:
-    """Return one thing to choose as `components/picker_options.html` draws it."""
+    """Return one option as `components/picker_options.html` draws it."""
     types = {USER_PREFIX: "corpuser", GROUP_PREFIX: "corpGroup", ROLE_PREFIX: "dataHubRole"}
     type_ = next((name for prefix, name in types.items() if urn.startswith(prefix)), "")
     return {"urn": urn, "label": label, "hint": hint if hint != label else "", "type": type_}

@@ -1,4 +1,4 @@
-"""Settings > Status > Refresh now: what `manage.py refresh_policies` does, for who has no shell."""
+"""Settings > Status > Refresh now: the action of `manage.py refresh_policies` for administrators without a shell."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +14,7 @@ from policies.pdp import policy_change_events, process_registry
 @never_cache
 @needs("MANAGE_POLICIES")
 def refresh_policies(request: HttpRequest) -> HttpResponse:
-    """Load all active policies anew, have the workers compare theirs, and say which processes answer from them."""
+    """Reload all active policies, make the workers compare theirs, and report the web processes that are current."""
     version = policy_change_events.reload_all()
     web_processes = process_registry.list_web_processes()
     current_count = sum(process.version >= version for process in web_processes)

@@ -1,1 +1,1 @@
-"""People, roles and tokens in the project's own API."""
+"""Users, groups, roles, service accounts, access tokens and invitations in this product's own API."""

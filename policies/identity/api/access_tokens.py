@@ -1,4 +1,4 @@
-"""Personal access tokens over the API; the text of a token is shown once, when it is made."""
+"""Access token endpoints; the text of a token is returned only when it is created."""
 
 import uuid
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from policies.pdp import authorizer
 
 TAG = "tokens"
 
-#: How long one may live.
+#: Lifetimes of a token, by DataHub's names.
 DURATION_CHOICES = [(name, name) for name in access_tokens.DURATIONS]
 
 
 class TokenIn(strict_fields.StrictSerializer):
-    """A token to be made, for the caller unless `actor` says otherwise."""
+    """A token to create; `actor` is its user, the caller if left out."""
 
     name = strict_fields.StrictString(max_length=1000)
     duration = serializers.ChoiceField(DURATION_CHOICES, required=False, default="ONE_MONTH")
@@ -34,7 +34,7 @@ class TokenIn(strict_fields.StrictSerializer):
 
 
 class TokenOut(serializers.Serializer[Any]):
-    """A token that works, without its text."""
+    """A token that is neither revoked nor expired, without its text."""
 
     id = serializers.UUIDField()
     name = serializers.CharField()
@@ -48,7 +48,7 @@ class TokenOut(serializers.Serializer[Any]):
 
 
 class NewTokenOut(serializers.Serializer[Any]):
-    """A new token with its text, which is kept nowhere."""
+    """A new token with its text, which is not stored."""
 
     id = serializers.UUIDField()
     token = serializers.CharField()
@@ -58,7 +58,7 @@ class NewTokenOut(serializers.Serializer[Any]):
 
 
 class TokenListFilters(PageParameters):
-    """Whose tokens to list."""
+    """Filter of the list of tokens by their user."""
 
     actor = strict_fields.StrictActorUrn(required=False, help_text="Left out: the caller's own.")
 
@@ -71,7 +71,7 @@ class TokenListView(ApiView):
         "tokens_list", "List tokens", query=TokenListFilters, answer=build_page_serializer(TokenOut, "Token"), tag=TAG
     )
     def get(self, _request: Request) -> Response:
-        """Return a page of tokens that have not ended, newest first."""
+        """Return a page of usable tokens, newest first; those of other users need MANAGE_ACCESS_TOKENS."""
         query = self.parse_query(TokenListFilters)
         owner = query.get("actor") or self.actor.urn
         if owner != self.actor.urn:
@@ -80,7 +80,7 @@ class TokenListView(ApiView):
 
     @openapi_operation("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
-        """Make a token and show its text this once."""
+        """Create a token and return its text, which is not shown again."""
         payload = strict_fields.validate(TokenIn, request.data)
         return issue(payload.pop("actor", None) or self.actor.urn, payload, self.actor)
 
@@ -91,13 +91,13 @@ class TokenDetailView(ApiView):
 
     @openapi_operation("tokens_revoke", "Revoke a token", status=204, tag=TAG)
     def delete(self, _request: Request, token_id: uuid.UUID) -> Response:
-        """End a token at once."""
+        """Revoke a token."""
         access_tokens.revoke(token_id=token_id, by=self.actor, channel=CHANNEL)
         return Response(status=204)
 
 
 def issue(owner: str, payload: dict[str, Any], by: Actor) -> Response:
-    """Make a token for a user and answer with its text."""
+    """Create a token for a user (its URN) and return the response with its text."""
     issued_token = access_tokens.create(owner=owner, **payload, by=by, channel=CHANNEL)
     body = {
         "id": issued_token.token.pk,
@@ -110,7 +110,7 @@ def issue(owner: str, payload: dict[str, Any], by: Actor) -> Response:
 
 
 def serialize_tokens(rows: Sequence[AccessToken]) -> list[Any]:
-    """Return tokens as they are sent, without their texts."""
+    """Return tokens as JSON, without their texts."""
     bodies = [
         {
             "id": token.pk,

@@ -1,4 +1,4 @@
-"""Who is calling, by the bearer token of a request. The session of the pages opens no door for programs."""
+"""Authentication by bearer token, for protocols of programs, which do not accept the session of the pages."""
 
 from django.http import HttpRequest
 
@@ -11,7 +11,7 @@ _REALM = 'Bearer realm="authzsite"'
 
 
 class UnauthenticatedError(PolicyAppError):
-    """Nobody knows who is calling; `is_sent` says whether a token came that opens nothing."""
+    """The caller is not authenticated; `is_sent` says whether an invalid Authorization header was sent."""
 
     code = "unauthenticated"
     status = 401
@@ -26,12 +26,12 @@ class UnauthenticatedError(PolicyAppError):
 
 
 def authenticate_caller(request: HttpRequest) -> Actor:
-    """Return who is calling, with groups and roles. Raises Unauthenticated."""
+    """Return the caller, with groups and roles. Raises UnauthenticatedError."""
     header = request.headers.get("Authorization", "")
     scheme, _, credentials = header.partition(" ")
     user = access_tokens.authenticate(text=credentials.strip()) if scheme.lower() == "bearer" else None
     if user is None:
         raise UnauthenticatedError(is_sent=bool(header))
-    # What is asked in this request is asked by, and answered to, this user.
+    # The token's user is the actor and the viewer of the whole request.
     request.user = user
     return actor_resolution.load_actor(urn=user.urn)

@@ -1,4 +1,4 @@
-"""Groups and their members over the API (api.md 3.2)."""
+"""Group and member endpoints (api.md 3.2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ from policies.writes import required_privileges
 
 
 class GroupRow(serializers.Serializer[Any]):
-    """A group as lists show it."""
+    """A group in a list."""
 
     urn = serializers.CharField()
     id = serializers.CharField(source="identifier")
@@ -39,12 +39,12 @@ class GroupOut(GroupRow):
     members = serializers.SerializerMethodField()
 
     def get_members(self, group: GroupProfile) -> list[str]:
-        """Return the URNs of the members, in order."""
+        """Return the sorted URNs of the members."""
         return users_groups_roles.load_member_urns(groups=[group.urn])[group.urn]
 
 
 class GroupIn(strict_fields.StrictSerializer):
-    """A group to be made or replaced. Members and roles are given here only when it is made."""
+    """A group to create or replace. Members and roles can be set only at creation."""
 
     urn = strict_fields.StrictUrn(required=False, prefixes=(GROUP_PREFIX,))
     id = strict_fields.StrictString(required=False, max_length=1000)
@@ -60,13 +60,13 @@ class GroupIn(strict_fields.StrictSerializer):
 
 
 class GroupChange(GroupIn):
-    """The fields of a group that are to change."""
+    """The fields of a group to change."""
 
     name = strict_fields.StrictString(required=False, max_length=1000)
 
 
 class MembersIn(strict_fields.StrictSerializer):
-    """Users to add to a group, or to take out of it."""
+    """Users to add to a group or to remove from it."""
 
     members = strict_fields.StrictList(
         child=strict_fields.StrictUrn(prefixes=(USER_PREFIX,)), max_length=groups.MAX_MEMBERS
@@ -74,7 +74,7 @@ class MembersIn(strict_fields.StrictSerializer):
 
 
 class GroupListFilters(PageParameters):
-    """Which groups to list."""
+    """Filters of the list of groups."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name or id."
@@ -92,7 +92,7 @@ class GroupListView(ApiView):
         "groups_list", "List groups", query=GroupListFilters, answer=build_page_serializer(GroupRow, "Group"), tag=TAG
     )
     def get(self, _request: Request) -> Response:
-        """Return a page of groups, by URN, to who may look at groups."""
+        """Return a page of groups, by URN; needs one of VIEW_GROUPS."""
         authorizer.require(by=self.actor, any_of=required_privileges.VIEW_GROUPS)
         query = self.parse_query(GroupListFilters)
         filters = {name: value for name, value in query.items() if name not in ("page", "page_size")}
@@ -104,7 +104,7 @@ class GroupListView(ApiView):
         "groups_create", "Create a group", body=GroupIn, answer=GroupOut, status=201, statuses=(409,), tag=TAG
     )
     def post(self, request: Request) -> Response:
-        """Make a group."""
+        """Create a group."""
         payload = strict_fields.validate(GroupIn, request.data)
         identifier = pop_identifier(payload, GROUP_PREFIX)
         group = groups.create(identifier=identifier, **payload, by=self.actor, channel=CHANNEL)
@@ -122,7 +122,7 @@ class GroupDetailView(ReplaceableResourceView):
     read_only_fields, read_only_lists = ("urn", "id", "origin"), ("members", "roles")
 
     def serialize(self, urn: str) -> Mapping[str, Any]:
-        """Return the group as it is sent, to who may change its members or what it is called; raises Forbidden."""
+        """Return the group as JSON; raises Forbidden unless the caller may change its members or profile."""
         required_privileges.require(
             by=self.actor, requirement=required_privileges.group_members(), urn=urn, type=groups.ENTITY_TYPE
         )
@@ -139,7 +139,7 @@ class GroupDetailView(ReplaceableResourceView):
 
 @signed_in
 class GroupMemberListView(ApiView):
-    """Who is in a group."""
+    """The members of a group."""
 
     @openapi_operation(
         "groups_members",
@@ -149,7 +149,7 @@ class GroupMemberListView(ApiView):
         tag=TAG,
     )
     def get(self, _request: Request, urn: str) -> Response:
-        """Return a page of users, by URN, to who may change the members."""
+        """Return a page of members, by URN; needs the privilege to change the members."""
         required_privileges.require(
             by=self.actor, requirement=required_privileges.group_members(), urn=urn, type=groups.ENTITY_TYPE
         )
@@ -166,7 +166,7 @@ class GroupMemberListView(ApiView):
         tag=TAG,
     )
     def post(self, request: Request, urn: str) -> Response:
-        """Add users; those that are in the group already stay."""
+        """Add users; existing members stay."""
         payload = strict_fields.validate(MembersIn, request.data)
         groups.add_members(urn=urn, members=payload["members"], by=self.actor, channel=CHANNEL)
         return Response(payload, status=201)
@@ -175,7 +175,7 @@ class GroupMemberListView(ApiView):
         "groups_remove_members", "Remove members from a group", body=MembersIn, status=204, statuses=(409,), tag=TAG
     )
     def delete(self, request: Request, urn: str) -> Response:
-        """Take users out; those that are not in the group are no problem."""
+        """Remove users; users that are not members are ignored."""
         payload = strict_fields.validate(MembersIn, request.data)
         groups.remove_members(urn=urn, members=payload["members"], by=self.actor, channel=CHANNEL)
         return Response(status=204)

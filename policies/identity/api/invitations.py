@@ -1,4 +1,4 @@
-"""Links that invite people, over the API; the text of a link is shown once, when it is made."""
+"""Invitation endpoints; the text of a link is returned only when it is created."""
 
 import uuid
 from collections.abc import Sequence
@@ -23,19 +23,19 @@ TAG = "people"
 
 MANAGE_GUARD = needs("MANAGE_USER_CREDENTIALS")
 
-#: How long one may live.
+#: Lifetimes of a link, by DataHub's names.
 LIFETIME_CHOICES = [(name, name) for name in invitations.LIFETIMES]
 
 
 class InviteIn(strict_fields.StrictSerializer):
-    """A link to be made; `role` left out or null: one that carries no role."""
+    """An invitation to create; without `role`, or with null, it assigns no role."""
 
     role = strict_fields.StrictUrn(required=False, allow_null=True, prefixes=(ROLE_PREFIX,))
     duration = serializers.ChoiceField(LIFETIME_CHOICES, required=False, default="ONE_WEEK")
 
 
 class InviteOut(serializers.Serializer[Any]):
-    """A link that is live, without its text."""
+    """A valid invitation, without its text."""
 
     id = serializers.UUIDField()
     role = serializers.CharField(allow_null=True)
@@ -45,7 +45,7 @@ class InviteOut(serializers.Serializer[Any]):
 
 
 class NewInviteOut(serializers.Serializer[Any]):
-    """A new link with its text, which is kept nowhere, and the address where people sign up with it."""
+    """A new invitation with its text, which is not stored, and the address for signing up with it."""
 
     id = serializers.UUIDField()
     token = serializers.CharField()
@@ -56,21 +56,21 @@ class NewInviteOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="AcceptIn")
 class InviteAcceptanceIn(strict_fields.StrictSerializer):
-    """The text of a link."""
+    """The text of an invitation."""
 
     token = strict_fields.StrictString(max_length=1000)
 
 
 @extend_schema_serializer(component_name="AcceptedOut")
 class InviteAcceptanceOut(serializers.Serializer[Any]):
-    """The role that the caller now holds alone, null for none."""
+    """The role that is now the caller's only direct role; null for none."""
 
     role = serializers.CharField(allow_null=True)
 
 
 @MANAGE_GUARD
 class InviteListView(ApiView):
-    """The list of links."""
+    """The list of invitations."""
 
     @openapi_operation(
         "invite_tokens_list",
@@ -80,14 +80,14 @@ class InviteListView(ApiView):
         tag=TAG,
     )
     def get(self, _request: Request) -> Response:
-        """Return a page of links that have not ended, newest first."""
+        """Return a page of invitations that have not expired, newest first."""
         return self.paginate(credentials.list_invitations(), _serialize_invites, self.parse_query())
 
     @openapi_operation(
         "invite_tokens_create", "Create an invitation", body=InviteIn, answer=NewInviteOut, status=201, tag=TAG
     )
     def post(self, request: Request) -> Response:
-        """Create the link for a role, end the one before, and show its text this once."""
+        """Create the invitation for a role, delete the previous one, and return its text, which is not shown again."""
         payload = strict_fields.validate(InviteIn, request.data)
         invitation = invitations.create(
             role=payload.get("role"), duration=payload["duration"], by=self.actor, channel=CHANNEL
@@ -104,24 +104,24 @@ class InviteListView(ApiView):
 
 @MANAGE_GUARD
 class InviteDetailView(ApiView):
-    """One link."""
+    """One invitation."""
 
     @openapi_operation("invite_tokens_revoke", "Revoke an invitation", status=204, tag=TAG)
     def delete(self, _request: Request, invite_id: uuid.UUID) -> Response:
-        """End a link at once; who signed up with it keeps what they have."""
+        """Revoke an invitation; users who signed up with it keep their roles."""
         invitations.revoke(invite_id=invite_id, by=self.actor, channel=CHANNEL)
         return Response(status=204)
 
 
 @signed_in
 class InviteAcceptView(ApiView):
-    """What an invitation does for somebody who has an account."""
+    """Acceptance of an invitation by an existing account."""
 
     @openapi_operation(
         "invite_tokens_accept", "Accept an invitation", body=InviteAcceptanceIn, answer=InviteAcceptanceOut, tag=TAG
     )
     def post(self, request: Request) -> Response:
-        """Make the role of the link the only one that the caller holds; a link without a role takes all away."""
+        """Make the role of the invitation the caller's only direct role; without a role, remove all of them."""
         payload = strict_fields.validate(InviteAcceptanceIn, request.data)
         role = invitations.accept(text=payload["token"], by=self.actor, channel=CHANNEL)
         return Response({"role": None if role is None else role.urn})

@@ -1,4 +1,4 @@
-"""Roles and their holders over the API (api.md 3.2)."""
+"""Role and assignment endpoints (api.md 3.2)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ class RoleOut(serializers.Serializer[Any]):
 
 
 class RoleIn(strict_fields.StrictSerializer):
-    """A role to be made or replaced."""
+    """A role to create or replace."""
 
     urn = strict_fields.StrictUrn(required=False, prefixes=(ROLE_PREFIX,))
     id = strict_fields.StrictString(required=False, max_length=1000)
@@ -51,13 +51,13 @@ class RoleIn(strict_fields.StrictSerializer):
 
 
 class RoleChange(RoleIn):
-    """The fields of a role that are to change."""
+    """The fields of a role to change."""
 
     name = strict_fields.StrictString(required=False, max_length=1000)
 
 
 class RoleListFilters(PageParameters):
-    """Which roles to list."""
+    """Filter of the list of roles."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Part of the name or id."
@@ -65,7 +65,7 @@ class RoleListFilters(PageParameters):
 
 
 class HolderOut(serializers.Serializer[Any]):
-    """A user or group that holds a role itself."""
+    """A user or group that holds a role directly."""
 
     urn = serializers.CharField()
     type = serializers.ChoiceField(["corpuser", "corpGroup"])
@@ -81,7 +81,7 @@ class HoldersIn(strict_fields.StrictSerializer):
 
 @extend_schema_serializer(component_name="AssignIn")
 class ReplacingAssignmentIn(HoldersIn):
-    """The one role these actors shall hold; null clears their roles. An unknown actor is skipped."""
+    """The only role that these actors shall hold; null removes all their roles. Unknown actors are skipped."""
 
     role = strict_fields.StrictUrn(prefixes=(ROLE_PREFIX,), allow_null=True)
     actors = strict_fields.StrictList(child=strict_fields.StrictUrn(), max_length=roles.MAX_ACTORS)
@@ -89,7 +89,7 @@ class ReplacingAssignmentIn(HoldersIn):
 
 @extend_schema_serializer(component_name="AssignedOut")
 class ReplacingAssignmentOut(serializers.Serializer[Any]):
-    """Who holds the role now, and which actors nobody knows."""
+    """The assigned role, the actors that now hold it, and the unknown actors."""
 
     role = serializers.CharField(allow_null=True)
     assigned = serializers.ListField(child=serializers.CharField())
@@ -112,7 +112,7 @@ class RoleListView(ApiView):
         "roles_create", "Create a role", body=RoleIn, answer=RoleOut, status=201, statuses=(409,), tag=TAG
     )
     def post(self, request: Request) -> Response:
-        """Make a role; policies give it power by naming it."""
+        """Create a role; policies give it privileges by naming it."""
         payload = strict_fields.validate(RoleIn, request.data)
         identifier = pop_identifier(payload, ROLE_PREFIX)
         is_editable = payload.pop("editable", True)
@@ -127,7 +127,7 @@ class RoleListView(ApiView):
 @signed_in
 @openapi_resource_operations("roles", "a role", answer=RoleOut, tag=TAG)
 class RoleDetailView(ReplaceableResourceView):
-    """One role. It is not deleted while a policy names it."""
+    """One role. It cannot be deleted while a policy names it."""
 
     replace_serializer, change_serializer = RoleIn, RoleChange
     clearable_fields = ("description",)
@@ -135,7 +135,7 @@ class RoleDetailView(ReplaceableResourceView):
     read_only_fields, read_only_lists = ("urn", "id", "editable", "object_id"), ("policies",)
 
     def serialize(self, urn: str) -> Mapping[str, Any]:
-        """Return the role as it is sent."""
+        """Return the role as JSON."""
         return serialize_roles([users_groups_roles.get_role(urn=urn)])[0]
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ class RoleDetailView(ReplaceableResourceView):
 
 @signed_in
 class RoleHolderListView(ApiView):
-    """Who holds a role."""
+    """The holders of a role."""
 
     @openapi_operation(
         "roles_actors",
@@ -159,7 +159,7 @@ class RoleHolderListView(ApiView):
         tag=TAG,
     )
     def get(self, _request: Request, urn: str) -> Response:
-        """Return a page of users and groups, users first, by URN, to who manages policies."""
+        """Return a page of users and groups, users first, by URN; needs MANAGE_POLICIES."""
         required_privileges.require(by=self.actor, requirement=required_privileges.MANAGE_POLICIES)
         return self.paginate(
             users_groups_roles.list_holders(role=users_groups_roles.get_role(urn=urn)),
@@ -169,7 +169,7 @@ class RoleHolderListView(ApiView):
 
     @openapi_operation("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
     def post(self, request: Request, urn: str) -> Response:
-        """Give the role to users and groups beside what they hold."""
+        """Assign the role to users and groups in addition to their roles."""
         payload = strict_fields.validate(HoldersIn, request.data)
         roles.grant(urn=urn, actors=payload["actors"], by=self.actor, channel=CHANNEL)
         return Response(payload, status=201)
@@ -177,11 +177,11 @@ class RoleHolderListView(ApiView):
 
 @signed_in
 class RoleHolderDetailView(ApiView):
-    """One user or group as holder of a role."""
+    """The assignment of a role to one user or group."""
 
     @openapi_operation("roles_take", "Unassign a role", status=204, tag=TAG)
     def delete(self, _request: Request, urn: str, actor: str) -> Response:
-        """Remove the role; an actor that does not hold it is no problem."""
+        """Revoke the role; succeeds for an actor that does not hold it. Raises NotFound for an unknown actor."""
         roles.revoke(urn=urn, actors=[actor], by=self.actor, channel=CHANNEL)
         if actor not in display_names.load_names(urns=[actor]):
             raise NotFound(f"There is no user or group {actor!r}.")
@@ -190,7 +190,7 @@ class RoleHolderDetailView(ApiView):
 
 @signed_in
 class RoleAssignView(ApiView):
-    """DataHub's assignment: one role replaces all."""
+    """DataHub's assignment: one role replaces all direct roles."""
 
     @openapi_operation(
         "roles_assign",
@@ -200,7 +200,7 @@ class RoleAssignView(ApiView):
         tag=TAG,
     )
     def post(self, request: Request) -> Response:
-        """Replace all roles of the actors by this one; null clears them."""
+        """Replace all direct roles of the actors by this role; null removes them."""
         payload = strict_fields.validate(ReplacingAssignmentIn, request.data)
         result = roles.assign(role=payload["role"], actors=payload["actors"], by=self.actor, channel=CHANNEL)
         return Response(
@@ -209,7 +209,7 @@ class RoleAssignView(ApiView):
 
 
 def serialize_roles(rows: Sequence[Role]) -> list[dict[str, Any]]:
-    """Return roles as they are sent, with the policies that name them; one query for all of them."""
+    """Return roles as JSON, with the policies that name them; one query for all roles."""
     policies_by_role = users_groups_roles.load_policy_urns_by_actor(actors=[role.urn for role in rows])
     return [
         {

@@ -1,4 +1,4 @@
-"""Service accounts over the API: users that programs act as, and their tokens."""
+"""Endpoints of service accounts (users for programs) and their tokens."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ MANAGE_GUARD = needs("MANAGE_SERVICE_ACCOUNTS")
 
 
 class ServiceOut(serializers.Serializer[Any]):
-    """A service account; `groups` are all of its groups, `roles` those it holds itself."""
+    """A service account; `groups` are all of its groups, `roles` its direct roles."""
 
     urn = serializers.CharField()
     username = serializers.CharField()
@@ -41,14 +41,14 @@ class ServiceOut(serializers.Serializer[Any]):
 
 
 class ServiceIn(strict_fields.StrictSerializer):
-    """A service account to be made; its user name is made here."""
+    """A service account to create; its user name is generated."""
 
     display_name = strict_fields.StrictString(max_length=1000)
     description = strict_fields.StrictString(required=False, allow_blank=True)
 
 
 class ServiceChange(strict_fields.StrictSerializer):
-    """The fields of a service account that are to change; the others may be sent as they are."""
+    """The fields of a service account to change; `urn` and `username` may be sent unchanged."""
 
     urn = strict_fields.StrictUrn(required=False)
     username = strict_fields.StrictString(required=False, max_length=1000)
@@ -58,7 +58,7 @@ class ServiceChange(strict_fields.StrictSerializer):
 
 
 class ServiceAccountListFilters(PageParameters):
-    """Which service accounts to list."""
+    """Filters of the list of service accounts."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name."
@@ -67,7 +67,7 @@ class ServiceAccountListFilters(PageParameters):
 
 
 class ServiceTokenIn(strict_fields.StrictSerializer):
-    """A token of a service account, to be made."""
+    """A token to create for a service account."""
 
     name = strict_fields.StrictString(max_length=1000)
     duration = access_tokens.TokenIn().fields["duration"]
@@ -97,7 +97,7 @@ class ServiceAccountListView(ApiView):
         "service_accounts_create", "Create a service account", body=ServiceIn, answer=ServiceOut, status=201, tag=TAG
     )
     def post(self, request: Request) -> Response:
-        """Make a service account; tokens are made for it next."""
+        """Create a service account; it has no token yet."""
         user = service_accounts.create(
             **strict_fields.validate(ServiceIn, request.data), by=self.actor, channel=CHANNEL
         )
@@ -107,14 +107,14 @@ class ServiceAccountListView(ApiView):
 @MANAGE_GUARD
 @openapi_resource_operations("service_accounts", "a service account", answer=ServiceOut, tag=TAG)
 class ServiceAccountDetailView(EditableResourceView):
-    """One service account. Suspended, its tokens answer nothing."""
+    """One service account. The tokens of a suspended one are refused."""
 
     change_serializer = ServiceChange
     editable_fields = ("display_name", "description", "state")
     read_only_fields = ("urn", "username")
 
     def serialize(self, urn: str) -> Mapping[str, Any]:
-        """Return the service account as it is sent."""
+        """Return the service account as JSON."""
         return _serialize_account(urn)
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
@@ -130,7 +130,7 @@ class ServiceAccountDetailView(EditableResourceView):
 
 @MANAGE_GUARD
 class ServiceAccountTokenListView(ApiView):
-    """The tokens of one service account; one is revoked at its place among all tokens."""
+    """The tokens of one service account; they are revoked at the general token endpoint."""
 
     @openapi_operation(
         "service_accounts_tokens",
@@ -140,7 +140,7 @@ class ServiceAccountTokenListView(ApiView):
         tag=TAG,
     )
     def get(self, _request: Request, urn: str) -> Response:
-        """Return a page of its tokens that have not ended, newest first."""
+        """Return a page of its tokens that are neither revoked nor expired, newest first."""
         service_accounts.get(urn=urn)
         authorizer.require(by=self.actor, requirement=required_privileges.MANAGE_SERVICE_TOKENS)
         return self.paginate(credentials.list_tokens(owner=urn), access_tokens.serialize_tokens, self.parse_query())
@@ -154,7 +154,7 @@ class ServiceAccountTokenListView(ApiView):
         tag=TAG,
     )
     def post(self, request: Request, urn: str) -> Response:
-        """Make a token and show its text this once."""
+        """Create a token and return its text, which is not shown again."""
         service_accounts.get(urn=urn)
         return access_tokens.issue(urn, strict_fields.validate(ServiceTokenIn, request.data), self.actor)
 

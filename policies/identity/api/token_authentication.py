@@ -1,4 +1,4 @@
-"""Who is calling: a bearer token, or the session of somebody who signed in on the pages."""
+"""REST framework authentication: bearer tokens, and the session of the pages."""
 
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
@@ -12,17 +12,17 @@ _REALM = 'Bearer realm="authzsite"'
 
 
 class InvalidToken(AuthenticationFailed):
-    """A token that is invented, expired, revoked, or of a user who may not act: which of them is nobody's business."""
+    """An unknown, expired or revoked token, or one of an inactive user; the answer does not say which."""
 
     default_detail = "This token is not valid: it is unknown, expired or revoked, or its user may not act."
     default_code = "invalid_token"
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer <token>`. Another scheme is left to somebody else; a token that is no good is refused."""
+    """Authentication by `Authorization: Bearer <token>`. Other schemes are ignored; an invalid token is refused."""
 
     def authenticate(self, request: Request) -> tuple[User, str] | None:
-        """Return the user the token speaks for, or None without a token. Raises InvalidToken."""
+        """Return the token's user and the token, or None without a bearer token. Raises InvalidToken."""
         scheme, _, text = get_authorization_header(request).partition(b" ")
         if scheme.lower() != _SCHEME:
             return None
@@ -33,10 +33,10 @@ class TokenAuthentication(BaseAuthentication):
         return user, token
 
     def authenticate_header(self, request: Request) -> str:
-        """Return the challenge of a 401 (RFC 6750): it names what was wrong only when a token was sent."""
+        """Return the challenge of a 401 (RFC 6750), with an error only if a token was sent."""
         is_sent = get_authorization_header(request).partition(b" ")[0].lower() == _SCHEME
         return f'{_REALM}, error="invalid_token"' if is_sent else _REALM
 
 
 class PageSession(SessionAuthentication):
-    """The session of the pages; every unsafe method needs its CSRF token. A suspended user has none."""
+    """The session of the pages; unsafe methods need its CSRF token. A suspended user has no session."""

@@ -1,4 +1,4 @@
-"""Users over the API (api.md 3.2)."""
+"""User endpoints (api.md 3.2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ _PROFILE_FIELDS = ("display_name", "email", "title")
 
 
 class UserOut(serializers.Serializer[Any]):
-    """A user; `groups` are all of its groups, `roles` those it holds itself."""
+    """A user; `groups` are all of its groups, `roles` its direct roles."""
 
     urn = serializers.CharField()
     username = serializers.CharField()
@@ -42,7 +42,7 @@ class UserOut(serializers.Serializer[Any]):
 
 
 class UserIn(strict_fields.StrictSerializer):
-    """A user to be made or changed. Groups and roles are given here only when it is made."""
+    """A user to create or change. Groups and roles can be set only at creation."""
 
     urn = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
     username = strict_fields.StrictString(max_length=1000)
@@ -61,13 +61,13 @@ class UserIn(strict_fields.StrictSerializer):
 
 
 class UserChange(UserIn):
-    """The fields of a user that are to change."""
+    """The fields of a user to change."""
 
     username = strict_fields.StrictString(required=False, max_length=1000)
 
 
 class UserListFilters(PageParameters):
-    """Which users to list."""
+    """Filters of the list of users."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of names or the address."
@@ -85,7 +85,7 @@ class UserListView(ApiView):
         "users_list", "List users", query=UserListFilters, answer=build_page_serializer(UserOut, "User"), tag=TAG
     )
     def get(self, _request: Request) -> Response:
-        """Return a page of users, by URN, to who may look at people."""
+        """Return a page of users, by URN; needs one of VIEW_USERS."""
         authorizer.require(by=self.actor, any_of=required_privileges.VIEW_USERS)
         query = self.parse_query(UserListFilters)
         filters = {name: value for name, value in query.items() if name not in ("page", "page_size")}
@@ -99,7 +99,7 @@ class UserListView(ApiView):
         "users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG
     )
     def post(self, request: Request) -> Response:
-        """Make a user."""
+        """Create a user."""
         payload = strict_fields.validate(UserIn, request.data)
         urn = payload.pop("urn", None)
         if urn is not None and urn != USER_PREFIX + payload["username"]:
@@ -112,7 +112,7 @@ class UserListView(ApiView):
 @signed_in
 @openapi_resource_operations("users", "a user", answer=UserOut, tag=TAG)
 class UserDetailView(ReplaceableResourceView):
-    """One user. A replacement leaves its state as it is."""
+    """One user. Replacing a user does not change its state."""
 
     replace_serializer, change_serializer = UserIn, UserChange
     clearable_fields = _PROFILE_FIELDS
@@ -120,7 +120,7 @@ class UserDetailView(ReplaceableResourceView):
     read_only_fields, read_only_lists = ("urn", "username", "object_id"), ("groups", "roles")
 
     def serialize(self, urn: str) -> Mapping[str, Any]:
-        """Return the user as it is sent, to itself and to who may look at people; raises Forbidden for others."""
+        """Return the user as JSON; raises Forbidden unless the caller is the user or may see its record."""
         user = users_groups_roles.find_user(urn=urn)
         is_service = user is not None and user.kind == User.Kind.SERVICE
         required_privileges.require(
@@ -132,7 +132,7 @@ class UserDetailView(ReplaceableResourceView):
         return UserOut(users_groups_roles.get_user(urn=urn)).data
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
-        """Store names and state, and a password if one is given; all or none."""
+        """Store profile fields and state, and a password if there is one, in one transaction."""
         password = changes.pop("password", None)
         with open_write(Gate.PEOPLE):
             if changes:

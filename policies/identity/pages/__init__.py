@@ -1,1 +1,1 @@
-"""People, roles and tokens in the browser."""
+"""Pages for users, groups, roles, service accounts, access tokens, invitations and sign-in."""

@@ -1,4 +1,4 @@
-"""Settings > Access tokens: one's own and, for who manages them, everybody's."""
+"""Settings > Access tokens: the viewer's own tokens and, with MANAGE_ACCESS_TOKENS, those of all users."""
 
 import uuid
 from typing import Any
@@ -38,7 +38,7 @@ _COLUMNS_WITH_OWNER = [_COLUMNS[0], {"label": "Of"}, *_COLUMNS[1:]]
 @never_cache
 @needs("GENERATE_PERSONAL_ACCESS_TOKENS", "MANAGE_ACCESS_TOKENS")
 def list_tokens(request: HttpRequest) -> HttpResponse:
-    """One's own tokens; who manages tokens may look at everybody's."""
+    """Page with the list of the viewer's tokens, or of other users' tokens with MANAGE_ACCESS_TOKENS."""
     rights = _check_rights(request)
     form = TokenFilterForm(request.GET)
     form.is_valid()
@@ -67,7 +67,7 @@ def list_tokens(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def create_token(request: HttpRequest) -> HttpResponse:
-    """Make a token, for oneself unless `?owner=` names somebody else, and show it this once."""
+    """Page that creates a token, for the viewer unless `?owner=` names another user, and shows it once."""
     actor = get_actor(request)
     urn = request.GET.get("owner") or actor.urn
     owner = users_groups_roles.find_user(urn=urn)
@@ -98,7 +98,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def revoke_token(request: HttpRequest, token_id: uuid.UUID) -> HttpResponse:
-    """Ask, then end a token; one's own or, for who manages them, anybody's."""
+    """Confirmation page and revocation of a token: the viewer's own or, with the privilege, any other."""
     token = _get_visible_token(request, token_id)
     is_service = token.user.kind == User.Kind.SERVICE
     back_url = reverse("service-account", args=[token.user.urn]) if is_service else request.GET.get("back", "")

@@ -1,4 +1,4 @@
-"""What is done to the account of a person: suspending, activating, removing, and the link that resets a password."""
+"""Actions on the account of a person: suspension, activation, removal, and password reset links."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -23,7 +23,7 @@ CREDENTIALS_GUARD = needs("MANAGE_USER_CREDENTIALS")
 @never_cache
 @UPDATE_GUARD
 def suspend_user(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask, then let a person do nothing any more."""
+    """Confirmation page and suspension of a person."""
     if request.method == "POST":
         user = users.suspend(urn=urn, by=get_actor(request), channel=CHANNEL)
         messages.success(request, f"{user.name} is suspended.")
@@ -45,7 +45,7 @@ def suspend_user(request: HttpRequest, urn: str) -> HttpResponse:
 @require_POST
 @UPDATE_GUARD
 def activate_user(request: HttpRequest, urn: str) -> HttpResponse:
-    """Let a suspended person act again."""
+    """Activate a suspended person."""
     user = users.activate(urn=urn, by=get_actor(request), channel=CHANNEL)
     messages.success(request, f"{user.name} is active.")
     return redirect("user", urn=urn)
@@ -55,7 +55,7 @@ def activate_user(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @REMOVE_GUARD
 def delete_user(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask, saying what will be lost, then delete a person."""
+    """Confirmation page that lists the losses, and the deletion of a person."""
     user = get_person(urn)
     if request.method == "POST":
         users.remove(urn=urn, by=get_actor(request), channel=CHANNEL)
@@ -75,7 +75,7 @@ def delete_user(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @CREDENTIALS_GUARD
 def create_reset_link(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask, then make a link with which a person sets a new password, and show it this once."""
+    """Confirmation page and creation of a password reset link, which is shown once."""
     user = get_person(urn)
     if request.method == "POST":
         reset_link = password_resets.create(urn=urn, by=get_actor(request), channel=CHANNEL)

@@ -1,4 +1,4 @@
-"""How accounts are shown, people and services alike: a row of a list, the head of a page, what goes with one."""
+"""Presentation of accounts (people and service accounts): list rows, facts of a page, losses on removal."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from policies.models import User
 
 STATE_BADGES = {"ACTIVE": ("Active", "success"), "SUSPENDED": ("Suspended", "warning")}
 
-#: How many groups or roles a row names.
+#: Maximum number of groups, and of roles, that a row names.
 _MAX_NAMES = 3
 
 
 def get_person(urn: str) -> User:
-    """Return one person; raises NotFound, also for a service."""
+    """Return a person; raises NotFound, also for a service account."""
     user = users_groups_roles.get_user(urn=urn)
     if user.kind != User.Kind.PERSON or user.is_removed:
         raise NotFound(f"There is no user {urn!r}.")
@@ -23,12 +23,12 @@ def get_person(urn: str) -> User:
 
 
 def account_url(user: User) -> str:
-    """Return the page of a person or service."""
+    """Return the URL of the page of a person or service account."""
     return reverse("service-account" if user.kind == User.Kind.SERVICE else "user", args=[user.urn])
 
 
 def account_row(user: User) -> dict[str, Any]:
-    """Return a row of a list of users."""
+    """Return the context of a row in a list of users."""
     label, kind = STATE_BADGES[user.state]
     groups, roles = user.group_names, user.role_names
     return {
@@ -43,7 +43,7 @@ def account_row(user: User) -> dict[str, Any]:
 
 
 def account_facts(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the head of the page of an account."""
+    """Return the facts at the top of an account's page; `names` is URN → name of its creator."""
     label, kind = STATE_BADGES[user.state]
     return [
         {"label": "State", "badges": [{"label": label, "kind": kind}]},
@@ -62,7 +62,7 @@ def account_facts(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def list_account_losses(user: User) -> list[str]:
-    """Return what goes with an account, in sentences."""
+    """Return sentences about everything that is deleted with an account."""
     counts = (
         (user.memberships.count(), "group membership ends.", "group memberships end."),
         (user.role_assignments.count(), "role is no longer assigned.", "roles are no longer assigned."),

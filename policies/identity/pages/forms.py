@@ -1,4 +1,4 @@
-"""Forms about people, groups, roles and what they sign in with. Services check once more, and more."""
+"""Forms for users, groups, roles, invitations and credentials. Services validate again, and more strictly."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _DURATION_LABELS = {
     "NO_EXPIRY": "No end",
 }
 _IDENTIFIER_HELP = "Printable characters without comma and round brackets. It cannot be changed later."
-#: Longest password that is looked at, in characters; checking takes longer the longer it is.
+#: Longest accepted password, in characters; checking a longer one takes more time.
 _MAX_PASSWORD_LENGTH = 1024
 
 
@@ -69,27 +69,27 @@ def _choice_field(label: str, choices: list[tuple[str, str]], **options: Any) ->
 
 
 class SearchFilterForm(forms.Form):
-    """What narrows a list that has nothing but names."""
+    """Filters of a list with only a search by name."""
 
     q = _search_field("Name")
 
 
 class UserFilterForm(forms.Form):
-    """What narrows the list of users."""
+    """Filters of the list of users."""
 
     q = _search_field("Name, user name or address")
     state = _choice_field("State", [("", "All"), *User.State.choices], required=False)
 
 
 class GroupFilterForm(forms.Form):
-    """What narrows the list of groups."""
+    """Filters of the list of groups."""
 
     q = _search_field("Name or id")
     origin = _choice_field("Origin", [("", "All"), *GroupProfile.Origin.choices], required=False)
 
 
 class TokenFilterForm(forms.Form):
-    """Whose tokens are listed."""
+    """Filters of the list of tokens, by their user."""
 
     owner = forms.CharField(
         label="Of",
@@ -101,13 +101,13 @@ class TokenFilterForm(forms.Form):
 
 
 class FingerprintForm(forms.Form):
-    """A form that says what it was made of, so that the second of two people editing is told."""
+    """A form with the fingerprint of the facts it was built from, by which an edit conflict is detected."""
 
     seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
 
 class NewUserForm(forms.Form):
-    """A person to be made."""
+    """A person to create."""
 
     username = _text_field("User name", MAX_IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER_HELP)
     display_name = _text_field("Display name", MAX_NAME_LENGTH)
@@ -119,7 +119,7 @@ class NewUserForm(forms.Form):
 
 
 class ProfileForm(FingerprintForm):
-    """What a person is called, as that person may edit it."""
+    """The profile of a person, as that person may edit it."""
 
     display_name = _text_field("Display name", MAX_NAME_LENGTH)
     title = _text_field("Title", MAX_NAME_LENGTH)
@@ -127,13 +127,13 @@ class ProfileForm(FingerprintForm):
 
 
 class UserForm(ProfileForm):
-    """What a person is called, as somebody who manages users may edit it: also the address."""
+    """The profile of a person, with the address, as user managers may edit it."""
 
     email = _text_field("Email", MAX_EMAIL_LENGTH)
 
 
 class GroupForm(FingerprintForm):
-    """What a group is called."""
+    """The profile of a group."""
 
     name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
     description = _textarea_field("Description")
@@ -141,7 +141,7 @@ class GroupForm(FingerprintForm):
 
 
 class NewGroupForm(forms.Form):
-    """A group to be made."""
+    """A group to create."""
 
     name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
     description = _textarea_field("Description")
@@ -149,14 +149,14 @@ class NewGroupForm(forms.Form):
 
 
 class RoleForm(FingerprintForm):
-    """What a role is called."""
+    """The name and description of a role."""
 
     name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
     description = _textarea_field("Description")
 
 
 class NewRoleForm(forms.Form):
-    """A role to be made."""
+    """A role to create."""
 
     name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
     description = _textarea_field("Description")
@@ -164,25 +164,25 @@ class NewRoleForm(forms.Form):
 
 
 class NewServiceForm(forms.Form):
-    """A service account to be made."""
+    """A service account to create."""
 
     display_name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
     description = _textarea_field("Description")
 
 
 class ServiceForm(FingerprintForm):
-    """What a service account is called."""
+    """The name and description of a service account."""
 
     display_name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
     description = _textarea_field("Description")
 
 
 class PickerForm(forms.Form):
-    """A form whose only choice is made in its pickers."""
+    """A form without fields, whose values are chosen in pickers."""
 
 
 class TokenForm(forms.Form):
-    """A token to be made."""
+    """A token to create."""
 
     name = _text_field("Name", MAX_NAME_LENGTH, is_required=True, help_text="The purpose of the token.")
     description = _textarea_field("Description")
@@ -190,7 +190,7 @@ class TokenForm(forms.Form):
 
 
 class InviteForm(forms.Form):
-    """A link to be made."""
+    """An invitation to create."""
 
     role = _choice_field(
         "Role",
@@ -206,7 +206,7 @@ class InviteForm(forms.Form):
 
 
 class SignUpForm(forms.Form):
-    """Who somebody invited is, and the password of the new account."""
+    """The profile and password of an invited person's new account."""
 
     username = _text_field("User name", MAX_IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER_HELP)
     display_name = _text_field("Full name", MAX_NAME_LENGTH)
@@ -216,12 +216,12 @@ class SignUpForm(forms.Form):
     again = _password_field("Password again", "new-password")
 
     def clean_again(self) -> str:
-        """Return the repetition; raises ValidationError for another text."""
+        """Return the repeated password; raises ValidationError if it differs."""
         return validate_repetition(self)
 
 
 class NewPasswordForm(forms.Form):
-    """A new password, twice."""
+    """A new password, entered twice."""
 
     password = _password_field(
         "New password", "new-password", help_text="At least 8 characters, and not a common word."
@@ -229,12 +229,12 @@ class NewPasswordForm(forms.Form):
     again = _password_field("New password again", "new-password")
 
     def clean_again(self) -> str:
-        """Return the repetition; raises ValidationError for another text."""
+        """Return the repeated password; raises ValidationError if it differs."""
         return validate_repetition(self)
 
 
 class OwnPasswordForm(NewPasswordForm):
-    """A new password for whoever knows the old one."""
+    """A new password, with the current one."""
 
     field_order = ("old", "password", "again")
 
@@ -242,7 +242,7 @@ class OwnPasswordForm(NewPasswordForm):
 
 
 def validate_repetition(form: forms.Form) -> str:
-    """Return the repetition of a new password; raises ValidationError when it is another."""
+    """Return the repetition of a new password; raises ValidationError if it differs."""
     repetition: str = form.cleaned_data["again"]
     if repetition != form.cleaned_data.get("password", repetition):
         raise forms.ValidationError("The two are not the same.")

@@ -1,4 +1,4 @@
-"""Settings > Users & Groups > Groups: the list, one group with its members, and what is done to it."""
+"""Settings > Users & Groups > Groups: list, detail with members, creation, editing and deletion."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ _MEMBER_COLUMNS = [{"label": "Name"}, {"label": "State"}, {"label": "Actions", "
 @never_cache
 @VIEW_GUARD
 def list_groups(request: HttpRequest) -> HttpResponse:
-    """The groups, searched, filtered and paged; an htmx request gets the list alone."""
+    """Page with the list of groups, searched, filtered and paged; htmx requests get only the list."""
     form = GroupFilterForm(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
@@ -72,7 +72,7 @@ def list_groups(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def show_group(request: HttpRequest, urn: str) -> HttpResponse:
-    """One group with a page of its members; for who may change it or its members."""
+    """Page of one group with a page of its members; needs the privilege to change its members."""
     authorizer.require(
         by=get_actor(request), requirement=required_privileges.group_members(), resource=ResourceRef(urn, ENTITY_TYPE)
     )
@@ -108,7 +108,7 @@ def show_group(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @CREATE_GUARD
 def create_group(request: HttpRequest) -> HttpResponse:
-    """Make a group with its first members."""
+    """Page that creates a group with its first members."""
     picker = PeoplePicker("members", "Members", "user")
     page = FormPage(
         title="New group",
@@ -133,7 +133,7 @@ def create_group(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def edit_group(request: HttpRequest, urn: str) -> HttpResponse:
-    """Change what a group is called."""
+    """Page that edits the profile of a group."""
     authorizer.require(
         by=get_actor(request), requirement=required_privileges.group_profile(), resource=ResourceRef(urn, ENTITY_TYPE)
     )
@@ -156,7 +156,7 @@ def edit_group(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @REMOVE_GUARD
 def delete_group(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask, saying what will be lost, then delete a group."""
+    """Confirmation page that lists the losses, and the deletion of a group."""
     group = _get_group(urn)
     if request.method == "POST":
         groups.remove(urn=urn, by=get_actor(request), channel=CHANNEL)
@@ -184,7 +184,7 @@ def delete_group(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @signed_in
 def add_members(request: HttpRequest, urn: str) -> HttpResponse:
-    """Choose people and put them into a group."""
+    """Page that adds users to a group."""
     authorizer.require(
         by=get_actor(request), requirement=required_privileges.group_members(), resource=ResourceRef(urn, ENTITY_TYPE)
     )
@@ -214,7 +214,7 @@ def add_members(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @signed_in
 def remove_member(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask, then take one member out of a group."""
+    """Confirmation page and removal of one member."""
     member = request.POST.get("member") or request.GET.get("member", "")
     name = member.removeprefix(USER_PREFIX)
     if request.method == "POST":
@@ -242,7 +242,7 @@ def remove_member(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @ASSIGN_GUARD
 def edit_group_roles(request: HttpRequest, urn: str) -> HttpResponse:
-    """Choose the roles that a group holds."""
+    """Page that selects the roles of a group."""
     group = _get_group(urn)
     return choose_roles(
         request, urn=urn, name=group.name, current_urns=group.role_urns, breadcrumbs=_breadcrumbs(group.name)

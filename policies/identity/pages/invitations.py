@@ -1,4 +1,4 @@
-"""Settings > Users & Groups > Invitations: one live link for each role, and one without a role."""
+"""Settings > Users & Groups > Invitations: one valid link for each role, and one without a role."""
 
 import uuid
 
@@ -21,7 +21,7 @@ from policies.pdp import authorizer
 
 INVITE_GUARD = needs("MANAGE_USER_CREDENTIALS")
 
-#: How many roles the form offers; a link for another is made over the API.
+#: Maximum number of roles in the form; the API creates links for the others.
 _MAX_ROLES = 500
 
 
@@ -29,7 +29,7 @@ _MAX_ROLES = 500
 @never_cache
 @INVITE_GUARD
 def invite_users(request: HttpRequest) -> HttpResponse:
-    """The form that makes a link, and the links that are live; htmx gets the form alone, for a dialog."""
+    """Page that creates an invitation and lists the valid ones; htmx requests get only the form, for a dialog."""
     role_choices = [(role.urn, role.name) for role in users_groups_roles.list_roles()[:_MAX_ROLES]]
     form = InviteForm(
         list_and_form_pages.get_post_data(request), roles=role_choices, initial={"role": request.GET.get("role", "")}
@@ -70,7 +70,7 @@ def invite_users(request: HttpRequest) -> HttpResponse:
 @never_cache
 @INVITE_GUARD
 def revoke_invitation(request: HttpRequest, invite_id: uuid.UUID) -> HttpResponse:
-    """Ask, then end a link."""
+    """Confirmation page and revocation of an invitation."""
     if request.method == "POST":
         invitations.revoke(invite_id=invite_id, by=get_actor(request), channel=CHANNEL)
         messages.success(request, "The invitation was revoked.")

@@ -1,4 +1,4 @@
-"""What users and groups are given: choosing the roles they hold, and the groups a user is in."""
+"""Forms that assign roles to users and groups, and add users to groups."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ ASSIGN_GUARD = needs("MANAGE_POLICIES")
 @never_cache
 @ASSIGN_GUARD
 def edit_user_roles(request: HttpRequest, urn: str) -> HttpResponse:
-    """Choose the roles that a user, person or service, holds itself."""
+    """Page that selects the direct roles of a user, person or service account."""
     user = users_groups_roles.get_user(urn=urn)
     crumbs = list_and_form_pages.settings_breadcrumbs("Users & Groups", ("Users", reverse("users")), ("Roles", ""))
     return choose_roles(request, urn=urn, name=user.name, current_urns=user.role_urns, breadcrumbs=crumbs)
@@ -36,7 +36,7 @@ def edit_user_roles(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
 def add_user_to_groups(request: HttpRequest, urn: str) -> HttpResponse:
-    """Put a user into further groups."""
+    """Page that adds a user to groups."""
     user = users_groups_roles.get_user(urn=urn)
     picker = PeoplePicker(
         "groups", "Groups", "group", help="Groups whose members come from an identity source cannot be chosen."
@@ -65,7 +65,7 @@ def add_user_to_groups(request: HttpRequest, urn: str) -> HttpResponse:
 def choose_roles(
     request: HttpRequest, *, urn: str, name: str, current_urns: Sequence[str], breadcrumbs: list[Breadcrumb]
 ) -> HttpResponse:
-    """Answer the page on which the roles of a user or group are chosen, and make the choice."""
+    """Render the form that selects the direct roles of a user or group, with a preview of the impact, and save it."""
     back_url = reverse("group" if urn.startswith("urn:li:corpGroup:") else "user", args=[urn])
     help_text = "Several roles add up. Clear a box to remove the role." if current_urns else "Several roles add up."
     picker = PeoplePicker("roles", "Roles", "role", help=help_text)

@@ -1,8 +1,8 @@
-"""OpenID Connect as this site speaks it: django-allauth's flow, with a nonce and with every ID token checked.
+"""OpenID Connect with django-allauth's flow, extended by a nonce and by the verification of every ID token.
 
-The provider is the one of the settings; allauth's own table of providers is never read. What allauth leaves open is
-closed here: requests take nothing from the address they were begun with, the signature of an ID token is always
-checked, and whatever a provider answers instead of what the protocol says ends as `OAuth2Error`.
+The provider comes from the settings; allauth's table of providers is never read. The query string cannot change what is
+sent to the provider, the signature of every ID token is verified, and malformed answers of the provider raise
+`OAuth2Error`.
 """
 
 from collections.abc import Mapping
@@ -24,36 +24,36 @@ from requests import RequestException, Session
 
 from policies.identity.services.external_sign_in import PROVIDER
 
-#: What an ID token may be signed with: all that needs the provider's private key, never what its public key could do.
+#: Accepted signature algorithms of ID tokens: asymmetric only, since HMAC could be computed with a public key.
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
-#: How far the clocks of both sides may be apart, in seconds.
+#: Tolerated difference between the clocks of both sides.
 _CLOCK_LEEWAY_SECONDS = 60
-#: How long one answer of the provider may take, in seconds.
+#: Timeout of one request to the provider.
 _TIMEOUT_SECONDS = 5
 _STATE_LENGTH = 32
 
 
 class ClaimedLogin(SocialLogin):  # type: ignore[misc]  # allauth publishes no types
-    """A sign-in in progress with what the provider said; whose account that is, our own service finds out."""
+    """A sign-in in progress with the claims of the provider; our own service finds the account."""
 
     def __init__(self, provider: "ConfiguredOidcProvider", claims: Mapping[str, Any]) -> None:
         super().__init__(provider=provider, account=SocialAccount(provider=PROVIDER))
         self.claims = claims
 
     def lookup(self) -> None:
-        """Look up nothing."""
+        """Do nothing: allauth shall not look up accounts."""
 
 
 class ConfiguredOidcProvider(OpenIDConnectProvider):  # type: ignore[misc]  # allauth publishes no types
-    """The one provider of the settings."""
+    """The provider that the settings name."""
 
     @property
     def server_url(self) -> str:
-        """Where it describes itself."""
+        """URL of the provider's discovery document."""
         return f"{settings.OIDC.issuer.rstrip('/')}/.well-known/openid-configuration"
 
     def begin(self, request: HttpRequest, *, next_url: str) -> HttpResponse:
-        """Send the browser to the provider with a state, a nonce and PKCE, none of which the address can choose.
+        """Redirect to the provider with a state, a nonce and PKCE, none of which request parameters can choose.
 
         Raises OAuth2Error and RequestException.
         """
@@ -68,12 +68,12 @@ class ConfiguredOidcProvider(OpenIDConnectProvider):  # type: ignore[misc]  # al
         return response
 
     def get_oauth2_adapter(self, request: HttpRequest) -> "OidcAdapter":
-        """Return what talks to it."""
+        """Return the adapter for the provider's endpoints."""
         return OidcAdapter(request, PROVIDER)
 
 
 def build_provider(request: HttpRequest | None) -> ConfiguredOidcProvider:
-    """Return the provider of the settings as allauth knows providers; raises SocialApp.DoesNotExist without one."""
+    """Return the provider of the settings as an allauth provider; raises SocialApp.DoesNotExist if there is none."""
     if not settings.OIDC.is_configured:
         raise SocialApp.DoesNotExist
     app = SocialApp(
@@ -92,11 +92,11 @@ def build_provider(request: HttpRequest | None) -> ConfiguredOidcProvider:
 
 
 class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth publishes no types
-    """The endpoints of the provider, and what is made of their answers."""
+    """The endpoints of the provider, and the verification of their answers."""
 
     @property
     def openid_config(self) -> Mapping[str, Any]:
-        """What the provider says about itself, which has to be about the issuer that the settings name."""
+        """The provider's discovery document, whose issuer must be that of the settings; raises OAuth2Error."""
         if not hasattr(self, "_openid_config"):
             config = _fetch_json(self.get_provider().server_url)
             issuer = config.get("issuer")
@@ -107,27 +107,27 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth 
 
     @property
     def basic_auth(self) -> bool:
-        """Whether the secret travels in a header, which is what a provider wants that says nothing about it."""
+        """Whether the client secret is sent in a header, which is the default of a provider that names no method."""
         methods = self.openid_config.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         return "client_secret_post" not in methods
 
     @property
     def access_token_url(self) -> str:
-        """Where a code is exchanged."""
+        """URL of the token endpoint."""
         return self.get_endpoint_url("token_endpoint")
 
     @property
     def authorize_url(self) -> str:
-        """Where the browser goes."""
+        """URL of the authorization endpoint."""
         return self.get_endpoint_url("authorization_endpoint")
 
     @property
     def profile_url(self) -> str:
-        """Where more claims are, if anywhere."""
+        """URL of the userinfo endpoint; raises OAuth2Error if there is none."""
         return self.get_endpoint_url("userinfo_endpoint")
 
     def get_endpoint_url(self, name: str) -> str:
-        """Return one endpoint; TLS everywhere, unless the issuer itself is on this machine."""
+        """Return the URL of an endpoint; raises OAuth2Error unless it uses TLS (or the issuer itself does not)."""
         url = self.openid_config.get(name)
         schemes = ("https://",) if settings.OIDC.issuer.startswith("https://") else ("https://", "http://")
         if not isinstance(url, str) or not url.startswith(schemes):
@@ -139,12 +139,12 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth 
         return build_provider(self.request)
 
     def get_callback_url(self, request: HttpRequest, *_: Any) -> str:
-        """Return the address to come back to, below PUBLIC_URL where that is set."""
+        """Return the callback URL, below PUBLIC_URL if that is set."""
         path = reverse("sign-in-oidc-back")
         return f"{settings.PUBLIC_URL}{path}" if settings.PUBLIC_URL else request.build_absolute_uri(path)
 
     def get_access_token_data(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Exchange the code; raises OAuth2Error for every answer that is none."""
+        """Exchange the code for tokens; raises OAuth2Error for a malformed answer."""
         try:
             token_data = super().get_access_token_data(*args, **kwargs)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -154,11 +154,11 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth 
         return token_data
 
     def parse_token(self, data: Mapping[str, Any]) -> SocialToken:
-        """Return the access token, which is used once and never stored."""
+        """Return the access token, which is used once and not stored."""
         return SocialToken(token=data["access_token"])
 
     def complete_login(self, request: HttpRequest, _: SocialApp, token: SocialToken, **kwargs: Any) -> ClaimedLogin:
-        """Return who signs in by the ID token, with what more the provider tells for the access token."""
+        """Return the login with the claims of the verified ID token, then those of userinfo; raises OAuth2Error."""
         claims = self._verify_id_token(kwargs["response"].get("id_token"), _derive_nonce(request.GET["state"]))
         if "userinfo_endpoint" in self.openid_config:
             userinfo = _fetch_json(self.profile_url, {"Authorization": f"Bearer {token.token}"})
@@ -187,17 +187,17 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth 
 
 
 def _derive_nonce(state: str) -> str:
-    """Return what the ID token has to repeat: bound to the state, which one session knows and which works once."""
+    """Return the nonce of a state, which the ID token must repeat; a state belongs to one session and works once."""
     return salted_hmac("policies.identity.pages.oidc_adapter", state, algorithm="sha256").hexdigest()
 
 
 def _signing_keys(keys: Mapping[str, Any]) -> Any:
-    """Return the keys of a set that may have signed something."""
+    """Return the key set without symmetric keys and keys that are not for signatures."""
     return {"keys": [key for key in keys["keys"] if key.get("use", "sig") == "sig" and key.get("kty") != "oct"]}
 
 
 def _fetch_json(url: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the object at an address; raises OAuth2Error for anything else, RequestException where nobody answers."""
+    """Return the JSON object at a URL; raises OAuth2Error for other content, RequestException for a failed request."""
     with Session() as session:
         response = session.get(url, headers=headers, timeout=_TIMEOUT_SECONDS)
         response.raise_for_status()

@@ -1,8 +1,8 @@
-"""Signing in and out with the provider of identities that the settings name.
+"""Sign-in and sign-out with the OpenID Connect provider that the settings name.
 
-The way there is a link and no form: browsers apply a page's `form-action` to every redirect that follows a form, also
-those between the provider's own servers, whose names nobody here knows. A link changes nothing: whoever follows it is
-asked by the provider.
+Sign-in begins with a link, not a form: browsers apply `form-action` to every redirect that follows a form, also to
+redirects between the provider's own servers, whose names are unknown here. Following the link changes nothing here; the
+provider asks the user.
 """
 
 from typing import Any, NoReturn
@@ -35,10 +35,10 @@ log = structlog.get_logger(__name__)
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth publishes no types
-    """What django-allauth asks its site: which provider there is, what a sign-in becomes, what a failure looks like."""
+    """django-allauth's hooks: the list of providers, the outcome of a sign-in, and the page for a failure."""
 
     def list_apps(self, request: HttpRequest | None, *_: Any, **__: Any) -> list[SocialApp]:
-        """Return the provider of the settings; the table of providers is not for anybody to add to."""
+        """Return the provider of the settings; the table of providers is not used."""
         return [oidc_adapter.build_provider(request).app] if settings.OIDC.is_configured else []
 
     def get_provider(self, request: HttpRequest, *_: Any, **__: Any) -> ConfiguredOidcProvider:
@@ -46,18 +46,18 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  
         return oidc_adapter.build_provider(request)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: ClaimedLogin) -> NoReturn:
-        """Let somebody in whom the provider vouches for, or say why not; allauth's own accounts are never reached."""
+        """Sign the user in or render a refusal, by ImmediateHttpResponse; allauth's own accounts are never used."""
         raise ImmediateHttpResponse(_sign_in(request, sociallogin))
 
     def on_authentication_error(
         self,
         request: HttpRequest,
-        provider: ConfiguredOidcProvider,  # noqa: ARG002  # allauth passes it by its place
+        provider: ConfiguredOidcProvider,  # noqa: ARG002  # allauth passes it by position
         error: str | None = None,
         exception: Exception | None = None,
         extra_context: dict[str, Any] | None = None,
     ) -> NoReturn:
-        """Say what went wrong between here and the provider."""
+        """Render the error page of a sign-in that failed at or before the provider, by ImmediateHttpResponse."""
         if error == AuthError.CANCELLED:
             page = _render_refusal(
                 request, "Signing in was cancelled, or the provider does not let you use this site.", 403
@@ -78,7 +78,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  
 @never_cache
 @public
 def begin(request: HttpRequest) -> HttpResponse:
-    """Send somebody to the provider, and whoever is signed in where they wanted to go."""
+    """Redirect to the provider, or a signed-in user to the requested page."""
     if not settings.OIDC.is_configured:
         raise Http404
     next_url = _safe_url(request, request.GET.get("next", ""))
@@ -94,7 +94,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 @never_cache
 @public
 def finish(request: HttpRequest) -> HttpResponse:
-    """Take somebody up who comes back from the provider."""
+    """Complete a sign-in when the provider redirects back."""
     if not settings.OIDC.is_configured:
         raise Http404
     try:
@@ -102,7 +102,7 @@ def finish(request: HttpRequest) -> HttpResponse:
             request
         )
     except (OAuth2Error, RequestException) as error:
-        # allauth catches these once it knows where the code is exchanged, but not while it asks for that.
+        # allauth catches these in the token exchange, but not while it loads the URL of the token endpoint.
         return _render_failure(request, error)
     return response
 

@@ -1,7 +1,7 @@
-"""The search behind the pickers of people, groups and roles.
+"""Search for users, groups and roles, as options of a picker.
 
-It compares beginnings of words by an index and answers a few rows, so it costs the same with ten users and with a
-hundred thousand.
+Users and groups are found by the beginnings of indexed words and few rows are returned, so the cost does not depend on
+their number.
 """
 
 from django.http import HttpRequest, HttpResponse
@@ -21,10 +21,10 @@ from policies.pdp import authorizer
 from policies.pdp.authorizer import ResourceRef
 from policies.writes import required_privileges
 
-#: How many answers a search shows.
+#: Maximum number of options that a search returns.
 MAX_OPTIONS = 20
 
-#: Who may search for people at all: whoever may change something about them, or asks about them.
+#: Requirement for searching: any privilege to change people, or to check their access.
 _SEARCH_REQUIREMENT = any_of_requirement(
     [
         [name]
@@ -47,7 +47,7 @@ _SEARCH_REQUIREMENT = any_of_requirement(
 @never_cache
 @signed_in
 def list_options(request: HttpRequest) -> HttpResponse:
-    """Answer a picker's search with the first few that match."""
+    """Render the first options that match a picker's search; raises Forbidden, NotFound for an unknown kind."""
     group = request.GET.get("group", "")
     actor = get_actor(request)
     if group:
@@ -87,7 +87,7 @@ def _search(kind: str, text: str, by: Actor) -> list[dict[str, str]]:
 
 
 def _search_users(text: str, kind: str | None, by: Actor) -> list[dict[str, str]]:
-    """Return the first users that a text finds; addresses are searched and shown where the caller sees the records."""
+    """Return options for the first users that match; addresses are searched and shown only for visible records."""
     rows = users_groups_roles.list_users(
         q=text, kind=kind, address_condition=people_records.build_condition(by=by)
     ).prefetch_related(None)

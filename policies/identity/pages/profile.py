@@ -1,4 +1,4 @@
-"""One's own page: names, password, groups, roles and tokens."""
+"""The viewer's own profile: names, password, groups, roles and tokens."""
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -21,7 +21,7 @@ from policies.pdp import display_names
 from policies.writes import required_privileges
 
 _BREADCRUMBS = [{"label": "Profile"}]
-#: How many tokens the page shows; the page of tokens has the rest.
+#: Maximum number of tokens on the page; the page of access tokens lists the rest.
 _MAX_TOKENS = 20
 
 
@@ -29,7 +29,7 @@ _MAX_TOKENS = 20
 @never_cache
 @signed_in
 def show_profile(request: HttpRequest) -> HttpResponse:
-    """What one is called, and what one is given."""
+    """Page of the viewer's profile, groups, roles and tokens."""
     urn = get_actor(request).urn
     user = users_groups_roles.get_user(urn=urn)
     context = {
@@ -51,7 +51,7 @@ def show_profile(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def edit_profile(request: HttpRequest) -> HttpResponse:
-    """Change what one is called; the address belongs to who manages users."""
+    """Page that edits the viewer's profile; only user managers can change the address."""
     urn = get_actor(request).urn
     current_facts = users.facts(users_groups_roles.get_user(urn=urn))
     page = FormPage(
@@ -75,7 +75,7 @@ def edit_profile(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def change_password(request: HttpRequest) -> HttpResponse:
-    """Change one's own password, for which the present one is asked; sessions elsewhere end, this one stays."""
+    """Page that changes the viewer's password and asks for the current one; all other sessions end."""
     page = FormPage(
         title="Change your password",
         subtitle="You stay signed in here and are signed out everywhere else. Access tokens stay.",

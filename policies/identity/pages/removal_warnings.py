@@ -1,15 +1,15 @@
-"""What is said before somebody goes who alone could give privileges on something."""
+"""Warnings before a user, group or role is removed that is the sole administrator of entities."""
 
 from policies.engine import families
 from policies.pdp import authorizer
 
-#: How many of the entities that somebody administers are looked at, and how many are named.
+#: Maximum number of administered entities that are examined, and of those that a warning names.
 _MAX_ENTITIES = 1000
 _MAX_EXAMPLES = 3
 
 
 def list_losses(*, urn: str) -> list[str]:
-    """Return what falls to others when a user, group or role goes, as sentences for the question (CD-19)."""
+    """Return sentences on the entities that only this user, group or role administers, and their heirs (CD-19)."""
     sole_urns = authorizer.list_sole_administered(holder=urn, limit=_MAX_ENTITIES)
     if not sole_urns:
         return []

@@ -1,7 +1,7 @@
-"""Changing what a person, group, role or service account is called: one page serves all of them.
+"""Editing the profile of a person, group, role or service account: one page for all of them.
 
-The second of two people who edit is told, and shown both versions beside what was there before; nothing typed is lost,
-and saving once more puts it in the place of what the first one wrote.
+If another editor saved in the meantime, the page shows both versions beside the original. The typed values are kept,
+and saving again replaces the other editor's changes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,19 +22,19 @@ from policies.pdp import display_names
 from policies.writes import change_log_queries
 from policies.writes.unit_of_work import fingerprint
 
-#: How many of the last changes are looked through for what an edit began with.
+#: Maximum number of recent change events searched for the facts that an edit began with.
 _MAX_RECENT_EVENTS = 50
 
-#: Facts that no form shows, and what a page calls them.
+#: Facts without a form field → label in the comparison.
 _EXTRA_LABELS = {"state": "State", "origin": "Origin"}
 
 
 class NamedRecord(Protocol):
-    """Something that was stored and has a name."""
+    """A stored record with a name."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
 
 
 def handle_form(
@@ -46,7 +46,7 @@ def handle_form(
     save: Callable[..., NamedRecord],
     success_message: str = "",
 ) -> HttpResponse:
-    """Answer the page that edits these facts (None: what they were about is gone), and save what was typed."""
+    """Render the form that edits these facts (None if the record was removed) and save it by calling `save`."""
     if request.method == "POST":
         result = page.save_or_report(lambda cleaned_data: _save(save, urn, cleaned_data, request))
         if result is not None:
@@ -67,7 +67,7 @@ def _save(
 
 
 def _build_edit_conflict(form: forms.Form, urn: str, current_facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return who else changed it, when, and every field of which one of the three versions differs from another."""
+    """Return the context of an edit conflict: editor, time, and each field whose three versions are not all equal."""
     events = list(change_log_queries.list_change_events(urn=urn)[:_MAX_RECENT_EVENTS])
     before = _find_original_facts(events, form.cleaned_data["seen"], current_facts)
     latest_event = next((event for event in events if _select_facts(event.after, current_facts) == current_facts), None)
@@ -95,13 +95,13 @@ def _build_edit_conflict(form: forms.Form, urn: str, current_facts: Mapping[str,
 def _find_original_facts(
     events: Iterable[ChangeEvent], expected_fingerprint: str, current_facts: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the facts that an edit began with, as the record of changes keeps them."""
+    """Return the facts that an edit began with, found in change events by their fingerprint; None if there are none."""
     sides = (_select_facts(side, current_facts) for event in events for side in (event.before, event.after))
     return next((facts for facts in sides if facts is not None and fingerprint(facts) == expected_fingerprint), None)
 
 
 def _select_facts(side: Any, current_facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a side of a change without what was recorded beside the facts; None for a change of something else."""
+    """Return only the facts from one side of a change event; None if the side does not contain all of them."""
     is_whole = isinstance(side, dict) and current_facts.keys() <= side.keys()
     return {name: side[name] for name in current_facts} if is_whole else None
 

@@ -1,4 +1,4 @@
-"""Settings > Permissions > Roles: the list, one role with who holds it and what it carries, and what is done to it."""
+"""Settings > Permissions > Roles: list, detail with holders and policies, creation, editing, assignment, deletion."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ _COLUMNS = [
     {"label": "Actions", "is_hidden_label": True},
 ]
 _HOLDER_COLUMNS = [{"label": "Name"}, {"label": "Kind"}, {"label": "Actions", "is_hidden_label": True}]
-#: How many policies a row names.
+#: Maximum number of policies that a row names.
 _MAX_POLICY_NAMES = 2
 
 
@@ -44,7 +44,7 @@ _MAX_POLICY_NAMES = 2
 @never_cache
 @MANAGE_GUARD
 def list_roles(request: HttpRequest) -> HttpResponse:
-    """The roles, searched and paged, with who holds them and what they carry; htmx gets the list alone."""
+    """Page with the list of roles, searched and paged, with holders and policies; htmx requests get only the list."""
     form = SearchFilterForm(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
@@ -67,7 +67,7 @@ def list_roles(request: HttpRequest) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def show_role(request: HttpRequest, urn: str) -> HttpResponse:
-    """One role: who holds it, page by page, and the policies that name it."""
+    """Page of one role: its holders, paged, and the policies that name it."""
     role = users_groups_roles.get_role(urn=urn)
     page = list_and_form_pages.get_page(request, users_groups_roles.list_holders(role=role))
     names = authorizer.load_names(urns=[role.created_by]) | {SYSTEM_ACTOR: "the system"}
@@ -99,7 +99,7 @@ def show_role(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def create_role(request: HttpRequest) -> HttpResponse:
-    """Make a role; policies give it power by naming it."""
+    """Page that creates a role; policies give it privileges by naming it."""
     page = FormPage(
         title="New role",
         subtitle="A role has the privileges that policies give to it.",
@@ -122,7 +122,7 @@ def create_role(request: HttpRequest) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def edit_role(request: HttpRequest, urn: str) -> HttpResponse:
-    """Change what a role is called; those that come with the product stay as they are."""
+    """Page that edits the name and description of a role; built-in roles cannot be edited."""
     role = _get_editable_role(urn) if request.method == "GET" else users_groups_roles.find_role(urn=urn)
     current_facts = None if role is None else roles.facts(role)
     name = urn if role is None else role.name
@@ -142,7 +142,7 @@ def edit_role(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def delete_role(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask, saying what will be lost, then delete a role that no policy names."""
+    """Confirmation page that lists the losses, and the deletion of a role that no policy names."""
     role = _get_editable_role(urn)
     if request.method == "POST":
         roles.delete(urn=urn, by=get_actor(request), channel=CHANNEL)
@@ -170,7 +170,7 @@ def delete_role(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
-    """Choose users and groups, and give them the role beside what they hold."""
+    """Page that assigns a role to users and groups in addition to their roles, with a preview of the impact."""
     role = users_groups_roles.get_role(urn=urn) if request.method == "GET" else users_groups_roles.find_role(urn=urn)
     name = urn if role is None else role.name
     picker = PeoplePicker("actors", "Users and groups", "holder", help="They keep the roles they have.")
@@ -202,7 +202,7 @@ def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def revoke_role(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask, saying what is lost, then take the role from one user or group."""
+    """Confirmation page that lists the losses, and the revocation of a role from one user or group."""
     actor = request.POST.get("actor") or request.GET.get("actor", "")
     name = display_names.load_names(urns=[actor]).get(actor, actor)
     if request.method == "POST":

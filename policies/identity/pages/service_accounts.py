@@ -1,4 +1,4 @@
-"""Settings > Users & Groups > Service accounts: users that programs act as."""
+"""Settings > Users & Groups > Service accounts: users for programs."""
 
 from django.contrib import messages
 from django.db.models import Q
@@ -38,7 +38,7 @@ _COLUMNS = [
 @never_cache
 @MANAGE_GUARD
 def list_service_accounts(request: HttpRequest) -> HttpResponse:
-    """The service accounts, searched and paged; an htmx request gets the list alone."""
+    """Page with the list of service accounts, searched and paged; htmx requests get only the list."""
     form = SearchFilterForm(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
@@ -63,7 +63,7 @@ def list_service_accounts(request: HttpRequest) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def show_service_account(request: HttpRequest, urn: str) -> HttpResponse:
-    """One service account with its tokens, groups and roles."""
+    """Page of one service account with its tokens, groups, roles and policies."""
     user = _get_service_account(urn)
     names = authorizer.load_names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
@@ -87,7 +87,7 @@ def show_service_account(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def create_service_account(request: HttpRequest) -> HttpResponse:
-    """Make a service account; what it may do comes with its roles and the policies that name it."""
+    """Page that creates a service account; its roles and policies give it privileges."""
     page = FormPage(
         title="New service account",
         subtitle="It has no password and acts by its tokens.",
@@ -110,7 +110,7 @@ def create_service_account(request: HttpRequest) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def edit_service_account(request: HttpRequest, urn: str) -> HttpResponse:
-    """Change what a service account is called."""
+    """Page that edits the name and description of a service account."""
     user = _get_service_account(urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn)
     current_facts = None if user is None else users.facts(user)
     name = urn if user is None else user.name
@@ -131,7 +131,7 @@ def edit_service_account(request: HttpRequest, urn: str) -> HttpResponse:
 @require_POST
 @MANAGE_GUARD
 def toggle_service_account(request: HttpRequest, urn: str) -> HttpResponse:
-    """Suspend a service account, or let it act again; its tokens wait meanwhile."""
+    """Suspend an active service account or activate a suspended one; its tokens are refused while it is suspended."""
     user = _get_service_account(urn)
     set_state = users.activate if user.state == User.State.SUSPENDED else users.suspend
     updated_user = set_state(urn=urn, by=get_actor(request), channel=CHANNEL)
@@ -143,7 +143,7 @@ def toggle_service_account(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @MANAGE_GUARD
 def delete_service_account(request: HttpRequest, urn: str) -> HttpResponse:
-    """Ask, saying what will be lost, then delete a service account."""
+    """Confirmation page that lists the losses, and the deletion of a service account."""
     user = _get_service_account(urn)
     if request.method == "POST":
         users.remove(urn=urn, by=get_actor(request), channel=CHANNEL)

@@ -1,4 +1,4 @@
-"""Signing in and out."""
+"""Sign-in and sign-out pages."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,24 +17,24 @@ from policies.http.pages.filter_forms import SignInForm
 from policies.identity.queries import users_groups_roles
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 
-#: Where a session keeps the address at which its person signs out of the provider.
+#: Session key of the provider's sign-out URL.
 SIGN_OUT_URL_KEY = "oidc_way_out"
 
 
 class SignInView(views.LoginView):
-    """The sign-in page. Somebody who is signed in goes on to where they wanted to go."""
+    """The sign-in page. A signed-in user is redirected to the requested page."""
 
     template_name = "registration/login.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
     def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs describe a later Django
-        """Return where to go afterwards: an address of this site other than this page, or nothing."""
+        """Return the URL to go to after sign-in, on this site and not this page, or ''."""
         url = super().get_redirect_url()
         return "" if urlsplit(url).path == reverse("sign-in") else url
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add whether the root account still has its first password, and what the other way in is called."""
+        """Add the warning about the default root password, and the label of the OpenID Connect provider."""
         provider = settings.OIDC.label if settings.OIDC.is_configured else ""
         return {
             **super().get_context_data(**kwargs),
@@ -44,7 +44,7 @@ class SignInView(views.LoginView):
 
 
 class SignOutView(views.LogoutView):
-    """Signs out here. Who came from a provider of identities is shown the way out there."""
+    """Ends the session here. Users who signed in with a provider get a link to its sign-out page."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """End the session."""
@@ -57,7 +57,7 @@ class SignOutView(views.LogoutView):
 
 
 def _is_default_password() -> bool:
-    """Whether the shipped password works: told only where it would be true, on a plain-HTTP trial of one machine."""
+    """Whether root still has the shipped password; checked only with PLAIN_HTTP, which is for trials on one machine."""
     if not settings.PLAIN_HTTP:
         return False
     try:
@@ -74,5 +74,5 @@ sign_out = public(SignOutView.as_view())
 @require_GET
 @signed_in
 def redirect_to_catalog(_request: HttpRequest) -> HttpResponse:
-    """Lead to the catalog, which everybody who is signed in may open."""
+    """Redirect to the catalog, which every signed-in user may open."""
     return redirect("catalog")

@@ -1,6 +1,6 @@
-"""The ways in for who cannot sign in yet: an invitation, and a link to set a new password.
+"""Public pages for people who cannot sign in yet: sign-up with an invitation, and password reset with a link.
 
-The links carry their secret in the query, so these pages are kept from caches, and no address of them is sent on.
+The links carry their secret in the query string, so responses are not cached and other sites receive no referrer.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ from policies.models import InviteToken
 @never_cache
 @public
 def sign_up(request: HttpRequest) -> HttpResponse:
-    """Make an account with an invitation; somebody who is signed in takes its role instead."""
+    """Page that creates an account from an invitation; a signed-in user accepts its role instead."""
     text = request.GET.get("invite_token", "")
     try:
         invite = invitations.find(text=text)
@@ -57,7 +57,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 @never_cache
 @public
 def reset_password(request: HttpRequest) -> HttpResponse:
-    """Set a new password with a link; it then works no more."""
+    """Page that sets a new password with a reset link, which works once."""
     text = request.GET.get("reset_token", "")
     try:
         reset_token = password_resets.find(text=text)

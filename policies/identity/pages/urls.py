@@ -1,4 +1,4 @@
-"""The addresses of the pages about people. What is done stands before the URN, since a URN may hold any word."""
+"""URL patterns of the identity pages. The action stands before the URN, since a URN may contain any text."""
 
 from django.urls import path
 
@@ -22,7 +22,7 @@ _USERS_PATH = "settings/identities/users"
 _GROUPS_PATH = "settings/identities/groups"
 _SERVICE_ACCOUNTS_PATH = "settings/identities/service-accounts"
 
-#: Roles have no power but by policies; they go with them.
+#: Roles have no effect without policies, so these pages exist only where policies are enabled.
 _ROLE_URLPATTERNS = [
     path(_ROLES_PATH, roles.list_roles, name="roles"),
     path(f"{_ROLES_PATH}/new", roles.create_role, name="role-new"),

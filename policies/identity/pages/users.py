@@ -1,4 +1,4 @@
-"""Settings > Users & Groups > Users: the list, one person, making one and changing what one is called."""
+"""Settings > Users & Groups > Users: list, detail, creation and editing."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from policies.models import User
 from policies.pdp import authorizer
 from policies.writes import required_privileges
 
-#: Who sees people: whoever may change something about them.
+#: Guard of the pages that show people: any privilege to change them.
 VIEW_GUARD = Guard(any_of=required_privileges.VIEW_USERS)
 CREATE_GUARD = needs("MANAGE_USERS_AND_GROUPS", "CREATE_USERS", "CREATE_USERS_AND_GROUPS", "UPDATE_USERS")
 UPDATE_GUARD = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS", "UPDATE_USERS_AND_GROUPS")
@@ -42,7 +42,7 @@ _COLUMNS = [
 @never_cache
 @VIEW_GUARD
 def list_users(request: HttpRequest) -> HttpResponse:
-    """The people, searched, filtered and paged; an htmx request gets the list alone."""
+    """Page with the list of people, searched, filtered and paged; htmx requests get only the list."""
     form = UserFilterForm(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
@@ -66,7 +66,7 @@ def list_users(request: HttpRequest) -> HttpResponse:
 @never_cache
 @VIEW_GUARD
 def show_user(request: HttpRequest, urn: str) -> HttpResponse:
-    """One person: names, groups, roles, and what can be done."""
+    """Page of one person: profile, groups, roles, policies and actions."""
     user = get_person(urn)
     group_roles = credentials.list_roles_through_groups(urn=urn)
     names = authorizer.load_names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
@@ -89,7 +89,7 @@ def show_user(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @CREATE_GUARD
 def create_user(request: HttpRequest) -> HttpResponse:
-    """Make a person, with groups and, for who may give them, roles."""
+    """Page that creates a person, with groups and roles if the viewer may assign them."""
     rights = _check_rights(request)
     pickers = [PeoplePicker("groups", "Groups", "group")] if rights["join"] else []
     pickers += [PeoplePicker("roles", "Roles", "role")] if rights["assign"] else []
@@ -117,7 +117,7 @@ def create_user(request: HttpRequest) -> HttpResponse:
 @never_cache
 @UPDATE_GUARD
 def edit_user(request: HttpRequest, urn: str) -> HttpResponse:
-    """Change what a person is called."""
+    """Page that edits the profile of a person."""
     user = get_person(urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn)
     current_facts = None if user is None else users.facts(user)
     name = urn if user is None else user.name

@@ -1,1 +1,1 @@
-"""Reads of users, groups, roles and tokens."""
+"""Read queries for users, groups, roles, access tokens and invitations."""

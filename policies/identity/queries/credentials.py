@@ -1,4 +1,4 @@
-"""Tokens, invitations and what people reach by groups and roles, as the pages and the API list them."""
+"""Tokens, invitations, and the roles and policies of users and groups, as pages and APIs list them."""
 
 from collections.abc import Collection
 
@@ -10,7 +10,7 @@ from policies.models.fields import is_storable
 
 
 def list_tokens(*, owner: str | None = None, created_by: str | None = None) -> QuerySet[AccessToken]:
-    """Return tokens that work, or would if their user may act, newest first with their user."""
+    """Return tokens neither revoked nor expired, newest first, with their users, who may be suspended."""
     rows = AccessToken.objects.filter(revoked_at__isnull=True).exclude(expires_at__lte=timezone.now())
     if not all(is_storable(urn) for urn in (owner, created_by) if urn):
         return rows.none()
@@ -22,7 +22,7 @@ def list_tokens(*, owner: str | None = None, created_by: str | None = None) -> Q
 
 
 def count_tokens(*, users: Collection[User]) -> dict[str, int]:
-    """Return user URN → how many tokens it has that have not ended, for each of these users; one query."""
+    """Return user URN → number of tokens neither revoked nor expired, for each of these users; one query."""
     counts_by_user_id = dict(
         list_tokens().filter(user__in=users).order_by().values_list("user_id").annotate(Count("pk"))
     )
@@ -30,13 +30,13 @@ def count_tokens(*, users: Collection[User]) -> dict[str, int]:
 
 
 def list_invitations() -> QuerySet[InviteToken]:
-    """Return the links that invite people and have not ended, with their roles, newest first."""
+    """Return the invitations that have not expired, with their roles loaded, newest first."""
     return InviteToken.objects.filter(expires_at__gt=timezone.now()).select_related("role")
 
 
 def count_members(*, groups: Collection[GroupProfile]) -> dict[str, int]:
-    """Return group URN → how many members it has, for each of these groups; one query."""
-    # Asking each of tens of thousands of members whether it is removed takes longer than leaving out the few that are.
+    """Return group URN → number of members that are not removed, for each of these groups; one query."""
+    # Testing tens of thousands of members for removal takes longer than excluding the few removed users.
     removed_users = User.objects.filter(is_removed=True).order_by().values("pk")
     rows = Membership.objects.filter(group__in=[group.group_id for group in groups]).exclude(user__in=removed_users)
     counts_by_group_id = dict(rows.order_by().values_list("group_id").annotate(Count("user")))
@@ -44,7 +44,7 @@ def count_members(*, groups: Collection[GroupProfile]) -> dict[str, int]:
 
 
 def list_roles_through_groups(*, urn: str) -> list[tuple[Role, GroupProfile]]:
-    """Return the roles that a user has by being in groups, each with such a group; one query."""
+    """Return (role, group) for each role of each group that a user is in; up to three queries."""
     rows = GroupProfile.objects.filter(is_removed=False, group__memberships__user__urn=urn)
     groups = rows.filter(group__role_assignments__isnull=False).distinct().select_related("group")
     return [
@@ -55,7 +55,7 @@ def list_roles_through_groups(*, urn: str) -> list[tuple[Role, GroupProfile]]:
 
 
 def list_policies_naming(*, actor: str, limit: int = 50) -> list[Policy]:
-    """Return the policies that name a user, group or role, by name, the first of them."""
+    """Return the first `limit` policies that name a user, group or role as an actor, ordered by name."""
     if not is_storable(actor):
         return []
     policy_ids = PolicyFacet.objects.filter(Q(field=PolicyFacet.Field.ACTOR, value=actor)).values("policy")
@@ -63,7 +63,7 @@ def list_policies_naming(*, actor: str, limit: int = 50) -> list[Policy]:
 
 
 def load_policies_by_role(*, roles: Collection[Role]) -> dict[str, list[tuple[str, str]]]:
-    """Return role URN → (URN, name) of the policies that name it, by name, for each of these roles; one query."""
+    """Return role URN → (URN, name) of the policies that name the role, ordered by name; one query."""
     policies_by_role: dict[str, list[tuple[str, str]]] = {role.urn: [] for role in roles}
     rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=policies_by_role)
     for role, urn, name in rows.order_by("policy__name", "policy__urn").values_list(

@@ -1,4 +1,4 @@
-"""Users and roles as the objects that Datazone's patterns name: by type, `user` or `role`, and object id."""
+"""Conversion between URNs and the (type, object id) pairs by which Datazone patterns name users and roles."""
 
 from collections.abc import Collection
 
@@ -9,7 +9,7 @@ from policies.models.roles import ROLE_PREFIX
 
 
 def load_object_urns(*, objects: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return (type, object id) → URN of those that are users or roles; one query for each kind there is."""
+    """Return (type, object id) → URN; `type` is `user` or `role`, unknown ids are left out. One query for each type."""
     users = {object_id.lower() for kind, object_id in objects if kind == "user"}
     roles = {object_id.lower() for kind, object_id in objects if kind == "role"}
     urns_by_object: dict[tuple[str, str], str] = {}
@@ -23,7 +23,7 @@ def load_object_urns(*, objects: Collection[tuple[str, str]]) -> dict[tuple[str,
 
 
 def load_object_ids(*, urns: Collection[str]) -> dict[str, str]:
-    """Return URN → object id of the users and roles among these; one query for each kind there is."""
+    """Return URN → object id of the users and roles among these URNs; one query for each type."""
     storable_urns = filter_storable(urns)
     users = [urn for urn in storable_urns if urn.startswith(USER_PREFIX)]
     roles = [urn for urn in storable_urns if urn.startswith(ROLE_PREFIX)]

@@ -1,4 +1,4 @@
-"""What ties users, groups, roles and policies to one another, under the names that DataHub gives these ties."""
+"""Relationships between users, groups, roles and policies, under the names that DataHub gives them."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -10,9 +10,9 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 
-#: A relationship: its name, rows, and the path from a row to the URN of the other side.
+#: A relationship of one entity: its name, rows, and the field path from a row to the URN at the other end.
 Relationship = tuple[str, QuerySet[Any, Any], str]
-#: The same of many: its name, rows, and the paths to the URNs of the side asked about and of the other one.
+#: A relationship of several entities: its name, rows, and the field paths to the URN of the entity and the other URN.
 RelationshipPairs = tuple[str, QuerySet[Any, Any], str, str]
 
 _EXTERNAL_MEMBER, _NATIVE_MEMBER, _ROLE_MEMBER = "IsMemberOfGroup", "IsMemberOfNativeGroup", "IsMemberOfRole"
@@ -24,17 +24,17 @@ _ASSOCIATION_NAMES = {
 
 
 def list_outgoing(*, urn: str) -> Iterator[Relationship]:
-    """Yield what a user, group or policy says of others; nothing for anything else."""
+    """Yield the relationships that a user, group or policy has to other entities; empty for any other URN."""
     return ((name, rows, other_path) for name, rows, _, other_path in list_outgoing_of_many(urns=[urn]))
 
 
 def list_incoming(*, urn: str) -> Iterator[Relationship]:
-    """Yield what users, groups and policies say of this user, group or role."""
+    """Yield the relationships that users, groups and policies have to this user, group or role."""
     return ((name, rows, other_path) for name, rows, _, other_path in list_incoming_of_many(urns=[urn]))
 
 
 def list_outgoing_of_many(*, urns: Collection[str]) -> Iterator[RelationshipPairs]:
-    """Yield what users, groups and policies say of others."""
+    """Yield the relationships that these users, groups and policies have to other entities."""
     if users := _filter_by_prefix(urns, USER_PREFIX):
         memberships = Membership.objects.filter(user__urn__among=users)
         yield _EXTERNAL_MEMBER, memberships.filter(is_external=True), "user__urn", "group__profile__urn"
@@ -50,7 +50,7 @@ def list_outgoing_of_many(*, urns: Collection[str]) -> Iterator[RelationshipPair
 
 
 def list_incoming_of_many(*, urns: Collection[str]) -> Iterator[RelationshipPairs]:
-    """Yield what users, groups and policies say of these users, groups and roles."""
+    """Yield the relationships that users, groups and policies have to these users, groups and roles."""
     if groups := _filter_by_prefix(urns, GROUP_PREFIX):
         memberships = Membership.objects.filter(group__profile__urn__among=groups)
         yield _EXTERNAL_MEMBER, memberships.filter(is_external=True), "group__profile__urn", "user__urn"

@@ -1,7 +1,7 @@
-"""Users, groups and roles as lists and one by one.
+"""Users, groups and roles: lists and single rows.
 
-Every list is a query set in a stable order that pages by slicing; what a row shows beside its columns is prefetched, so
-a page costs the same number of queries whatever its length.
+Every list is a query set in a stable order that is paged by slicing. Related rows of a page are prefetched, so a page
+costs the same number of queries at any length.
 """
 
 from collections import defaultdict
@@ -25,11 +25,11 @@ def list_users(
     include_removed: bool = False,
     address_condition: Q | None = None,
 ) -> QuerySet[User]:
-    """Return users by URN, with their groups and roles; removed ones are left out unless asked for.
+    """Return users by URN, with their groups and roles prefetched; removed users only with `include_removed`.
 
-    `q` are words with which words of user name, display name and address begin; `group` and `role` are URNs, a role
-    meaning held directly. `address_condition` is the condition on the users whose addresses are searched, too: those
-    whose records the reader may see (None: nobody's, an empty one: everybody's).
+    Each word of `q` must be the beginning of a word of the user name, display name or address. `group` and `role` are
+    URNs; `role` finds users that hold it directly. Addresses are searched only for the users that meet
+    `address_condition`, those whose records the viewer may see: None for no user, an empty Q for all.
     """
     rows = User.objects.all() if include_removed else User.objects.filter(is_removed=False)
     if not _can_match(q, state, kind, group, role):
@@ -47,7 +47,7 @@ def list_users(
 
 
 def get_user(*, urn: str) -> User:
-    """Return one user with its groups and roles; raises NotFound."""
+    """Return one user with its groups and roles prefetched; raises NotFound."""
     if not is_storable(urn):
         raise NotFound(_not_found_message("user", urn))
     try:
@@ -57,7 +57,7 @@ def get_user(*, urn: str) -> User:
 
 
 def find_user(*, urn: str) -> User | None:
-    """Return one user, or None when there is none."""
+    """Return the user with this URN, or None."""
     return User.objects.filter(urn=urn).first() if is_storable(urn) else None
 
 
@@ -69,9 +69,9 @@ def list_groups(
     member: str | None = None,
     include_removed: bool = False,
 ) -> QuerySet[GroupProfile]:
-    """Return groups by URN, with their roles; words of name or id begin like those of `q`.
+    """Return groups by URN, with their roles prefetched; removed groups only with `include_removed`.
 
-    Removed groups are left out unless asked for.
+    Each word of `q` must be the beginning of a word of the name or id. `role` and `member` are URNs.
     """
     rows = GroupProfile.objects.all() if include_removed else GroupProfile.objects.filter(is_removed=False)
     if not _can_match(q, origin, role, member):
@@ -87,7 +87,7 @@ def list_groups(
 
 
 def get_group(*, urn: str) -> GroupProfile:
-    """Return one group with its roles; raises NotFound."""
+    """Return one group with its roles prefetched; raises NotFound."""
     if not is_storable(urn):
         raise NotFound(_not_found_message("group", urn))
     rows = GroupProfile.objects.select_related("group").prefetch_related("group__role_assignments__role")
@@ -98,23 +98,23 @@ def get_group(*, urn: str) -> GroupProfile:
 
 
 def find_group(*, urn: str) -> GroupProfile | None:
-    """Return one group, or None when there is none."""
+    """Return the group with this URN, or None."""
     return GroupProfile.objects.filter(urn=urn).first() if is_storable(urn) else None
 
 
 def list_native_member_urns(*, group: GroupProfile, users: Collection[User]) -> list[str]:
-    """Return the URNs of those among these users that are in the group by hand; one query."""
+    """Return the URNs of those of these users that are native members of the group; one query."""
     rows = Membership.objects.filter(group=group.group_id, user__in=users, is_native=True)
     return list(rows.values_list("user__urn", flat=True))
 
 
 def list_members(*, group: GroupProfile) -> QuerySet[User]:
-    """Return the users in a group, native and external, by URN, with their groups and roles."""
+    """Return the members of a group, native and external, by URN, with their groups and roles prefetched."""
     return list_users(group=group.urn)
 
 
 def load_member_urns(*, groups: Collection[str]) -> dict[str, list[str]]:
-    """Return group URN → URNs of its members in order, for each of these groups; one query."""
+    """Return group URN → sorted URNs of its members that are not removed, for each of these groups; one query."""
     urns_by_group: dict[str, list[str]] = {urn: [] for urn in groups}
     rows = Membership.objects.filter(group__profile__urn__in=groups, user__is_removed=False)
     for group_urn, user_urn in rows.order_by("user__urn").values_list("group__profile__urn", "user__urn"):
@@ -123,7 +123,7 @@ def load_member_urns(*, groups: Collection[str]) -> dict[str, list[str]]:
 
 
 def list_roles(*, q: str = "") -> QuerySet[Role]:
-    """Return roles by URN; `q` is searched in name and id."""
+    """Return roles by URN; `q` is a part of the name or id, in any letter case."""
     rows = Role.objects.order_by("urn")
     if not is_storable(q):
         return rows.none()
@@ -131,7 +131,7 @@ def list_roles(*, q: str = "") -> QuerySet[Role]:
 
 
 def get_role(*, urn: str) -> Role:
-    """Return one role; raises NotFound."""
+    """Return the role with this URN; raises NotFound."""
     if not is_storable(urn):
         raise NotFound(_not_found_message("role", urn))
     try:
@@ -141,12 +141,12 @@ def get_role(*, urn: str) -> Role:
 
 
 def find_role(*, urn: str) -> Role | None:
-    """Return one role, or None when there is none."""
+    """Return the role with this URN, or None."""
     return Role.objects.filter(urn=urn).first() if is_storable(urn) else None
 
 
 def load_policy_urns_by_actor(*, actors: Collection[str]) -> dict[str, list[str]]:
-    """Return actor (user, group or role) URN → URNs of the policies that name it, in order; one query."""
+    """Return actor URN (user, group or role) → sorted URNs of the policies that name it; one query."""
     policies_by_actor: dict[str, list[str]] = {urn: [] for urn in actors}
     rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=actors)
     for actor, policy in rows.order_by("policy__urn").values_list("value", "policy__urn"):
@@ -155,13 +155,13 @@ def load_policy_urns_by_actor(*, actors: Collection[str]) -> dict[str, list[str]
 
 
 def list_holders(*, role: Role) -> QuerySet[RoleAssignment]:
-    """Return who holds a role, users before groups, each by URN; `get_user` or `group.profile` is loaded."""
+    """Return the assignments of a role, users before groups, each by URN; `user` and `group.profile` are loaded."""
     rows = RoleAssignment.objects.filter(role=role).select_related("user", "group__profile")
     return rows.order_by(F("user__urn").asc(nulls_last=True), "group__profile__urn")
 
 
 def count_holders(*, roles: Collection[Role]) -> dict[str, tuple[int, int]]:
-    """Return role URN → how many users and how many groups hold it, for each of these roles; one query."""
+    """Return role URN → (number of users, number of groups) that hold it directly, for each of the roles; one query."""
     counts_by_role: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     rows = RoleAssignment.objects.filter(role__in=roles).values_list("role__urn", "group_id")
     for urn, group_id in rows:
@@ -178,9 +178,9 @@ def _user_prefetches() -> tuple[Prefetch, Prefetch]:  # type: ignore[type-arg]  
 
 
 def _build_search_condition(owner: str, text: str, address_condition: Q | None = None) -> Q:
-    """Return the condition that every word of a search begins one of the owner's: ranges of an index.
+    """Return the condition that each word of `text` begins a word of the user's or group's name; uses index ranges.
 
-    Words of addresses count for the owners that `address_condition` is true of.
+    `owner` is `user` or `group`. Words of addresses are searched only for rows that meet `address_condition`.
     """
     condition = Q()
     for word in split_words(text):
@@ -195,7 +195,7 @@ def _build_search_condition(owner: str, text: str, address_condition: Q | None =
             if address_condition
             else matches_any_word
         )
-    # A search of signs alone names nobody.
+    # A search text without letters or digits matches no row.
     return condition if condition or not text.strip() else Q(pk__in=[])
 
 

@@ -1,7 +1,7 @@
-"""Filters as conditions of SQL, so that counts and pages are exact whatever the number of people.
+"""SCIM filters as SQL conditions, so that counts and pages are exact for any number of users.
 
-What can be asked for is what providers look people up by. Any other attribute is refused, for a filter that is applied
-to a page afterwards would count wrongly.
+The attributes are those by which providers look up users and groups. A filter on any other attribute is refused, since
+filtering a page after the query would give wrong counts.
 """
 
 import uuid
@@ -28,12 +28,12 @@ from scim2_models.path import (
 from policies.models import Membership, User
 from policies.models.fields import fold_ascii, is_storable
 
-#: Longest filter, in characters; what is nested more deeply than the interpreter goes is refused, too.
+#: Longest filter, in characters. A filter nested beyond the interpreter's recursion limit is refused, too.
 MAX_FILTER_LENGTH = 4000
 
 AttributeCondition = Callable[[CompareOperator | None, Any], Q]
 
-#: What no row meets.
+#: Condition that matches no row.
 NO_ROWS = Q(pk__in=[])
 _ALL_ROWS = ~NO_ROWS
 _LOOKUPS = {
@@ -50,14 +50,14 @@ _TEXT_OPERATORS = (CompareOperator.co, CompareOperator.sw, CompareOperator.ew)
 
 
 def build_condition(node: Any, resource: str) -> Q:
-    """Return the condition of a parsed filter on rows of "User" or "Group". Raises InvalidFilterException."""
+    """Return a parsed filter as a condition on rows of `resource`, "User" or "Group". Raises InvalidFilterException."""
     if len(str(node)) > MAX_FILTER_LENGTH:
         raise InvalidFilterException(detail=f"A filter has up to {MAX_FILTER_LENGTH} characters.")
     return _ConditionVisitor(_ATTRIBUTES[resource]).visit(node)
 
 
 class _ConditionVisitor(FilterVisitor[Q]):
-    """Walks a filter. `path_prefix` is the attribute whose values are chosen from, in `emails[type eq "work"]`."""
+    """Converts a filter to a condition. Inside `emails[type eq "work"]` the `path_prefix` is `emails.`, else empty."""
 
     def __init__(self, attributes: Mapping[str, AttributeCondition], path_prefix: str = "") -> None:
         self.attributes = attributes
@@ -68,20 +68,20 @@ class _ConditionVisitor(FilterVisitor[Q]):
         return self._find_condition(node.attr_path)(node.op, node.value)
 
     def visit_present(self, node: Present) -> Q:
-        """Return the condition that there is a value."""
+        """Return the condition that the attribute has a value."""
         return self._find_condition(node.attr_path)(None, None)
 
     def visit_not(self, node: Not) -> Q:
-        """Return the opposite."""
+        """Return the negated condition."""
         return ~self.visit(node.expr)
 
     def visit_logical_expr(self, node: LogicalExpr) -> Q:
-        """Return all conditions, or any."""
+        """Return the terms joined by AND or OR."""
         terms = [self.visit(term) for term in node.terms]
         return Q(*terms, _connector=Q.AND if node.op == LogicalOperator.and_ else Q.OR)
 
     def visit_value_path(self, node: ValuePath) -> Q:
-        """Return the condition that a value of the list is so."""
+        """Return the condition that an entry of a list meets the filter in brackets. Raises InvalidFilterException."""
         name = node.attr_path.attr.lower()
         if name == "emails" and isinstance(node.val_filter, Comparison | Present | LogicalExpr):
             return _ConditionVisitor(_EMAIL_ATTRIBUTES, f"{name}.").visit(node.val_filter)
@@ -100,7 +100,7 @@ class _ConditionVisitor(FilterVisitor[Q]):
 
 
 def _build_text_condition(column: str, *, is_exact: bool) -> AttributeCondition:
-    """Compare a text that is never null, in letters of any size unless it `is_exact`; nothing is an empty text."""
+    """Return the comparison of a non-null text column, ignoring case unless `is_exact`; null is compared as ''."""
     case_prefix = "" if is_exact else "i"
 
     def compare(op: CompareOperator | None, value: Any) -> Q:
@@ -168,14 +168,14 @@ def _compare_member(op: CompareOperator | None, value: Any) -> Q:
 
 
 def _compare_email_type(op: CompareOperator | None, value: Any) -> Q:
-    """Compare the kind of the address that is searched: it is that at work."""
+    """Return the condition that a user has an address; `type eq "work"` is the only supported comparison."""
     if op == CompareOperator.eq and str(value).lower() == "work":
         return ~Q(email="")
     raise InvalidFilterException(detail='Of addresses only that of type "work" can be searched for.')
 
 
 def parse_id(value: Any) -> uuid.UUID | None:
-    """Return an id, or None for what is none."""
+    """Return a resource id, or None if the value is not a UUID."""
     try:
         return uuid.UUID(value)
     except (AttributeError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The library's handler, for groups that are too large to look at for each member that comes or goes."""
+"""The library's request handler, adapted to groups that are too large to load for each change of a member."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from policies.identity.scim.storage import PeopleStorage
 
 _EXCLUDE_MEMBERS = ResponseParameters[Group].model_validate({"excludedAttributes": ["members"]})
 
-#: The library looks at all members of the group for each such operation.
+#: For each such operation the library examines all members of the group.
 _SINGLE_OPERATION_TEXT = "An operation that chooses members otherwise than by one id is the only one of its patch."
 
 
 class ScimRequestHandler(ScimHandler):
-    """Answers one request."""
+    """Handler of one request."""
 
     def __init__(self, storage: PeopleStorage) -> None:
         super().__init__(SERVICE, storage)
@@ -27,14 +27,14 @@ class ScimRequestHandler(ScimHandler):
         self.is_full_response = False
 
     def patch(self, request: ScimRequest) -> ScimResponse:
-        """Change one; it is shown whole only to who names attributes."""
+        """Patch a resource; a group is returned with its members only if the query names attributes."""
         self.is_full_response = not request.query.keys().isdisjoint({"attributes", "excludedAttributes"})
         return super().patch(request)
 
     def patch_resource(
         self, resource_type: ResourceType, resource_id: str, patch_op: "PatchOp[Any]", conditions: Conditions
     ) -> Resource[Any]:
-        """Store the result of a patch and return it."""
+        """Store a patch and return the resource; members are changed by id, without loading the group's members."""
         group_patch = member_patches.split_patch(patch_op) if resource_type.name == "Group" else None
         if group_patch is None:
             if resource_type.name == "Group" and len(patch_op.operations or ()) > 1:

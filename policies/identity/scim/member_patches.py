@@ -1,4 +1,4 @@
-"""Who is put into a group and who is taken out, read off a request without looking at who is in it.
+"""Changes of group members, read from a request without loading the members.
 
 Groups are large, and providers add and remove a few members at a time.
 """
@@ -15,7 +15,7 @@ from scim2_models.path import CompareOperator, Comparison, FilterNode
 from policies.engine.errors import quote
 from policies.identity.scim.filters import parse_id
 
-#: Most members of a group that one request changes.
+#: Maximum number of members of a group that one request changes.
 MAX_CHANGED_MEMBERS = 2_500
 
 PatchOperationType = PatchOperation.Op
@@ -23,37 +23,37 @@ PatchOperationType = PatchOperation.Op
 
 @dataclass(slots=True)
 class MemberDelta:
-    """The ids of members that come and go; with `is_replacement`, whoever does not come goes."""
+    """Ids of members to add and to remove; with `is_replacement`, all members that are not added are removed."""
 
     added_ids: dict[uuid.UUID, None] = field(default_factory=dict)
     removed_ids: set[uuid.UUID] = field(default_factory=set)
     is_replacement: bool = False
 
     def add(self, ids: Iterable[uuid.UUID]) -> None:
-        """Put these in."""
+        """Add members, also those removed before."""
         for key in ids:
             self.added_ids[key] = None
             self.removed_ids.discard(key)
 
     def remove(self, ids: Iterable[uuid.UUID]) -> None:
-        """Take these out."""
+        """Remove members, also those added before."""
         for key in ids:
             self.added_ids.pop(key, None)
             self.removed_ids.add(key)
 
     def clear(self) -> None:
-        """Take everybody out."""
+        """Remove all members."""
         self.added_ids, self.removed_ids, self.is_replacement = {}, set(), True
 
 
-#: What a member may say (RFC 7643, 4.2). Another field might limit the membership, so it is not passed over (ADR 19).
+#: Fields of a member (RFC 7643, 4.2). Any other field is refused, since it might limit the membership (ADR 19).
 _MEMBER_FIELDS = frozenset({"value", "type", "display", "$ref"})
 
 
 def check_body(body: bytes) -> None:
-    """Raise InvalidValueException when a member of the group in a body has a field that nobody evaluates.
+    """Raise InvalidValueException if a member of the group in a body has an unknown field.
 
-    What is no group at all is refused by whoever reads it next.
+    A body that is not a group is ignored here; the library refuses it.
     """
     try:
         group = json.loads(body)
@@ -72,23 +72,23 @@ def _check_fields(entries: Iterable[dict[str, Any]]) -> None:
 
 
 def parse_members(members: Iterable[Any] | None) -> MemberDelta:
-    """Return what it takes that these are all members. Raises InvalidValueException for what is no user."""
+    """Return the replacement of all members by these. Raises InvalidValueException for a member that is not a user."""
     delta = MemberDelta(is_replacement=True)
     delta.add(_parse_member_id(member.value, member.type) for member in members or ())
     return delta
 
 
 def split_patch(patch: "PatchOp[Any]") -> "tuple[MemberDelta, PatchOp[Any]] | None":
-    """Return what a patch says of members, and the rest of it; None when one has to know who is in.
+    """Return the member changes of a patch and the patch without them; None if they depend on the current members.
 
-    Raises InvalidValueException for what is no user.
+    Raises InvalidValueException for a member that is not a user.
     """
     delta = MemberDelta()
     other_operations = []
     for operation in patch.operations or ():
         path, value = operation.path, operation.value
         if path is None and isinstance(value, dict):
-            # Providers leave the path out and name the attribute in the value.
+            # Providers omit the path and name the attribute in the value.
             member_values = {key: item for key, item in value.items() if key.lower() == "members"}
             for item in member_values.values():
                 _apply(delta, operation.op, item)
@@ -100,12 +100,12 @@ def split_patch(patch: "PatchOp[Any]") -> "tuple[MemberDelta, PatchOp[Any]] | No
                 return None
         else:
             other_operations.append(operation)
-    # A patch without operations is none to the library's checks, which a copy passes by.
+    # The library rejects a patch without operations; a copy is not validated.
     return delta, patch.model_copy(update={"operations": other_operations})
 
 
 def _try_apply(delta: MemberDelta, op: PatchOperationType, value_filter: FilterNode | None, value: Any) -> bool:
-    """Whether an operation on members was understood, and applied."""
+    """Whether an operation on members could be applied to `delta` without the current members."""
     if value_filter is None:
         _apply(delta, op, value)
         return True

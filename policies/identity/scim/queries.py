@@ -1,4 +1,4 @@
-"""Rows as resources, a page at a time: what is asked of the database does not depend on how many they are."""
+"""Loading of rows as SCIM resources; the number of queries of a page does not depend on its length."""
 
 import uuid
 from collections.abc import Collection, Iterable, Sequence
@@ -16,12 +16,12 @@ OptionalParameters = ResponseParameters[Any] | None
 
 
 def list_people() -> QuerySet[User]:
-    """Return everybody whom a source may know: not the root user, and no programs."""
+    """Return the users visible over SCIM: neither removed users, nor the root user, nor service accounts."""
     return User.objects.filter(is_removed=False, kind=User.Kind.PERSON).exclude(username=ROOT_USERNAME)
 
 
 def list_groups() -> QuerySet[GroupProfile]:
-    """Return all groups, native ones, too: providers look for those that they are linked with."""
+    """Return all groups that are not removed, also native ones: providers look up the groups they are linked to."""
     return GroupProfile.objects.filter(is_removed=False).select_related("group")
 
 
@@ -31,7 +31,7 @@ def load_user_resources(
     parameters: OptionalParameters,
     pending_events: Iterable[ChangeEvent] = (),
 ) -> list[Resource[Any]]:
-    """Return these users; `pending_events` is what the open change will say of them."""
+    """Return users as resources; `pending_events` are the unsaved change events of the open unit of work."""
     groups: dict[int, list[GroupProfile]] = {user.pk: [] for user in users}
     if _includes_attribute(parameters, "groups"):
         memberships = Membership.objects.filter(user__in=users, group__profile__is_removed=False)
@@ -52,7 +52,7 @@ def load_group_resources(
     parameters: OptionalParameters,
     pending_events: Iterable[ChangeEvent] = (),
 ) -> list[Resource[Any]]:
-    """Return these groups; `pending_events` is what the open change will say of them."""
+    """Return groups as resources; `pending_events` are the unsaved change events of the open unit of work."""
     members: dict[int, list[User]] = {group.group_id: [] for group in groups}
     if _includes_attribute(parameters, "members"):
         for membership in _list_external_memberships([group.group_id for group in groups]).select_related("user"):
@@ -75,7 +75,7 @@ def _list_external_memberships(group_ids: Collection[int]) -> QuerySet[Membershi
 
 
 def load_external_members(group: GroupProfile, scim_ids: Collection[uuid.UUID] | None) -> dict[uuid.UUID, User]:
-    """Return by their ids whom its source put into a group, of these or of all."""
+    """Return SCIM id → user for the external members of a group; `scim_ids` limits them, None returns all."""
     memberships = _list_external_memberships([group.group_id]).select_related("user")
     if scim_ids is not None:
         memberships = memberships.filter(user__scim_id__in=scim_ids)
@@ -83,7 +83,7 @@ def load_external_members(group: GroupProfile, scim_ids: Collection[uuid.UUID] |
 
 
 def _load_modified_times(urns: Collection[str], pending_events: Iterable[ChangeEvent]) -> dict[str, datetime]:
-    """Return URN → when it was changed last, as the record of changes has it; one query."""
+    """Return URN → time of the last change in the change log or in `pending_events`; one query."""
     last_changes = (
         ChangeEvent.objects.filter(object_urn__in=urns).order_by().values("object_urn").annotate(last=Max("at"))
     )
@@ -93,7 +93,7 @@ def _load_modified_times(urns: Collection[str], pending_events: Iterable[ChangeE
 
 
 def _includes_attribute(parameters: OptionalParameters, name: str) -> bool:
-    """Whether an answer with these parameters shows an attribute."""
+    """Whether a response with these parameters contains an attribute."""
     if parameters is None:
         return True
     if parameters.attributes:

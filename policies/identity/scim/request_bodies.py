@@ -1,4 +1,4 @@
-"""How much a body may bring, looked at before the library makes an object of every member of every list."""
+"""Limits on request bodies, checked before the library creates an object for every member of every list."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -10,24 +10,24 @@ from policies.errors import Invalid
 from policies.identity.scim import member_patches
 from policies.writes import strict_json
 
-#: Most commas and opening brackets of a body.
+#: Maximum number of commas and opening brackets in a body.
 MAX_SIGNS = 100_000
-#: Most levels of lists and objects inside one another.
+#: Maximum nesting depth of lists and objects.
 MAX_DEPTH = 20
-#: Most values of an attribute of a user, such as addresses and telephone numbers. A patch names as many in all of its
-#: operations together: the library copies and searches them for each operation.
+#: Maximum number of values of a user attribute, such as addresses. The limit of a patch is for all its operations
+#: together, since the library copies and searches the values for each operation.
 MAX_VALUES = 20
-#: Most names of attributes that a search asks for or leaves out.
+#: Maximum number of attribute names that a search includes or excludes.
 MAX_NAMES = 100
-#: Most operations of one patch, and most of them that are about something else than members.
+#: Maximum number of operations in one patch, and of those that are not about members.
 MAX_OPERATIONS = 100
 MAX_OTHER_OPERATIONS = 40
-#: Most members that one patch takes out: the library makes one condition of all of them.
+#: Maximum number of members that one patch removes: the library makes one condition of all of them.
 MAX_REMOVED_MEMBERS = 1_000
 
 
 def check_size(body: bytes) -> None:
-    """Raise a SCIMException for a body that is too large or no JSON; what it means is for the library to say."""
+    """Raise a SCIMException if a body is too large or not JSON; the library validates its content."""
     document = _read_json(body) if body else None
     for name, count, limit in _measure_lists(document):
         if count > limit:
@@ -51,16 +51,16 @@ def _read_json(body: bytes) -> Any:
 
 
 def check_growth(name: str, *, before: int, after: int) -> None:
-    """Raise InvalidValueException where an attribute of a user would get more values than it may have.
+    """Raise InvalidValueException if a user attribute would get more than MAX_VALUES values.
 
-    One that has more already may keep them, so that a user can always be changed and suspended.
+    An attribute that already has more may keep as many, so that the user can still be updated and suspended.
     """
     if after > max(MAX_VALUES, before):
         raise InvalidValueException(detail=f"{name[:100]} has up to {MAX_VALUES} values, not {after}.")
 
 
 def _check_patch(operations: list[Any]) -> None:
-    """Raise InvalidValueException where the operations of a patch bring more together than one request may."""
+    """Raise InvalidValueException if the operations of a patch together exceed a limit."""
     other_operations = [operation for operation in operations if not _is_about_members(operation)]
     member_operations = [operation for operation in operations if _is_about_members(operation)]
     member_counts = [count for name, count, _ in _measure_lists(other_operations) if name.lower() == "members"]
@@ -87,13 +87,13 @@ def _is_removal(operation: Any) -> bool:
 
 
 def _get_lowercase_text(operation: Any, name: str) -> str:
-    """Return a text of an operation in small letters, however its name is written."""
+    """Return a member of an operation in lower case, found by name in any letter case; '' if absent."""
     items = operation.items() if isinstance(operation, dict) else ()
     return next((str(value).lower() for key, value in items if key.lower() == name), "")
 
 
 def _measure_lists(value: Any, name: str = "The body", limit: int = MAX_VALUES) -> Iterator[tuple[str, int, int]]:
-    """Yield (name, length, most that is allowed) of each list, a list before what is in it."""
+    """Yield (name, length, maximum length) of each list, each list before the lists inside it."""
     if isinstance(value, list):
         yield name, len(value), limit
         for item in value:

@@ -1,4 +1,4 @@
-"""How rows of people read as SCIM resources, and what a resource tells of them."""
+"""Conversion of rows of users and groups to SCIM resources, and of user resources to provisioned attributes."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from policies.identity.scim.schemas import ENTERPRISE_SCHEMA, PROVIDER
 from policies.identity.services.scim_provisioning import ProvisionedUser
 from policies.models import GroupProfile, User, documents
 
-#: Where the library puts what, and which field of `corpUserInfo` is its home.
+#: Path of an attribute in a resource → field of `corpUserInfo` that stores it.
 _INFO_KEYS_BY_PATH: Mapping[tuple[str, ...], str] = MappingProxyType(
     {
         ("displayName",): "displayName",
@@ -22,16 +22,16 @@ _INFO_KEYS_BY_PATH: Mapping[tuple[str, ...], str] = MappingProxyType(
         (ENTERPRISE_SCHEMA, "department"): "departmentName",
     }
 )
-#: Stands in what is kept of a user whose source said once whether it is active, and does so no more.
+#: Key in `User.delivered` of a user whose last update from its source did not include `active`.
 _ACTIVE_OMITTED_KEY = "activeUnsaid"
-#: What columns and relations hold, or nobody has to keep.
+#: Attributes of a resource that are stored in columns and relations, or not at all.
 _KEYS_STORED_ELSEWHERE = ("schemas", "id", "meta", "userName", "externalId", "active", "groups")
 
 
 def build_user_resource(
     user: User, *, resource_type: ResourceType, groups: Iterable[GroupProfile], modified_at: datetime | None
 ) -> Resource[Any]:
-    """Return a user; `groups` are those it is in, `modified_at` when it changed last, None when it never did."""
+    """Return a user as a resource; `groups` are its groups, `modified_at` is its last change, None if there is none."""
     info = documents.to_aspects(user).get(documents.USER_INFO, {})
     body = _copy_json({key: value for key, value in user.delivered.items() if key != _ACTIVE_OMITTED_KEY})
     for path, key in _INFO_KEYS_BY_PATH.items():
@@ -54,7 +54,7 @@ def build_user_resource(
 def build_group_resource(
     group: GroupProfile, *, resource_type: ResourceType, members: Iterable[User], modified_at: datetime | None
 ) -> Resource[Any]:
-    """Return a group; `members` are whom its source put into it."""
+    """Return a group as a resource; `members` are its external members."""
     body = {
         "schemas": [str(resource_type.schema_)],
         "id": str(group.scim_id),
@@ -66,7 +66,7 @@ def build_group_resource(
 
 
 def parse_user(resource: Resource[Any]) -> ProvisionedUser:
-    """Return what a resource says of a user, beside its name."""
+    """Return the attributes of a user resource, without its user name."""
     body = resource.model_dump()
     info = {key: _pop_path(body, path) for path, key in _INFO_KEYS_BY_PATH.items()}
     info["email"] = _pop_main_address(body.get("emails", []))
@@ -94,18 +94,18 @@ def _build_resource(
 
 
 def _main_address_index(entries: list[dict[str, Any]]) -> int:
-    """Return the place of the address that counts: that at work, else the primary one, else the first."""
+    """Return the index of the main address: preferably of type work, then primary, then first."""
     ranks = [(entry.get("type") != "work", not entry.get("primary"), index) for index, entry in enumerate(entries)]
     return min(ranks)[2]
 
 
 def _pop_main_address(entries: list[dict[str, Any]]) -> str:
-    """Take the address that counts out of the list, where its entry stays without it."""
+    """Remove the value of the main address from the list and return it; its entry stays without a value."""
     return str(entries[_main_address_index(entries)].pop("value", "")) if entries else ""
 
 
 def _merge_address(entries: list[dict[str, Any]], address: str) -> list[dict[str, Any]]:
-    """Return all addresses: that of the account stands where it was delivered, else as one at work."""
+    """Return all addresses; the account's goes into the entry without a value, else it is added as a work address."""
     entry_without_value = next((entry for entry in entries if "value" not in entry), None)
     if entry_without_value is not None and address:
         entry_without_value["value"] = address
@@ -131,7 +131,7 @@ def _pop_path(body: dict[str, Any], path: tuple[str, ...]) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """Return a field of an aspect, which other programs may have filled with anything."""
+    """Return a field of an aspect, '' if it is not a string; other programs may have written any value."""
     return value if isinstance(value, str) else ""
 
 

@@ -1,6 +1,6 @@
-"""What can be provisioned: only what is stored is declared, since clients read the schemas to learn what is kept.
+"""SCIM schemas: only stored attributes are declared, since clients read the schemas to learn what is stored.
 
-The library's own user has more (passwords, certificates, photos): what nobody declares is passed over in bodies.
+The library's own user has more attributes (passwords, certificates, photos); undeclared ones are ignored in bodies.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -35,14 +35,14 @@ from scim2_models import (
     Uniqueness,
 )
 
-#: Longest page of a list.
+#: Maximum number of resources on a page of a list.
 MAX_PAGE_SIZE = 200
 
 ENTERPRISE_SCHEMA = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
 
 
 class Email(ComplexAttribute):
-    """An address. It is text: the library's own shape knows no addresses inside a company (`jo@corp.local`)."""
+    """An email address, as plain text: the library's own type rejects addresses inside a company (`jo@corp.local`)."""
 
     value: str | None = None
     display: str | None = None
@@ -51,7 +51,7 @@ class Email(ComplexAttribute):
 
 
 class User(Resource[AnyExtension]):
-    """A person. The user name is part of the URN that policies and owners name, so it never changes."""
+    """A person. The user name cannot be changed, since it is part of the URN that policies and owners use."""
 
     __schema__ = URN("urn:ietf:params:scim:schemas:core:2.0:User")
 
@@ -71,7 +71,7 @@ class User(Resource[AnyExtension]):
     addresses: list[Address] | None = None
     groups: Annotated[list[GroupMembership] | None, Mutability.read_only] = None
 
-    # The library looks these up beside the fields.
+    # The library reads the type of a complex attribute from a class attribute with its name.
     Name: ClassVar[type[ComplexAttribute]] = Name
     Emails: ClassVar[type[ComplexAttribute]] = Email
     PhoneNumbers: ClassVar[type[ComplexAttribute]] = PhoneNumber
@@ -80,14 +80,14 @@ class User(Resource[AnyExtension]):
 
 
 class Manager(ComplexAttribute):
-    """To whom a user reports. The library's own shape demands a link, which neither Okta nor Entra sends."""
+    """The manager of a user. The library's own type requires a link, which neither Okta nor Entra sends."""
 
     value: Annotated[str | None, CaseExact.true] = None
     display_name: str | None = None
 
 
 class Enterprise(Extension):
-    """What companies say of a user."""
+    """Attributes of a user within a company."""
 
     __schema__ = URN(ENTERPRISE_SCHEMA)
 
@@ -118,7 +118,7 @@ class Member(ComplexAttribute):
 
 
 class Group(Resource[Any]):
-    """A group, and whom the source put into it."""
+    """A group and its external members."""
 
     __schema__ = URN("urn:ietf:params:scim:schemas:core:2.0:Group")
 
@@ -145,7 +145,7 @@ _CONFIG = ServiceProviderConfig(
     ],
 )
 
-#: As large identity providers write: `Remove` with a value, filters that describe a new entry, attributes of their own.
+#: Adapted to large identity providers: `Remove` with a value, filters that describe a new entry, unknown attributes.
 _POLICY = ScimPolicy(
     unknown=ScimPolicy.Unknown.ignore,
     remove_value_as_filter=ScimPolicy.RemoveValue.apply,

@@ -1,4 +1,4 @@
-"""What is ours of the protocol: how patches of the large providers are read, and what is answered to them."""
+"""Adaptations of the SCIM protocol service: reading patches of large providers, and the answers that they expect."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from scim2_server.storage import SearchPage
 
 from policies.identity.scim.schemas import PROVIDER
 
-#: What of a member has no say.
+#: Fields of a member that are ignored in patches.
 _IGNORED_MEMBER_FIELDS = frozenset({"display", "$ref"})
 
 
 def _normalize_value(name: str, value: Any) -> Any:
-    """Return what providers mean by a value.
+    """Return a value of a patch in the form that the library expects.
 
-    Entra gives a manager as the bare id. Okta and Entra say of members what they are called, which nobody keeps; where
-    members are removed it would be a condition.
+    Entra sends a manager as its bare id. Okta and Entra send the display names of members, which are not stored; in a
+    removal they would act as a condition.
     """
     if name.rpartition(":")[2] == "manager" and isinstance(value, str):
         return {"value": value}
@@ -33,10 +33,10 @@ def _normalize_value(name: str, value: Any) -> Any:
 
 
 class _LenientScimService(ScimService):
-    """The library's service, with the answers that providers expect."""
+    """The library's service with the answers that providers expect."""
 
     def read_patch(self, resource_type: ResourceType, body: bytes, content_type: str | None) -> "PatchOp[Any]":
-        """Read a patch: a path that names nothing is refused, while unknown members of a value are passed over.
+        """Return a parsed patch; an unknown path is refused, while unknown members of a value are ignored.
 
         Raises InvalidPathException.
         """
@@ -55,7 +55,7 @@ class _LenientScimService(ScimService):
     def search_response(
         self, base_url: str, resource_types: list[ResourceType], page: SearchPage, search_request: SearchRequest[Any]
     ) -> ScimResponse:
-        """Answer a list; an empty one, too, has its member, which clients read without looking whether it is there."""
+        """Return the response to a search, with `Resources` also if empty, since clients read it without checking."""
         response = super().search_response(base_url, resource_types, page, search_request)
         if response.body is not None:
             response.body.setdefault("Resources", [])
@@ -64,7 +64,7 @@ class _LenientScimService(ScimService):
     def patch_response(
         self, base_url: str, resource: Resource[Any], response_parameters: ResponseParameters[Any]
     ) -> ScimResponse:
-        """Answer a patched user as it is now; groups, which may be long, only where attributes are asked for."""
+        """Return the response to a patch: a user in full, a group (possibly large) only if attributes are requested."""
         if resource.meta is not None and resource.meta.resource_type == "User":
             return self.replacement_response(base_url, resource, response_parameters)
         return super().patch_response(base_url, resource, response_parameters)

@@ -1,7 +1,7 @@
-"""The storage that scim2-server asks: rows through services, one for each request.
+"""Storage of users and groups for scim2-server: rows, read and written through queries and services.
 
-A request that writes is one change: the order of all changes is taken first, so what it reads is still so when it
-writes, and nothing of it is stored when a part is refused.
+A request that writes is one unit of work under the write lock: the state it reads stays current until it writes, and
+nothing is stored when a part is refused.
 """
 
 import uuid
@@ -30,14 +30,14 @@ from policies.identity.services import scim_provisioning, users
 from policies.models import ChangeEvent, GroupProfile, User
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
-#: What the record of changes calls this door.
+#: Channel of SCIM writes in the change log.
 CHANNEL = "scim"
 
 StorageParameters = ResponseParameters[Any] | None
 
 
 class PeopleStorage(ScimStorage):
-    """Users and groups for one request of this caller."""
+    """Storage for one request of one caller."""
 
     def __init__(self, *, by: Actor, is_writing: bool) -> None:
         self.by = by
@@ -46,7 +46,7 @@ class PeopleStorage(ScimStorage):
         self.pending_events: Sequence[ChangeEvent] = ()
 
     def operation(self) -> AbstractContextManager[None]:
-        """Enclose a request that writes in its change."""
+        """Return the context of a request: its unit of work if it writes."""
         return self._open_unit_of_work() if self.is_writing else nullcontext()
 
     @contextmanager
@@ -58,7 +58,7 @@ class PeopleStorage(ScimStorage):
     def get(
         self, resource_type: ResourceType, resource_id: str, *, response_parameters: StorageParameters = None
     ) -> Resource[Any]:
-        """Return one; raises NotFoundException."""
+        """Return one resource; raises NotFoundException."""
         if _is_user(resource_type):
             return scim_queries.load_user_resources(
                 [self._get_user(resource_id)], resource_type, response_parameters, self.pending_events
@@ -68,7 +68,7 @@ class PeopleStorage(ScimStorage):
         )[0]
 
     def search(self, resource_types: list[ResourceType], search_request: Any, *, position: Any = None) -> SearchPage:  # noqa: ARG002 - no cursors
-        """Return a page: users before groups, each in the order in which they were stored."""
+        """Return a page of resources: users before groups, each in the order of creation."""
         start = search_request.start_index_0 or 0
         remaining_count = MAX_PAGE_SIZE if search_request.count is None else search_request.count
         total = 0
@@ -96,7 +96,7 @@ class PeopleStorage(ScimStorage):
         return SearchPage(total, resources)
 
     def create(self, resource_type: ResourceType, resource: Any) -> Resource[Any]:
-        """Store a new one; raises what the services raise."""
+        """Create a resource and return it; raises as the services."""
         if _is_user(resource_type):
             user = scim_provisioning.create_user(
                 username=resource.user_name, attributes=resource_mapping.parse_user(resource), uow=self.uow
@@ -117,7 +117,7 @@ class PeopleStorage(ScimStorage):
         *,
         expected_version: str | None = None,  # noqa: ARG002 - no versions: a change reads what it writes
     ) -> Resource[Any]:
-        """Store the new state of one; raises NotFoundException and what the services raise."""
+        """Store the new state of a resource and return it; raises NotFoundException, and as the services."""
         if _is_user(resource_type):
             user, attributes = self._get_user(resource.id), resource_mapping.parse_user(resource)
             for name, value in attributes.other_attributes.items():
@@ -129,7 +129,7 @@ class PeopleStorage(ScimStorage):
         return self.get(resource_type, resource.id)
 
     def change_group(self, resource: Any, delta: MemberDelta) -> None:
-        """Store what a group is called, who comes and who goes; raises as `update`."""
+        """Store the name and external id of a group and add and remove members; raises as `update`."""
         group = self._get_group(resource.id)
         if len(delta.added_ids) + len(delta.removed_ids) > member_patches.MAX_CHANGED_MEMBERS:
             raise InvalidValueException(
@@ -154,7 +154,7 @@ class PeopleStorage(ScimStorage):
         *,
         expected_version: str | None = None,  # noqa: ARG002 - as above
     ) -> None:
-        """Delete one; raises NotFoundException and what the services raise."""
+        """Delete a resource; raises NotFoundException, and as the services."""
         if _is_user(resource_type):
             users.remove(urn=self._get_user(resource_id).urn, by=self.by, channel=CHANNEL)
         else:
@@ -180,7 +180,7 @@ def _is_user(resource_type: ResourceType) -> bool:
 
 
 def _build_condition(scim_filter: Any, resource_type: ResourceType, type_count: int) -> Q:
-    """Return the condition of a filter; where several types are searched, it need not fit each."""
+    """Return the condition of a filter; if several types are searched, a filter invalid for this one matches no row."""
     try:
         return filters.build_condition(scim_filter.ast, str(resource_type.name))
     except InvalidFilterException:
@@ -190,7 +190,7 @@ def _build_condition(scim_filter: Any, resource_type: ResourceType, type_count: 
 
 
 def _get_users(ids: Collection[uuid.UUID]) -> list[User]:
-    """Return the users of these ids, in their order. Raises InvalidValueException for strangers."""
+    """Return the users with these ids, in their order. Raises InvalidValueException for unknown ids."""
     users_by_id = {user.scim_id: user for user in scim_queries.list_people().filter(scim_id__in=ids)} if ids else {}
     if unknown_ids := [str(key) for key in ids if key not in users_by_id]:
         raise InvalidValueException(detail=f"There are no users {', '.join(unknown_ids[:10])}.")

@@ -1,4 +1,4 @@
-"""Everything below `/scim/v2` is one view; what is there, the library knows."""
+"""URL pattern of SCIM: one view answers every path below `/scim/v2`, and the library routes it."""
 
 from django.urls import re_path
 from django.views.decorators.csrf import csrf_exempt

@@ -1,4 +1,4 @@
-"""The one view: a caller that may manage users and groups, then the library's handler; every refusal in SCIM's form."""
+"""The SCIM view: authenticates the caller, checks limits, calls the library's handler; all errors are SCIM errors."""
 
 import json
 from typing import Any
@@ -29,10 +29,10 @@ from policies.identity.scim.storage import PeopleStorage
 from policies.outages import find_outage
 from policies.pdp import authorizer
 
-#: Where the door is.
+#: Path of the SCIM root.
 ROOT = "/scim/v2"
 
-#: What the library reads; it refuses every other type of body.
+#: Media types of bodies that the library accepts.
 _JSON_MEDIA_TYPES = ("application/scim+json", "application/json")
 
 _REQUIRED_PRIVILEGES = (("MANAGE_USERS_AND_GROUPS",),)
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 @never_cache
 def handle_scim(request: HttpRequest, path: str = "") -> HttpResponse:
-    """Answer whatever is sent below `/scim/v2`."""
+    """Answer a request below `/scim/v2`; needs MANAGE_USERS_AND_GROUPS."""
     try:
         by = authenticate_caller(request)
         authorizer.require(by=by, any_of=_REQUIRED_PRIVILEGES)
@@ -88,7 +88,7 @@ def _is_writing(scim_request: ScimRequest) -> bool:
 
 
 def _translate_error(error: Exception, method: str) -> SCIMException:
-    """Return a refusal of a service as SCIM has it."""
+    """Return an error of a service or of parsing as a SCIM error."""
     match error:
         case SCIMException():
             return error
@@ -105,6 +105,6 @@ def _translate_error(error: Exception, method: str) -> SCIMException:
 
 
 def _render_response(response: ScimResponse) -> HttpResponse:
-    # Escaped, since a refusal may repeat what was sent, half a surrogate pair included.
+    # Escaped as ASCII, since an error may repeat half a surrogate pair from the request.
     body: Any = b"" if response.body is None else json.dumps(response.body)
     return HttpResponse(body, status=int(response.status), headers=response.headers)

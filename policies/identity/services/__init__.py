@@ -1,1 +1,1 @@
-"""Writes of users, groups, roles and tokens."""
+"""Write services for users, groups, roles, access tokens, invitations and sign-in."""

@@ -1,4 +1,4 @@
-"""Personal access tokens and tokens of services: making, recognising and revoking them."""
+"""Access tokens of persons and service accounts: creation, authentication, revocation."""
 
 import uuid
 from collections.abc import Collection, Iterable, Mapping
@@ -23,7 +23,7 @@ from policies.writes import delegation, required_privileges, token_secrets
 from policies.writes.unit_of_work import open_unit_of_work
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
 
-#: How long a token lives, by DataHub's names (clients.md 2.3); None for ever.
+#: DataHub's name of a duration (clients.md 2.3) → lifetime of a token; None for no expiry.
 DURATIONS: Mapping[str, timedelta | None] = MappingProxyType(
     {
         "ONE_HOUR": timedelta(hours=1),
@@ -36,7 +36,7 @@ DURATIONS: Mapping[str, timedelta | None] = MappingProxyType(
         "NO_EXPIRY": None,
     }
 )
-#: Longest life that can be asked for in days, about a century.
+#: Longest lifetime that a caller may choose, about a century.
 MAX_LIFETIME = timedelta(days=36_500)
 
 _PREFIX = "azs_"
@@ -46,7 +46,7 @@ _LAST_USED_INTERVAL = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A new token: its row, and the text that is shown this once and kept nowhere."""
+    """A new token: its row, and its text, which is returned only once and not stored."""
 
     token: AccessToken
     text: str
@@ -62,11 +62,11 @@ def create(
     description: str = "",
     is_for_service: bool = False,
 ) -> IssuedToken:
-    """Make a token for a user (its URN); `duration` is one of DURATIONS, a length of time, or None for ever.
+    """Create a token for a user (its URN); `duration` is a key of DURATIONS, a timedelta, or None for no expiry.
 
-    With `is_for_service` the user has to be a service account. Raises Forbidden (also for somebody who holds platform
-    privileges that the caller does not hold), Invalid with every problem: an unknown
-    or suspended user or no service account, no name, a duration nobody knows.
+    `is_for_service` requires a service account. Raises Forbidden (also when the user holds platform privileges that the
+    caller does not hold), Invalid with every problem: an unknown, suspended or wrong kind of user, a missing name, an
+    invalid duration.
     """
     user = _find_owner(owner)
     required_privileges.require(by=by, requirement=creation_requirement(owner=owner, user=user, by=by))
@@ -105,7 +105,7 @@ def create(
 
 
 def creation_requirement(*, owner: str, user: User | None, by: Actor) -> Requirement:
-    """Return what making a token for somebody needs; `user` is the row of the URN `owner`, None when there is none."""
+    """Return the requirement for creating a token of `owner`; `user` is its row, None when it does not exist."""
     if owner == by.urn:
         return required_privileges.MANAGE_OWN_TOKENS
     if user is not None and user.kind == User.Kind.SERVICE:
@@ -114,9 +114,9 @@ def creation_requirement(*, owner: str, user: User | None, by: Actor) -> Require
 
 
 def authenticate(*, text: str) -> User | None:
-    """Return the user a token speaks for, or None for one that is invented, expired, revoked or of no active user.
+    """Return the user of a token, or None if it is malformed, unknown, expired or revoked, or its user is not active.
 
-    A token that is kept in memory costs no query, another one an indexed one; once a minute one more notes the use.
+    A cached token costs no query, any other one indexed query; at most once a minute one more updates `last_used`.
     """
     if not token_secrets.is_well_formed(text, _PREFIX):
         return None
@@ -126,7 +126,7 @@ def authenticate(*, text: str) -> User | None:
     if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):
         return None
     if token.last_used is None or now - token.last_used >= _LAST_USED_INTERVAL:
-        # Asked again in the statement: of many requests and processes at once only one writes.
+        # The condition is repeated in the UPDATE so that only one of many concurrent requests and processes writes.
         is_due = Q(last_used__isnull=True) | Q(last_used__lte=now - _LAST_USED_INTERVAL)
         AccessToken.objects.filter(is_due, pk=token.pk).update(last_used=now)
         token.last_used = now
@@ -134,7 +134,7 @@ def authenticate(*, text: str) -> User | None:
 
 
 def _copy_user(user: User) -> User:
-    """Return a user that a request may change: what is kept is everybody's. Quicker than copy.copy."""
+    """Return a copy of a cached user that a request may change; the cached object is shared. Faster than copy.copy."""
     user_copy, state = User.__new__(User), ModelState()
     state.adding, state.db = False, user._state.db
     user_copy.__dict__ = {**user.__dict__, "_state": state}
@@ -150,14 +150,14 @@ def _owner_urn_sets(token: AccessToken) -> Iterable[Collection[str]]:
     return ((token.user.urn,),)
 
 
-#: Tokens that were used here lately, by their digest.
+#: Recently used tokens, by digest.
 _tokens_by_digest: CacheRegion[AccessToken] = process_cache.add_region(settings.TOKENS_KEPT, _owner_urn_sets)
 
 
 def revoke(*, token_id: str | uuid.UUID, by: Actor, channel: str) -> None:
-    """End a token at once; one's own needs nothing.
+    """Revoke a token. Active users may revoke their own without a privilege.
 
-    Raises Forbidden, and NotFound for one that was revoked before or never was.
+    Raises Forbidden, and NotFound for an unknown or already revoked token.
     """
     token = _find_unrevoked(token_id)
     if token is None or token.user.urn != by.urn or not by.is_active:

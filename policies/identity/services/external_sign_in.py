@@ -1,11 +1,10 @@
-"""Who arrives with an identity from outside: which account that is, and what it brings along.
+"""Sign-in with an external identity: finding, linking or creating the account and updating it from the claims.
 
-An account is linked to one subject of an issuer and found by that from then on, whatever name or address the provider
-says later. At the first sign-in it is found by its user name, never by an address; an account that has a password here,
-the root user, services and accounts that are linked already are not taken over. Groups are replaced as an external
-source's (`groupMembership`), except those made here by hand; of the roles only those that the settings map.
-
-The person is recorded as its own maker, through the door `oidc`.
+An account is linked to one subject of an issuer and is found by that link afterwards, even when the provider changes
+the name or address. At the first sign-in it is found by its user name, never by an address. Root, service accounts and
+accounts linked at the same issuer are not linked, nor are accounts with a password unless `may_link`. The user's
+external memberships (`groupMembership`) are replaced, without groups created here by hand; of its roles, those that the
+settings map. The change log records the user itself as `by`, with the channel `oidc`.
 """
 
 from collections.abc import Collection
@@ -28,22 +27,22 @@ from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
 log = structlog.get_logger(__name__)
 
-#: Under which name links to this kind of provider are kept.
+#: `SocialAccount.provider` of every link.
 PROVIDER = "oidc"
 CHANNEL = "oidc"
 
 
 def sign_in(*, identity: ExternalIdentity, may_sign_up: bool, may_link: bool) -> User:
-    """Return the account of who arrives, made and brought up to date as need be.
+    """Return the account of an external identity, created if necessary and updated from its claims.
 
-    The provider gives the platform privileges of the roles and groups that the settings name for it, and no others
-    (services.delegation): of its groups, those that would give more are left out. Raises Forbidden saying why it is
-    nobody's or may not be used, or naming what an account of this name would hold, Conflict for the last who can manage
-    policies and would not any more by these groups or roles.
+    The provider may give only the platform privileges of the roles and groups that the settings name for it
+    (policies.writes.delegation); groups that would give others are left out. Raises Forbidden with the reason when
+    there is no account, it may not be used or linked, or the user would gain other platform privileges; Conflict when
+    nobody could manage policies after the change of groups and roles.
     """
     by = Actor(_find_linked_urn(identity) or USER_PREFIX + identity.username)
     with open_unit_of_work(by=by, channel=CHANNEL, author=_build_author(identity)) as uow:
-        # Looked up again behind the lock: of two first arrivals at once, one finds the account of the other.
+        # Looked up again under the lock: of two concurrent first sign-ins, the second finds the account of the first.
         link = SocialAccount.objects.select_related("user").filter(provider=PROVIDER, uid=identity.digest).first()
         user = link.user if link else User.objects.filter(urn=USER_PREFIX + identity.username).first()
         if user is None:
@@ -61,22 +60,22 @@ def sign_in(*, identity: ExternalIdentity, may_sign_up: bool, may_link: bool) ->
 
 
 def _build_author(identity: ExternalIdentity) -> Actor:
-    """Return what the settings let the provider give: an actor with the roles and groups that they name."""
+    """Return the author for the delegation check: an actor with the roles and platform groups that the settings map."""
     groups = [GROUP_PREFIX + group for group in identity.groups or () if group in settings.OIDC.platform_groups]
     return Actor("", frozenset(groups), frozenset(identity.roles).union(*_load_group_roles(groups).values()))
 
 
 def _load_group_roles(urns: Collection[str]) -> dict[str, list[str]]:
-    """Return group URN → URNs of its roles, for those groups that are there and give their members anything."""
+    """Return group URN → URNs of its roles, for groups that exist and are not removed."""
     rows = GroupProfile.objects.filter(urn__in=urns, is_removed=False) if urns else ()
     assignments_by_group = role_service.load_assignments(holders=rows) if rows else {}
     return {urn: [row.role.urn for row in assignments] for urn, assignments in assignments_by_group.items()}
 
 
 def unlink(*, urn: str, by: Actor, channel: str) -> int:
-    """End every link of an account, so that it can be linked anew, and return how many there were.
+    """Delete every external link of an account, so that it can be linked again, and return their number.
 
-    Whoever the provider calls so is let in afterwards, so the caller must hold what the account holds. Raises
+    Afterwards the provider decides who signs in to the account, so the caller must hold its platform privileges. Raises
     Forbidden, NotFound.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
@@ -136,7 +135,7 @@ def _sync_profile(user: User, identity: ExternalIdentity, uow: UnitOfWork) -> No
 
 
 def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> None:
-    """Make these the groups that a source put the user into; those that nobody knows yet are made."""
+    """Replace the user's external memberships by these group ids; unknown groups are created with external origin."""
     urns = [GROUP_PREFIX + identifier for identifier in identifiers]
     existing_groups = {row.urn: row for row in GroupProfile.objects.filter(urn__in=urns).select_related("group")}
     new_groups = {
@@ -153,7 +152,7 @@ def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> N
     rows = {row.group_id: row for row in Membership.objects.filter(user=user).select_related("group__profile")}
     current_urns = {row.group.profile.urn for row in rows.values()}
     refused_urns = _list_refused_groups(user, [urn for urn in urns if urn not in current_urns], uow)
-    # Who is in a group that was made here by hand is not for a source to say.
+    # An identity source does not change the members of a group that was created here by hand.
     target_groups = {
         row.group_id: row
         for urn, row in (existing_groups | new_groups).items()
@@ -187,7 +186,7 @@ def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> N
 
 
 def _list_refused_groups(user: User, urns: Collection[str], uow: UnitOfWork) -> Collection[str]:
-    """Return those of these groups that would give the user more than the provider may give; the log names them."""
+    """Return the groups that would give the user more platform privileges than the provider may give, and log them."""
     author = uow.delegation.author
     gains_by_group = delegation.list_gained_privileges(
         by=author, actor=actor_resolution.load_actor(urn=user.urn), groups=_load_group_roles(urns)
@@ -202,7 +201,7 @@ def _is_by_hand(group: GroupProfile) -> bool:
 
 
 def _sync_roles(user: User, roles: tuple[str, ...], uow: UnitOfWork) -> None:
-    """Give the roles of the claims, and take the others that claims give; those given here by hand stay."""
+    """Replace the user's roles among those mapped from claims by these URNs; roles assigned by hand stay."""
     managed_urns = oidc_claims.managed_roles()
     if not managed_urns:
         return

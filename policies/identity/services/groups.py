@@ -1,4 +1,4 @@
-"""Writes to groups and to who is in them. Groups do not nest."""
+"""Writes to groups and their members. Groups do not nest."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -21,10 +21,10 @@ from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
 
 ENTITY_TYPE = "corpGroup"
 
-#: Most users that one call puts into a group or takes out of it.
+#: Maximum number of users that one call adds to a group or removes from it.
 MAX_MEMBERS = 1_000
 
-#: The columns people edit, and how many characters each holds.
+#: Editable columns → maximum length, in characters.
 PROFILE_LENGTHS = {"name": MAX_NAME_LENGTH, "description": MAX_TEXT_LENGTH, "email": MAX_EMAIL_LENGTH}
 
 
@@ -40,7 +40,7 @@ def create(
     members: Sequence[str] = (),
     roles: Sequence[str] = (),
 ) -> GroupProfile:
-    """Store a new group; the id is made here when none is given. `members` are put in whatever the origin.
+    """Create a group with its first members and roles (URNs); a missing `identifier` is generated. `origin` may be any.
 
     Raises Forbidden, Conflict when the id is taken, Invalid with every problem.
     """
@@ -83,7 +83,7 @@ def update(
     email: str | None = None,
     expected_fingerprint: str = "",
 ) -> GroupProfile:
-    """Change what is given of a group; None leaves a field as it is. `expected_fingerprint` is that of the facts seen.
+    """Change the given fields of a group; None leaves a field unchanged. `expected_fingerprint` as in `users.update`.
 
     Raises Forbidden, NotFound, Stale, Invalid with every problem.
     """
@@ -106,7 +106,7 @@ def update(
 
 
 def remove(*, urn: str, by: Actor, channel: str) -> None:
-    """Delete a group with its memberships and assignments.
+    """Delete a group with its memberships and role assignments.
 
     Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
     """
@@ -120,10 +120,10 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
 
 
 def add_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Put users into a group and return the URNs of those that were not in it by hand before.
+    """Add users to a group and return the URNs of those that were not native members before.
 
-    Raises Forbidden, NotFound, Conflict for a group whose members come from its source, Invalid naming every unknown
-    user, or for more than MAX_MEMBERS.
+    Raises Forbidden, NotFound, Conflict for a group whose members come from its identity source, Invalid naming every
+    unknown user, or for more than MAX_MEMBERS.
     """
     required_privileges.require(by=by, requirement=required_privileges.group_members(), urn=urn, type=ENTITY_TYPE)
     Checks().validate_count(members, "/members", limit=MAX_MEMBERS)
@@ -144,9 +144,9 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) ->
 
 
 def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Take users out of a group and return the URNs of those that were in it by hand before.
+    """Remove users from a group and return the URNs of those that were native members.
 
-    A user nobody knows is not in it, so it is no problem. Raises Forbidden, NotFound, Conflict as `add_members`, and
+    Unknown users are ignored; external membership stays. Raises Forbidden, NotFound, Conflict as `add_members`, and
     when nobody could manage policies afterwards.
     """
     required_privileges.require(by=by, requirement=required_privileges.group_members(), urn=urn, type=ENTITY_TYPE)
@@ -165,10 +165,10 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str)
 
 
 def add_to_groups(*, user: str, groups: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Put one user into groups and return the URNs of those it was not in by hand before.
+    """Add one user to groups and return the URNs of the groups of which it was not a native member before.
 
     Raises Forbidden, NotFound for the user, Invalid naming every group that is unknown or whose members come from its
-    source.
+    identity source.
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
         user_row = User.objects.filter(urn=user).first() if is_storable(user) else None
@@ -193,9 +193,9 @@ def add_to_groups(*, user: str, groups: Sequence[str], by: Actor, channel: str) 
 
 
 def join_new_user(*, user: User, groups: Sequence[str], uow: UnitOfWork) -> None:
-    """Put a new user into groups, as part of the change that makes it.
+    """Add a new user to groups, inside the unit of work that creates it.
 
-    Raises what `add_to_groups` raises, with problems at /groups.
+    Raises as `add_to_groups`, with problems at /groups.
     """
     if not groups:
         return
@@ -221,13 +221,13 @@ def _load_joinable_groups(groups: Sequence[str], by: Actor) -> list[GroupProfile
 
 
 def build_group(*, identifier: str, by: Actor) -> GroupProfile:
-    """Return an unsaved group of which only the id is known; its name is its id."""
+    """Return an unsaved group with this id, which is also its name."""
     urn = GROUP_PREFIX + identifier
     return GroupProfile(urn=urn, identifier=identifier, name=identifier, created_by=by.urn)
 
 
 def insert_groups(groups: Sequence[GroupProfile]) -> None:
-    """Store groups that are not there yet, each with its words and the Django group behind it, in a few queries."""
+    """Store new groups in bulk, each with its Django group and its words in the name index."""
     django_groups = Group.objects.bulk_create(Group(name=django_group_name(group.urn)) for group in groups)
     for group, django_group in zip(groups, django_groups, strict=True):
         group.group = django_group
@@ -236,7 +236,7 @@ def insert_groups(groups: Sequence[GroupProfile]) -> None:
 
 
 def facts(group: GroupProfile) -> dict[str, Any]:
-    """Return what the record of changes says about a group."""
+    """Return the state of a group as the change log stores it: id and columns."""
     columns = ("name", "description", "email", "origin", "is_removed")
     return {"id": group.identifier} | {column: getattr(group, column) for column in columns}
 
@@ -275,7 +275,7 @@ def _load_users(urns: Sequence[str], pointer: str) -> list[User]:
 def record_members(
     uow: UnitOfWork, group: GroupProfile, *, added_users: Iterable[User] = (), removed_users: Iterable[User] = ()
 ) -> None:
-    """Say who is in a group now, and who is not any more."""
+    """Record in the unit of work the users added to a group and removed from it."""
     before, after = [user.urn for user in removed_users], [user.urn for user in added_users]
     uow.touch_members(added_urns=after, removed_urns=before)
     if before or after:

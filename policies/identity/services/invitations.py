@@ -1,12 +1,12 @@
-"""Links that invite people: making and ending them, and what they do for whoever opens one.
+"""Invitation links: creation, revocation, acceptance and sign-up.
 
-One link is live for each role, and one without a role; a new one ends the old one. Only its digest is kept. Its text
-follows from its id and SECRET_KEY, so that a program that asks for the present link is given that and ends nobody's
-(docs/adr/0012). A link works for any number of people until it ends.
+There is one valid link for each role and one without a role; a new link deletes the previous one. Only the digest is
+stored. The text is derived from the link's id and SECRET_KEY, so a program can read the current link without replacing
+it (docs/adr/0012). A link works for any number of people until it expires.
 
-Accepting is DataHub's (rules/datahub.md a.11): the role **replaces** those that the person holds, and a link without a
-role takes all away. Signing up with a link makes the user and gives the role at once, where DataHub waits for the first
-sign-in.
+Acceptance follows DataHub (rules/datahub.md a.11): the role **replaces** the person's direct roles, and a link without
+a role removes all of them. Sign-up with a link creates the user and assigns the role at once, where DataHub waits for
+the first sign-in.
 """
 
 import uuid
@@ -27,7 +27,7 @@ from policies.writes import delegation, required_privileges, token_secrets
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 from policies.writes.validation import Checks
 
-#: How long a link may live, by DataHub's names of durations; none lives for ever.
+#: DataHub's name of a duration → lifetime of a link; no link is valid forever.
 LIFETIMES = {name: length for name, length in DURATIONS.items() if length is not None}
 
 _PREFIX = "azi_"
@@ -36,17 +36,17 @@ _INVALID_LINK_TEXT = "This invitation is no longer valid. Ask the sender for a n
 
 @dataclass(frozen=True, slots=True)
 class IssuedInvitation:
-    """A link: its row, and its text, which is kept nowhere."""
+    """An invitation link: its row, and its text, which is not stored."""
 
     invite: InviteToken
     text: str
 
 
 def create(*, role: str | None, by: Actor, channel: str, duration: str = "ONE_WEEK") -> IssuedInvitation:
-    """Create the link for a role (its URN) or for none, and end the one before.
+    """Create the link for a role (its URN) or for no role, and delete the previous one.
 
     Raises Forbidden (also for a role that gives platform privileges which the caller does not hold), Invalid with every
-    problem: an unknown role, a duration nobody knows.
+    problem: an unknown role, an unknown duration.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     checks = Checks()
@@ -59,9 +59,9 @@ def create(*, role: str | None, by: Actor, channel: str, duration: str = "ONE_WE
 
 
 def get_or_create(*, role: str | None, by: Actor, channel: str) -> IssuedInvitation:
-    """Return the link that is live for a role (its URN) or for none, made if there is none. Raises as `create`.
+    """Return the valid link for a role (its URN) or for no role, created if there is none. Raises as `create`.
 
-    One that was made under another SECRET_KEY has no text any more and is replaced.
+    The text of a link created under another SECRET_KEY cannot be derived; such a link is replaced.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     checks = Checks()
@@ -71,14 +71,14 @@ def get_or_create(*, role: str | None, by: Actor, channel: str) -> IssuedInvitat
     if (invitation := _find_live(role_row)) is not None:
         return invitation
     with open_unit_of_work(by=by, channel=channel) as uow:
-        # Looked up again behind the lock: of two who ask at once, the second gets what the first made.
+        # Looked up again under the lock: of two concurrent calls, the second returns the link that the first created.
         role_row = _find_role(role, checks)
         checks.finish()
         return _find_live(role_row) or _replace(role_row, "ONE_WEEK", uow)
 
 
 def revoke(*, invite_id: uuid.UUID, by: Actor, channel: str) -> None:
-    """End a link at once. Raises Forbidden and NotFound."""
+    """Delete a link. Raises Forbidden and NotFound."""
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     with open_unit_of_work(by=by, channel=channel) as uow:
         invite = InviteToken.objects.select_related("role").filter(pk=invite_id).first()
@@ -89,7 +89,7 @@ def revoke(*, invite_id: uuid.UUID, by: Actor, channel: str) -> None:
 
 
 def find(*, text: str) -> InviteToken:
-    """Return the live link with this text, with its role; raises NotFound for every other text alike."""
+    """Return the valid link with this text, with its role; raises NotFound, with one message for every cause."""
     invite = None
     if token_secrets.is_well_formed(text, _PREFIX):
         rows = InviteToken.objects.select_related("role").filter(expires_at__gt=timezone.now())
@@ -100,11 +100,11 @@ def find(*, text: str) -> InviteToken:
 
 
 def accept(*, text: str, by: Actor, channel: str) -> Role | None:
-    """Make the role of the link the only one that the caller holds, none when it has none; return it.
+    """Make the role of the link the caller's only direct role, or remove all if the link has none; return the role.
 
-    Who made the link answers for what its role gives. Raises NotFound for a link that has ended, Forbidden for a caller
-    who is no active person and where the role gives platform privileges that who made the link does not hold, Conflict
-    for the last who can manage policies and would not by the role of the link.
+    The creator of the link is the author of the delegation check. Raises NotFound for an invalid link, Forbidden for a
+    caller who is not an active person or a role that gives platform privileges which the creator does not hold,
+    Conflict when nobody could manage policies afterwards.
     """
     author = actor_resolution.load_actor(urn=find(text=text).created_by)
     with open_unit_of_work(by=by, channel=channel, author=author) as uow:
@@ -129,10 +129,10 @@ def sign_up(
     email: str = "",
     title: str = "",
 ) -> User:
-    """Make a user for somebody who has a link, and give it the role of the link. The user is recorded as its own maker.
+    """Create a user from a link and assign the role of the link. The change log records the new user itself as `by`.
 
-    Who made the link answers for what the account is given, also by policies that named it before. Raises NotFound for
-    a link that has ended, Conflict for a user name that is taken, Invalid with every problem, Forbidden as `accept`.
+    The creator of the link is the author of the delegation check, also for policies that name the account already.
+    Raises NotFound for an invalid link, Conflict for a taken name, Invalid with every problem, Forbidden as `accept`.
     """
     if not isinstance(username, str) or not is_storable(username):
         raise Invalid.from_problem(code="text.unstorable", pointer="/username", detail="Printable characters only.")

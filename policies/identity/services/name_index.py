@@ -1,16 +1,16 @@
-"""Keeps the words by which users and groups are found, in step with what they are called."""
+"""Index of the words in names, ids and addresses, by which searches find users and groups."""
 
 from collections.abc import Iterable, Sequence
 
 from policies.models import GroupProfile, NameWord, User
 from policies.models.words import split_words
 
-#: How many words of one user or group are indexed, the first ones of name, id and address.
+#: Maximum number of words indexed for one user or group: the first ones of name, id and address.
 _MAX_WORDS = 24
 
 
 def rebuild(*, users: Sequence[User] = (), groups: Sequence[GroupProfile] = ()) -> None:
-    """Write the words of these stored rows anew; two queries for each kind, and part of the caller's transaction."""
+    """Replace the indexed words of these stored rows, in the caller's transaction; two queries for each kind."""
     if users:
         NameWord.objects.filter(user__in=users).delete()
         NameWord.objects.bulk_create(
@@ -26,7 +26,7 @@ def rebuild(*, users: Sequence[User] = (), groups: Sequence[GroupProfile] = ()) 
 
 
 def _user_words(user: User) -> dict[str, bool]:
-    """Return the words of a user, each with whether only the address has it."""
+    """Return word → whether it occurs only in the user's address."""
     names = set(split_words(f"{user.display_name} {user.username}"))
     return {word: word not in names for word in _first_words([user.display_name, user.username, user.email])}
 

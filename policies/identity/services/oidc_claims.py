@@ -1,6 +1,6 @@
-"""What a provider of identities says of somebody who signs in, read as the settings say and checked before it is used.
+"""Claims of an OpenID Connect sign-in, validated and mapped to an identity as the settings define.
 
-The claims come from a token whose signature was checked, so the provider said them; that they make sense is for here.
+The claims come from a verified ID token (and userinfo), so their origin is known; their content is validated here.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ log = structlog.get_logger(__name__)
 
 #: Longest subject, in characters (OpenID Connect Core 1.0, section 2).
 _MAX_SUBJECT_LENGTH = 255
-#: Under which claims a provider says that it left out lists that were too long (OpenID Connect Core 1.0, 5.6.2).
+#: Claim that names the claims which a provider left out because they were too long (OpenID Connect Core 1.0, 5.6.2).
 _DISTRIBUTED_CLAIMS_KEY = "_claim_names"
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalIdentity:
-    """Somebody whom the provider vouches for.
+    """An identity that the provider has authenticated.
 
-    `profile` holds the columns it said something about. `groups` are ids, None where no claim is asked for them;
-    `roles` are URNs.
+    `profile` is column → value, for the claims that are present and valid. `groups` are ids, None when the settings
+    name no groups claim; `roles` are URNs.
     """
 
     issuer: str
@@ -43,12 +43,12 @@ class ExternalIdentity:
 
     @property
     def digest(self) -> str:
-        """What the person is found by again: a subject means something at its issuer only."""
+        """SHA-256 of issuer and subject, under which the link is stored; a subject is unique only within its issuer."""
         return hashlib.sha256(f"{self.issuer}\n{self.subject}".encode()).hexdigest()
 
 
 def parse_identity(claims: Mapping[str, Any]) -> ExternalIdentity:
-    """Return who arrives, by these claims (`iss` and `sub` are texts); raises Forbidden saying what is wrong."""
+    """Return the identity in these claims (`iss` and `sub` are strings); raises Forbidden with the reason."""
     subject = claims["sub"]
     if not subject or len(subject) > _MAX_SUBJECT_LENGTH or not is_storable(subject):
         raise _build_refusal("names nobody that can be recognised again (claim sub)")
@@ -73,7 +73,7 @@ def parse_identity(claims: Mapping[str, Any]) -> ExternalIdentity:
 
 
 def managed_roles() -> frozenset[str]:
-    """Return the URNs of the roles that the provider gives and takes; others are nothing to it."""
+    """Return the URNs of the roles that claims assign and revoke; all other roles are left unchanged."""
     return frozenset(ROLE_PREFIX + role for role in settings.OIDC.roles.values())
 
 
@@ -117,7 +117,7 @@ def _parse_profile(claims: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _parse_list(claims: Mapping[str, Any], claim: str) -> list[str]:
-    """Return the texts of a claim that holds a list or one text; none where it is absent."""
+    """Return the strings of a claim that holds a list or one string; empty if the claim is absent. Raises Forbidden."""
     value = _find_claim(claims, claim)
     distributed_claims = claims.get(_DISTRIBUTED_CLAIMS_KEY)
     if value is None and isinstance(distributed_claims, dict) and claim in distributed_claims:
@@ -134,7 +134,7 @@ def _parse_list(claims: Mapping[str, Any], claim: str) -> list[str]:
 
 
 def _filter_valid_groups(groups: Sequence[str]) -> list[str]:
-    """Return the groups that can have a URN, each once; the log tells of the others."""
+    """Return the group ids that are valid in a URN, without duplicates; the others are logged."""
     valid_groups = []
     for group in dict.fromkeys(groups):
         checks = Checks()
@@ -147,7 +147,7 @@ def _filter_valid_groups(groups: Sequence[str]) -> list[str]:
 
 
 def _find_claim(claims: Mapping[str, Any], claim: str) -> Any:
-    """Return a claim by its name or, where none has it, by a path such as `realm_access.roles`."""
+    """Return a claim by its name or, if there is none, by a path such as `realm_access.roles`; None if absent."""
     if claim in claims:
         return claims[claim]
     value: Any = claims

@@ -1,4 +1,4 @@
-"""Links with which somebody sets a new password: made by who manages credentials, good for a day and for one use."""
+"""Password reset links: created by managers of credentials, valid for 24 hours and for one use."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,17 +22,17 @@ _INVALID_LINK_TEXT = "This link is no longer valid: it works once, for one day. 
 
 @dataclass(frozen=True, slots=True)
 class IssuedResetLink:
-    """A new link: its row, and the text that is shown this once and kept nowhere."""
+    """A new reset link: its row, and its text, which is returned only once and not stored."""
 
     reset: ResetToken
     text: str
 
 
 def create(*, urn: str, by: Actor, channel: str) -> IssuedResetLink:
-    """Create a link for a user and end the one before. The password stays what it is until the link is used.
+    """Create a reset link for a user and delete the previous one. The password works until the link is used.
 
-    Raises Forbidden (also for somebody who holds platform privileges that the caller does not hold), NotFound, Conflict
-    for a service (which has no password) and for somebody suspended or removed.
+    Raises Forbidden (also when the user holds platform privileges that the caller does not hold), NotFound, Conflict
+    for a service account (which has no password) and for a suspended or removed user.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     text = token_secrets.generate(_PREFIX)
@@ -59,7 +59,7 @@ def create(*, urn: str, by: Actor, channel: str) -> IssuedResetLink:
 
 
 def find(*, text: str) -> ResetToken:
-    """Return the live link with this text, with its user; raises NotFound for every other text alike."""
+    """Return the valid reset link with this text, with its user; raises NotFound, with one message for every cause."""
     reset = None
     if token_secrets.is_well_formed(text, _PREFIX):
         rows = ResetToken.objects.select_related("user").filter(expires_at__gt=timezone.now())
@@ -70,14 +70,14 @@ def find(*, text: str) -> ResetToken:
 
 
 def use(*, text: str, password: str, channel: str) -> User:
-    """Set the password of the link's user, which ends the link and the user's sessions.
+    """Set the password of the link's user, which deletes the link and ends the user's sessions.
 
-    Raises NotFound for a link that has ended, Invalid for a weak password (the link then still works), Forbidden when
-    the user holds more meanwhile than who made the link.
+    Raises NotFound for an invalid link, Invalid for a weak password (the link stays valid), and Forbidden when the user
+    now holds platform privileges that the creator of the link does not hold.
     """
     by = Actor(find(text=text).user.urn)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        # Looked up again behind the lock: of two uses at once, one finds it gone.
+        # Looked up again under the lock: of two concurrent uses, the second finds the link deleted.
         reset = find(text=text)
         user = reset.user
         if reset.created_by != user.urn:

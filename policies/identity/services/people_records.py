@@ -1,7 +1,7 @@
-"""Whose records a caller may see: addresses, titles, states, groups and roles of users (the rule of `services.needs`).
+"""Visibility of user records: the users whose address, title, state, groups and roles a caller may see.
 
-Of other users everybody sees the public part: the user name, the names they are called by, whether they may act, and
-whether they are service accounts.
+The rule is `required_privileges.user_record`. The public part of every user is visible to all callers: user name,
+display names, whether the user is active, and whether it is a service account.
 """
 
 from collections.abc import Collection
@@ -20,9 +20,9 @@ from policies.writes import required_privileges
 
 
 def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
-    """Return those of these users, stored or not, whose records the caller may see.
+    """Return those of these user URNs, stored or not, whose records the caller may see.
 
-    The answer for each is that of `needs.user_record`; at most one query beside those of the decisions.
+    Answers as `required_privileges.user_record` for each; at most one query beside those of the decisions.
     """
     if _is_allowed(required_privileges.user_records(), by):
         return frozenset(urns)
@@ -38,9 +38,9 @@ def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
 
 
 def build_condition(*, by: Actor) -> Q:
-    """Return the condition on users that the caller may see their records, as far as it needs no look at entities.
+    """Return the condition on users whose records the caller may see; an empty Q when the caller may see all.
 
-    Empty where every record may be seen. EDIT_ENTITY on a single user is left to `catalog.access.people_records`.
+    Memoized for each snapshot. EDIT_ENTITY on single users is added by `catalog.access.people_records`.
     """
     return per_snapshot.memoize((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _build(by))
 

@@ -1,8 +1,7 @@
-"""What holding roles reaches, counted like what a policy reaches: before and after roles are given or taken.
+"""Impact of role assignments, as people, entities and privileges before and after, counted like the impact of a policy.
 
-The people are those who hold the roles; the entities are those that policies let some holder of one of them use some
-privilege on, and the privileges are those that policies give to holders of the roles. What people may do anyhow,
-by other policies, is not subtracted.
+People are the users that hold the roles; entities are those on which policies allow a holder some privilege, and
+privileges are those that policies give to the roles. Access by other policies is not subtracted.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,12 +15,12 @@ from policies.pdp.reach_comparison import Impact, PolicySide
 
 
 def measure_assignment(*, role: str, actors: Collection[str]) -> Impact:
-    """Return what giving a role to these users and groups means, beside those who hold it already."""
+    """Return the impact of assigning a role to these users and groups (URNs)."""
     return reach_comparison.compare_reach(_load_side([role], [role]), _load_side([role], [role, *actors]))
 
 
 def measure_role_change(*, actor: str, before: Collection[str], after: Collection[str]) -> Impact:
-    """Return what a user or group reaches by the roles it holds, before and after they become others."""
+    """Return the impact of replacing the direct roles of a user or group; `before` and `after` are role URNs."""
     return reach_comparison.compare_reach(
         _load_side(before, [actor] if before else []), _load_side(after, [actor] if after else [])
     )
@@ -41,7 +40,7 @@ def _load_side(roles: Collection[str], tokens: Collection[str]) -> PolicySide:
     if not allows:
         return PolicySide(people, None, role_statements)
     privileges = frozenset[str]().union(*(statement.privileges for statement in allows))
-    # A deny takes away what an allow gives only if it is about all of that.
+    # A deny is subtracted only if it denies every privilege that the allows give.
     denies = [
         statement for statement in statements if statement.effect is Effect.DENY and privileges <= statement.privileges
     ]
@@ -49,7 +48,7 @@ def _load_side(roles: Collection[str], tokens: Collection[str]) -> PolicySide:
 
 
 def _exclude_platform_statements(statements: Iterable[Statement], roles: Collection[str]) -> list[Statement]:
-    """Return these statements that name one of the roles, but for those of platform policies."""
+    """Return these statements without those of platform policies that name one of the roles."""
     role_facets = PolicyFacet.objects.filter(policy=OuterRef("pk"), field=PolicyFacet.Field.ACTOR, value__in=roles)
     platform_policies = active_policies.list_active_policies().filter(Exists(role_facets), type=Policy.Type.PLATFORM)
     excluded_urns = frozenset(platform_policies.values_list("urn", flat=True))

@@ -1,7 +1,7 @@
-"""Writes to roles and to who holds them.
+"""Writes to roles and their assignments.
 
-Roles that are not editable (Admin, Editor, Reader) change only with the bootstrap. A role that a policy names cannot be
-deleted, since the policy would silently speak for nobody.
+Roles that are not editable (Admin, Editor, Reader) are changed only by the bootstrap. A role that a policy names cannot
+be deleted, since the policy would silently apply to nobody.
 """
 
 import uuid
@@ -24,7 +24,7 @@ from policies.writes.validation import MAX_TEXT_LENGTH, Checks
 
 ENTITY_TYPE = "dataHubRole"
 
-#: Most users and groups that one call gives a role or takes it from; each is an entry of its own in the change log.
+#: Maximum number of users and groups in one call that assigns or revokes roles; each is one entry in the change log.
 MAX_ACTORS = 500
 
 Holder = User | GroupProfile
@@ -32,7 +32,7 @@ Holder = User | GroupProfile
 
 @dataclass(frozen=True, slots=True)
 class AssignmentResult:
-    """What a replacing assignment did: the role now held alone, by whom, and the URNs that nobody knows."""
+    """The result of a replacing assignment: the role, the URNs that now hold only it, and the unknown URNs."""
 
     role: str | None
     assigned_urns: tuple[str, ...]
@@ -50,10 +50,10 @@ def create(
     is_editable: bool = True,
     extra: Mapping[str, Any] | None = None,
 ) -> Role:
-    """Store a new role; the id is made here when none is given. `extra` are further fields of its aspect.
+    """Create a role; a missing `identifier` is generated. `extra` are further fields of its aspect.
 
-    Raises Forbidden (also for a role that is not editable, unless the product itself makes it), Conflict when the id is
-    taken, Invalid with every problem.
+    Raises Forbidden (also for a role that is not editable, unless the caller is SYSTEM_ACTOR), Conflict when the id or
+    object id is taken, Invalid with every problem.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     identifier = str(uuid.uuid4()) if identifier is None else identifier
@@ -91,7 +91,7 @@ def update(
     extra: Mapping[str, Any] | None = None,
     expected_fingerprint: str = "",
 ) -> Role:
-    """Change what is given of a role; None leaves a field as it is. `expected_fingerprint` is that of the facts seen.
+    """Change the given fields of a role; None leaves a field unchanged. `expected_fingerprint` as in `users.update`.
 
     Raises Forbidden (also for a role that is not editable), NotFound, Stale, Invalid with every problem.
     """
@@ -117,7 +117,7 @@ def update(
 
 
 def delete(*, urn: str, by: Actor, channel: str) -> None:
-    """Remove a role with its assignments and grants.
+    """Delete a role with its assignments and grants.
 
     Raises Forbidden (also for a role that is not editable), NotFound, Conflict while policies name it.
     """
@@ -134,7 +134,7 @@ def delete(*, urn: str, by: Actor, channel: str) -> None:
 
 
 def grant(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Give a role to users and groups beside what they hold, and return the URNs of those that did not hold it.
+    """Assign a role to users and groups in addition to their roles; return the URNs that did not hold it before.
 
     Raises Forbidden, NotFound, Invalid naming every unknown actor, or for more than MAX_ACTORS.
     """
@@ -154,9 +154,9 @@ def grant(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[s
 
 
 def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Take a role from users and groups and return the URNs of those that held it; others are no problem.
+    """Revoke a role from users and groups and return the URNs that held it; other actors are ignored.
 
-    Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
+    Raises Forbidden, NotFound, Invalid for more than MAX_ACTORS, Conflict when nobody could manage policies afterwards.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
@@ -172,10 +172,10 @@ def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[
 
 
 def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) -> AssignmentResult:
-    """Make a role the only one these actors hold; None clears their roles (rules/datahub.md a.11).
+    """Make a role the only direct role of these actors; None removes all their roles (rules/datahub.md a.11).
 
-    An unknown actor is skipped. Nothing changes when it raises Forbidden, NotFound for an unknown role, or Conflict
-    because nobody could manage policies afterwards.
+    Unknown actors are skipped. Raises, without any change, Forbidden, NotFound for an unknown role, Invalid for more
+    than MAX_ACTORS, or Conflict when nobody could manage policies afterwards.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
@@ -195,9 +195,9 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) 
 
 
 def set_roles(*, actor: str, roles: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Make these the roles that a user or group holds itself, and return those it held before.
+    """Replace the direct roles of a user or group, and return the URNs of its previous ones.
 
-    Raises Forbidden, NotFound for an actor nobody knows, Invalid naming every unknown role, Conflict when nobody could
+    Raises Forbidden, NotFound for an unknown actor, Invalid naming every unknown role, Conflict when nobody could
     manage policies afterwards.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
@@ -217,7 +217,7 @@ def set_roles(*, actor: str, roles: Sequence[str], by: Actor, channel: str) -> l
 
 
 def assign_initial_roles(*, holder: Holder, roles: Sequence[str], uow: UnitOfWork) -> None:
-    """Give roles to a new user or group, as part of the change that makes it. Problems are at /roles."""
+    """Assign roles (URNs) to a new user or group, inside the unit of work that creates it. Problems are at /roles."""
     if not roles:
         return
     required_privileges.require(by=uow.by, requirement=required_privileges.MANAGE_POLICIES)
@@ -229,7 +229,7 @@ def assign_initial_roles(*, holder: Holder, roles: Sequence[str], uow: UnitOfWor
 
 
 def load_holders(*, urns: Sequence[str]) -> dict[str, Holder]:
-    """Return URN → user or group of those that are stored, in the order asked; two queries."""
+    """Return URN → user or group for the URNs that exist, in the given order; two queries."""
     storable_urns = filter_storable(urns)
     holders_by_urn: dict[str, Holder] = {user.urn: user for user in User.objects.filter(urn__in=storable_urns)}
     holders_by_urn |= {group.urn: group for group in GroupProfile.objects.filter(urn__in=storable_urns)}
@@ -237,7 +237,7 @@ def load_holders(*, urns: Sequence[str]) -> dict[str, Holder]:
 
 
 def load_assignments(*, holders: Iterable[Holder]) -> dict[str, list[RoleAssignment]]:
-    """Return holder URN → its assignments with their roles, in the order they were given; two queries."""
+    """Return holder URN → its direct assignments with their roles, oldest first; two queries."""
     assignments: dict[str, list[RoleAssignment]] = {holder.urn: [] for holder in holders}
     users: dict[int | None, str] = {holder.pk: holder.urn for holder in holders if isinstance(holder, User)}
     groups: dict[int | None, str] = {
@@ -257,10 +257,10 @@ def replace_assignments(
     assignments: Mapping[str, Sequence[RoleAssignment]],
     uow: UnitOfWork,
 ) -> list[str]:
-    """Make each holder hold exactly these roles, and return the URNs of those for which that was a change.
+    """Replace the direct roles of each holder and return the URNs of the holders whose roles changed.
 
-    `assignments` is what they hold now (`load_assignments`). A number of queries that does not grow with the holders.
-    The change ends with Conflict when nobody could manage policies without a role that is taken here.
+    `assignments` are the current ones (`load_assignments`). The number of queries does not depend on the holders. The
+    unit of work ends with Conflict when nobody could manage policies without a revoked role.
     """
     uow.announce(*(holder.urn for holder, _ in targets))
     new_assignments: list[RoleAssignment] = []
@@ -292,7 +292,7 @@ def replace_assignments(
 
 
 def facts(role: Role) -> dict[str, Any]:
-    """Return what the record of changes says about a role."""
+    """Return the state of a role as the change log stores it."""
     return {"id": role.identifier, "name": role.name, "description": role.description, "editable": role.is_editable}
 
 

@@ -1,13 +1,12 @@
-"""Users and groups as a source of people delivers them: an identity provider that says who there is.
+"""Users and groups provisioned by an identity source over SCIM.
 
-What it says of a user has its home in `corpUserInfo`, where DataHub's own sources put it, and in `User.delivered` where
-no aspect has a place for it. A user it lets go is suspended here at once: sessions end, tokens answer nothing. It takes
-back only what it did itself: somebody suspended here stays so, however often the source says the account is active.
+The source's values of a user are stored in `corpUserInfo`, where DataHub's own sources put them, and in
+`User.delivered` where no aspect has a field. A user that the source deactivates is suspended at once: sessions end and
+tokens are refused. The source lifts only its own suspension: a user suspended here stays suspended when the source
+reports it as active. Members that the source adds are external; native memberships are not changed.
 
-Whom it puts into a group is an external member; members by hand are not its business. Neither are the root user, the
-system actor and the accounts of programs: they are not there for it.
-
-Every function is part of a change that the door opened, so that what was read before it is still so.
+Callers pass only users that `scim.queries.list_people` returns: no root user, no service accounts. Every function runs
+inside the unit of work of the request, so that the state read before it is still current.
 """
 
 import uuid
@@ -27,7 +26,7 @@ from policies.writes import required_privileges
 from policies.writes.unit_of_work import UnitOfWork
 from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
 
-#: What of `corpUserInfo` a source says, and how many characters each has.
+#: Fields of `corpUserInfo` that a source provides → maximum length, in characters.
 INFO_LENGTHS: Mapping[str, int] = MappingProxyType(
     {
         "displayName": MAX_NAME_LENGTH,
@@ -43,9 +42,9 @@ INFO_LENGTHS: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ProvisionedUser:
-    """All that a source says of a user: `info` has the keys of INFO, those absent empty; `other_attributes` as it came.
+    """A user's attributes from its source; `info` has keys of INFO_LENGTHS, `other_attributes` are stored unchanged.
 
-    `is_active` is None when the source says nothing about it: a new user is active, another one stays as it is.
+    `is_active` is None when the source does not send it: a new user is active, an existing one keeps its state.
     """
 
     is_active: bool | None = None
@@ -55,9 +54,9 @@ class ProvisionedUser:
 
 
 def create_user(*, username: str, attributes: ProvisionedUser, uow: UnitOfWork) -> User:
-    """Store a new user.
+    """Create a user from its source's attributes.
 
-    Raises Forbidden, Conflict when the name is taken in letters of any size, Invalid with every problem.
+    Raises Forbidden, Conflict when the name is taken (compared without ASCII letter case), Invalid with every problem.
     """
     required_privileges.require(by=uow.by, requirement=required_privileges.privilege_group("user.create"))
     _check_user(attributes)
@@ -72,9 +71,9 @@ def create_user(*, username: str, attributes: ProvisionedUser, uow: UnitOfWork) 
 
 
 def update_user(*, user: User, attributes: ProvisionedUser, uow: UnitOfWork) -> None:
-    """Replace what the source says of a user.
+    """Replace the attributes of a user that come from its source.
 
-    Raises Forbidden, Invalid with every problem, Conflict for the last who can manage policies.
+    Raises Forbidden, Invalid with every problem, Conflict for the last user who can manage policies.
     """
     required_privileges.require(by=uow.by, requirement=required_privileges.privilege_group("user.update"))
     _check_user(attributes)
@@ -104,9 +103,9 @@ def update_user(*, user: User, attributes: ProvisionedUser, uow: UnitOfWork) -> 
 
 
 def create_group(*, name: str, external_id: str, members: Sequence[User], uow: UnitOfWork) -> GroupProfile:
-    """Store a new group whose members come from the source; its id is its name where a URN can hold that.
+    """Create an external group; its id is its name if that is valid and free in a URN, else a random UUID.
 
-    Raises Forbidden, Conflict when a group is called so, Invalid with every problem.
+    Raises Forbidden, Conflict when a group has this name, Invalid with every problem.
     """
     required_privileges.require(by=uow.by, requirement=required_privileges.privilege_group("group.create"))
     _check_group(name, external_id)
@@ -132,7 +131,7 @@ def update_group(
     removed_users: Collection[User],
     uow: UnitOfWork,
 ) -> None:
-    """Call a group so, and change who is in it for its source.
+    """Rename a group, and add and remove external members; each part needs its own privilege.
 
     Raises Forbidden, Invalid with every problem, Conflict when nobody could manage policies afterwards.
     """
@@ -179,7 +178,7 @@ def _remove_members(group: GroupProfile, users: Collection[User], uow: UnitOfWor
 
 
 def _suspend(user: User, uow: UnitOfWork) -> None:
-    """Suspend (unsaved) so that it shows whose doing it is."""
+    """Suspend a user (unsaved) by its status and by `corpUserInfo.active`, which marks a suspension by the source."""
     aspects = documents.to_aspects(user)
     documents.set_aspects(user, aspects | {documents.USER_INFO: aspects[documents.USER_INFO] | {"active": False}})
     documents.suspend(user, user_services.audit_stamp(uow.by))
@@ -190,7 +189,7 @@ def _list_known_attributes(attributes: ProvisionedUser) -> dict[str, str]:
 
 
 def _choose_identifier(name: str) -> str:
-    """Return the id of a new group: other programs that name groups name them by what they are called."""
+    """Return the id of a new group: its name where possible, since other programs refer to groups by name."""
     checks = Checks()
     checks.validate_identifier(name, "")
     is_free = not GroupProfile.objects.filter(identifier=name).exists()
@@ -206,7 +205,7 @@ def _check_user(attributes: ProvisionedUser) -> None:
     checks.validate_text(attributes.external_id, "/externalId", limit=MAX_EXTERNAL_ID_LENGTH)
     for key, limit in INFO_LENGTHS.items():
         checks.validate_text(attributes.info.get(key, ""), f"/{key}", limit=limit)
-    # As text in JSON everything but half a surrogate pair is storable.
+    # JSON text escapes NUL, so only half a surrogate pair makes it unstorable.
     text = JsonTextField().get_prep_value(attributes.other_attributes) or ""
     if not is_storable(text):
         checks.add("text.unstorable", "", "A text holds no half of a surrogate pair.")

@@ -1,4 +1,4 @@
-"""Accounts of programs: users without a password that act by their tokens (clients.md 2.3)."""
+"""Service accounts: users without a password, which programs use with access tokens (clients.md 2.3)."""
 
 import uuid
 
@@ -9,12 +9,12 @@ from policies.identity.services import users
 from policies.models import User
 from policies.writes import required_privileges
 
-#: How the user name of a service account begins.
+#: Beginning of the user name of every service account.
 USERNAME_PREFIX = "service_"
 
 
 def create(*, display_name: str, by: Actor, channel: str, description: str = "") -> User:
-    """Store a new service account, `service_<uuid>`; raises Forbidden, and Invalid with every problem."""
+    """Create a service account named `service_<uuid>`; raises Forbidden, and Invalid with every problem."""
     _check_name(display_name)
     return users.create(
         username=f"{USERNAME_PREFIX}{uuid.uuid4()}",
@@ -27,7 +27,7 @@ def create(*, display_name: str, by: Actor, channel: str, description: str = "")
 
 
 def get(*, urn: str) -> User:
-    """Return a service account with its groups and roles; raises NotFound, for a person also."""
+    """Return a service account with its groups and roles; raises NotFound, also for a person."""
     user = users_groups_roles.get_user(urn=urn)
     if user.kind != User.Kind.SERVICE or user.is_removed:
         raise NotFound(f"There is no service account {urn!r}.")
@@ -44,7 +44,7 @@ def update(
     state: str | None = None,
     expected_fingerprint: str = "",
 ) -> User:
-    """Change what is given of a service account; raises as `people.update`, and NotFound for a person."""
+    """Change the given fields of a service account; raises as `users.update`, and NotFound for a person."""
     if display_name is not None:
         _check_name(display_name)
     user = users_groups_roles.find_user(urn=urn)

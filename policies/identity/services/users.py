@@ -1,8 +1,8 @@
 """Writes to users.
 
-The root user cannot be removed or suspended and is made by the bootstrap alone; a user with the system actor's name
-cannot be made at all. Removing a user ends its memberships, assignments, tokens and sessions; suspending ends sessions,
-and its tokens answer nothing meanwhile.
+The root user cannot be removed or suspended, and only the bootstrap creates it; no user can have the name of the system
+actor. Removing a user deletes its memberships, role assignments, tokens and sessions. Suspending a user ends its
+sessions, and its tokens are refused until it is activated.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,14 +27,14 @@ from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
 
 ENTITY_TYPE = "corpuser"
 
-#: The columns people edit, and how many characters each holds.
+#: Editable columns → maximum length, in characters.
 PROFILE_LENGTHS = {
     "display_name": MAX_NAME_LENGTH,
     "title": MAX_NAME_LENGTH,
     "email": MAX_EMAIL_LENGTH,
     "description": MAX_TEXT_LENGTH,
 }
-#: Those that whoever may edit the entity may edit; the address belongs to who manages users.
+#: Columns that a holder of EDIT_ENTITY on the user may edit; the address can be changed only by user managers.
 _SELF_EDITABLE_COLUMNS = frozenset({"display_name", "title", "description"})
 
 
@@ -54,9 +54,9 @@ def create(
     groups: Sequence[str] = (),
     roles: Sequence[str] = (),
 ) -> User:
-    """Store a new user; `groups` and `roles` are URNs it is put into and given.
+    """Create a user with its first groups and roles, both given as URNs.
 
-    Raises Forbidden, Conflict when the name or object id is taken, Invalid with every problem.
+    Raises Forbidden, Conflict for a taken name, look-alike name or taken object id, Invalid with every problem.
     """
     required_privileges.require(
         by=by,
@@ -91,10 +91,10 @@ def insert_user(
     object_id: str | None = None,
     row: User | None = None,
 ) -> User:
-    """Store a new user as part of a change whose service has asked whether it may be made.
+    """Store a new user inside an open unit of work; the caller has checked the privilege to create it.
 
-    `row` is what a source said of it already, unsaved. Raises Invalid as `create`, and Conflict when the name is taken
-    or looks like one that is.
+    `row` is an unsaved user with values from its identity source. Raises Conflict and Invalid as `create`, and
+    Forbidden for a suspended root user.
     """
     by = uow.by
     checks = Checks()
@@ -143,10 +143,10 @@ def update(
     state: str | None = None,
     expected_fingerprint: str = "",
 ) -> User:
-    """Change what is given of a user; None leaves a field as it is. `expected_fingerprint` is that of the facts seen.
+    """Change the given fields of a user; None leaves a field unchanged.
 
-    Raises Forbidden (also for suspending the root user), NotFound, Stale, Invalid with every problem, Conflict for
-    suspending the last who can manage policies.
+    `expected_fingerprint` is that of the facts the caller edited; empty skips the comparison. Raises Forbidden (also
+    for suspending root), NotFound, Stale, Invalid with every problem, Conflict for the last who can manage policies.
     """
     values = {"display_name": display_name, "email": email, "title": title, "description": description}
     profile = {column: value for column, value in values.items() if value is not None}
@@ -176,20 +176,20 @@ def update(
 
 
 def suspend(*, urn: str, by: Actor, channel: str) -> User:
-    """Let a user do nothing any more, and end its sessions. Raises as `update`."""
+    """Suspend a user and end its sessions. Raises as `update`."""
     return update(urn=urn, state=User.State.SUSPENDED, by=by, channel=channel)
 
 
 def activate(*, urn: str, by: Actor, channel: str) -> User:
-    """Let a suspended user act again, whoever suspended it. Raises as `update`."""
+    """Activate a suspended user, whether it was suspended here or by its source. Raises as `update`."""
     return update(urn=urn, state=User.State.ACTIVE, by=by, channel=channel)
 
 
 def set_password(*, urn: str, password: str, by: Actor, channel: str) -> User:
-    """Give a user a password, which ends its sessions. One's own needs nothing; the door has asked for the old one.
+    """Set a user's password and end its sessions. Active users may set their own; the channel checks the old one.
 
-    Raises Forbidden (also for somebody who holds platform privileges that the caller does not hold), NotFound, Invalid
-    (a weak password, or a service, which has none).
+    Raises Forbidden (also when the user holds platform privileges that the caller does not hold), NotFound, Invalid
+    (a weak password, or a service account, which has no password).
     """
     if by.urn != urn or not by.is_active:
         required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
@@ -202,9 +202,9 @@ def set_password(*, urn: str, password: str, by: Actor, channel: str) -> User:
 
 
 def change_password(*, old_password: str, password: str, by: Actor, channel: str) -> User:
-    """Give oneself a new password, which ends one's sessions.
+    """Change the caller's own password, which ends the caller's sessions.
 
-    Raises Forbidden for somebody suspended, NotFound, Invalid with every problem: a wrong old one, a weak new one.
+    Raises Forbidden for a suspended user, NotFound, Invalid with every problem (wrong old password, weak new one).
     """
     if not by.is_active:
         raise Forbidden((), "A suspended account changes nothing.")
@@ -218,9 +218,9 @@ def change_password(*, old_password: str, password: str, by: Actor, channel: str
 
 
 def write_password(*, user: User, password: str, uow: UnitOfWork, checks: Checks | None = None) -> None:
-    """Store a password as part of a change whose service has asked whether it may; a link to set one ends with it.
+    """Store a password inside an open unit of work whose service has checked the privilege; deletes any reset link.
 
-    Raises Invalid with what is wrong with the password, beside what the caller found.
+    Raises Invalid with the problems of the password and those already in `checks`.
     """
     checks = checks or Checks()
     if user.kind == User.Kind.SERVICE:
@@ -234,9 +234,9 @@ def write_password(*, user: User, password: str, uow: UnitOfWork, checks: Checks
 
 
 def remove(*, urn: str, by: Actor, channel: str) -> None:
-    """Delete a user with its memberships, assignments, tokens and sessions.
+    """Delete a user with its memberships, role assignments, tokens and sessions.
 
-    Raises Forbidden (also for the root user), NotFound, Conflict for the last who can manage policies.
+    Raises Forbidden (also for the root user), NotFound, Conflict for the last user who can manage policies.
     """
     required_privileges.require(
         by=by,
@@ -255,18 +255,18 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
 
 
 def facts(user: User) -> dict[str, Any]:
-    """Return what the record of changes says about a user."""
+    """Return the state of a user as the change log stores it: user name and columns."""
     columns = ("display_name", "email", "title", "description", "state", "kind", "is_removed")
     return {"username": user.username} | {column: getattr(user, column) for column in columns}
 
 
 def audit_stamp(by: Actor) -> dict[str, Any]:
-    """Return DataHub's audit stamp of who and when, in milliseconds."""
+    """Return DataHub's audit stamp: `time` in milliseconds since the epoch, and the URN of the `actor`."""
     return {"time": int(timezone.now().timestamp() * 1000), "actor": by.urn}
 
 
 def check_username(checks: Checks, username: Any, pointer: str, *, by: Actor) -> None:
-    """Check the name of a user that is to be made: it looks like none that is reserved."""
+    """Add a problem to `checks` unless the user name is valid and unreserved; SYSTEM_ACTOR may create the root user."""
     before = len(checks.problems)
     checks.validate_identifier(username, pointer)
     if len(checks.problems) == before and is_reserved(username) and (username, by.urn) != (ROOT_USERNAME, SYSTEM_ACTOR):
@@ -281,7 +281,7 @@ def is_reserved(username: str) -> bool:
 def find_lookalikes(*, usernames: Collection[str]) -> dict[str, str]:
     """Return user name → URN of an account that can sign in and whose name looks the same; one query.
 
-    An account can sign in that has a password or is linked to an identity.
+    An account can sign in when it has a password or is linked to an external identity.
     """
     folded_names = {name: fold_name(name) for name in usernames}
     if not folded_names:
@@ -295,7 +295,7 @@ def find_lookalikes(*, usernames: Collection[str]) -> dict[str, str]:
 
 
 def refuse_root_loss(user: User) -> None:
-    """Raise Forbidden when this would leave the root user suspended or removed."""
+    """Raise Forbidden if this user is the root user and is suspended or removed."""
     if user.is_root and not user.is_active:
         raise Forbidden((), "The root user cannot be suspended or removed.")
 

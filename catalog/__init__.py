@@ -1,1 +1,1 @@
-"""What there is: entities, their aspects and facets, and what follows from them."""
+"""The catalog: entities, their aspects and facets, and everything derived from them."""

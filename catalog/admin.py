@@ -1,4 +1,4 @@
-"""The catalog in the back room: what was told, and what was made of it, to read (see `policies.admin`)."""
+"""Read-only admin pages of the catalog: stored documents and what is derived from them (see `policies.admin`)."""
 
 from django.contrib import admin
 
@@ -26,7 +26,7 @@ class AspectAdmin(ReadOnlyAdmin):
 
 @admin.register(Facet, site=site)
 class FacetAdmin(ReadOnlyAdmin):
-    """The facts that decisions read."""
+    """Facets, which decisions read."""
 
     list_display = ("entity", "field", "value", "type")
     list_select_related = ("entity",)
@@ -35,7 +35,7 @@ class FacetAdmin(ReadOnlyAdmin):
 
 @admin.register(Ancestry, site=site)
 class AncestryAdmin(ReadOnlyAdmin):
-    """What lies below what."""
+    """Ancestors of nodes."""
 
     list_display = ("node", "ancestor")
     search_fields = ("=node", "=ancestor")
@@ -43,7 +43,7 @@ class AncestryAdmin(ReadOnlyAdmin):
 
 @admin.register(EntityUserGrant, site=site)
 class EntityUserGrantAdmin(ReadOnlyAdmin):
-    """What users were granted on single entities."""
+    """Grants to users on single entities."""
 
     list_display = ("user", "permission", "content_object", "given_by", "given_at")
     list_select_related = ("user", "permission__content_type", "content_object")
@@ -52,7 +52,7 @@ class EntityUserGrantAdmin(ReadOnlyAdmin):
 
 @admin.register(EntityGroupGrant, site=site)
 class EntityGroupGrantAdmin(ReadOnlyAdmin):
-    """What groups and roles were granted on single entities."""
+    """Grants to groups and roles on single entities."""
 
     list_display = ("group", "permission", "content_object", "given_by", "given_at")
     list_select_related = ("group", "permission__content_type", "content_object")

@@ -10,9 +10,9 @@ from catalog.reports.api import findings, reports
 from policies.api_urls import api_paths
 
 ROLE_PATTERN = r"(?P<urn>urn:li:role:.+)"
-#: What can be reached through external roles; of anything else "/access" is the end of its URN.
+#: Types that external roles can open; for any other type "/access" is the end of the URN.
 ACCESS_ENTITY_PATTERN = rf"(?P<urn>urn:li:(?:{'|'.join(ACCESS_TYPES)}):.+)"
-#: A run of a report, and a table of one.
+#: URL patterns of a report run and of one of its tables.
 RUN_PATTERN = r"(?P<id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 TABLE_PATTERN = rf"reports/{RUN_PATTERN}/tables/(?P<table>[a-z0-9_]{{1,64}})"
 

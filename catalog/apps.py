@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class CatalogConfig(AppConfig):
-    """What there is."""
+    """Configuration of the catalog."""
 
     name = "catalog"
     verbose_name = "Catalog"

@@ -1,6 +1,6 @@
-"""What the catalog refuses with: the site's own refusals, and the codes of problems with metadata.
+"""Errors of the catalog: codes of problems with metadata, and their pointers.
 
-Every refusal is one of `policies.errors`, so that a door translates one tree of errors and no more.
+Every refusal is one of `policies.errors`, so that an interface translates only one hierarchy of errors.
 """
 
 from collections.abc import Iterable
@@ -20,10 +20,10 @@ PATCH_INVALID = "patch.invalid"
 
 
 def json_pointer(steps: Iterable[str | int]) -> str:
-    """Return the JSON pointer (RFC 6901) that these keys and indexes make."""
+    """Return the JSON pointer (RFC 6901) of these keys and indexes."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 def add_pointer_prefix(problems: Iterable[Problem], prefix: str) -> list[Problem]:
-    """Return the problems of a part of what was sent, with pointers into the whole."""
+    """Return the problems of a part of the payload with pointers into the whole."""
     return [Problem(problem.code, prefix + problem.pointer, problem.detail) for problem in problems]

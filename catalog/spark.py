@@ -1,4 +1,4 @@
-"""For Spark programs: a decision applied to a table. Needs PySpark, and nothing of Django."""
+"""Functions for Spark programs: a decision applied to a table. Needs PySpark, but not Django."""
 
 from catalog.reports.spark.enforcement_map import read_as
 from catalog.reports.spark.session import open_session

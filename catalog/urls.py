@@ -1,4 +1,4 @@
-"""The addresses of the catalog's pages. A word between /catalog/ and a URN can be none: URNs begin with urn:li:."""
+"""URLs of the catalog's pages. A word after /catalog/ cannot be mistaken for a URN, which begins with urn:li:."""
 
 from django.urls import path
 
@@ -41,6 +41,6 @@ urlpatterns = [
     path("reports/runs/<uuid:id>/compare", compare_runs.compare_runs, name="report-compare"),
     path("reports/runs/<uuid:id>/tables/<slug:name>", tables.show_table, name="report-table"),
     path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", tables.download_file, name="report-file"),
-    # The last: no address of ours may be taken by one of DataHub's.
+    # Last, so that no URL of DataHub overrides one of ours.
     *datahub_redirects.urlpatterns,
 ]

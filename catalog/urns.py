@@ -1,6 +1,6 @@
-"""Parses and makes URNs: `urn:li:<type>:<key>`, where a key is plain text or `(part,part)` and parts may nest.
+"""Parsing and construction of URNs: `urn:li:<type>:<key>`, whose key is plain text or `(part,part)` with nested parts.
 
-What passes here can be stored on every database, printed on one line and sent in a URL.
+Every accepted URN can be stored on every database, printed on one line and sent in a URL.
 """
 
 import re
@@ -11,13 +11,13 @@ from catalog.errors import URN_INVALID
 from policies.engine.errors import Problem
 from policies.models.fields import MAX_URN_LENGTH, is_storable
 
-#: Longest URN in bytes of UTF-8, as in DataHub: two of them must fit into one index entry of PostgreSQL.
+#: Maximum length of a URN in bytes of UTF-8, as in DataHub: two must fit into one index entry of PostgreSQL.
 MAX_URN_BYTES = MAX_URN_LENGTH
 
 _PREFIX = "urn:li:"
 _TYPE_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
-#: Fields of the key aspect of each type whose key is not a lone `id`, in the order of the parts (clients.md 1.10).
+#: Fields of the key aspect, in the order of the parts, of each type whose key is not a single `id` (clients.md 1.10).
 KEY_FIELDS: dict[str, tuple[str, ...]] = {
     "assertion": ("assertionId",),
     "chart": ("dashboardTool", "chartId"),
@@ -45,23 +45,23 @@ KEY_FIELDS: dict[str, tuple[str, ...]] = {
     "versionSet": ("id", "entityType"),
 }
 
-#: Types whose rows live in `policies`; only what is said about them beside that is stored here.
+#: Types whose rows are in `policies`; the catalog stores only their additional aspects.
 PEOPLE_TYPES = frozenset({"corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"})
 
 #: Types whose key aspect is not named `<type>Key`.
 _KEY_ASPECTS = {"corpuser": "corpUserKey"}
 
-#: Types whose first part names the tool they live in, without being a URN itself.
+#: Types whose first part names their tool, without being a URN itself.
 _TYPES_WITH_TOOL = frozenset({"chart", "dashboard", "dataFlow", "notebook"})
 
 
 class InvalidUrn(ValueError):
-    """Text that is no URN; the message is a sentence saying why."""
+    """Text that is not a URN; the message is a sentence with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Urn:
-    """A URN taken apart: the text as written, the entity type, and the parts of the key (one for a plain key)."""
+    """A parsed URN: the text as written, the entity type, and the parts of the key (one for a plain key)."""
 
     text: str
     type: str
@@ -74,12 +74,12 @@ class Urn:
 
     @property
     def key_aspect(self) -> str:
-        """The name of the aspect that every entity has, written or not."""
+        """The name of the key aspect, which every entity has, stored or not."""
         return _KEY_ASPECTS.get(self.type, f"{self.type}Key")
 
     @property
     def key_document(self) -> dict[str, str]:
-        """The key aspect, as it follows from the URN; a key whose parts have no known names is one `id`."""
+        """The key aspect, derived from the URN; a key whose parts have no known names is one `id`."""
         fields = KEY_FIELDS.get(self.type, ("id",))
         if len(fields) == len(self.parts):
             return dict(zip(fields, self.parts, strict=True))
@@ -87,12 +87,12 @@ class Urn:
 
     @property
     def identifier(self) -> str:
-        """The part people know it by: the name of a dataset, the last part of anything else."""
+        """The part by which people know the entity: the name of a dataset, the last part of any other."""
         return self.parts[1] if len(self.parts) > 2 else self.parts[-1]
 
     @property
     def platform(self) -> str | None:
-        """The URN of the data platform that the key names, directly or through what it lies in."""
+        """The URN of the data platform in the key, directly or through a nested URN."""
         first = self.parts[0]
         try:
             outer = parse(f"{_PREFIX}dataPlatform:{first}" if self.type in _TYPES_WITH_TOOL else first)
@@ -104,10 +104,10 @@ class Urn:
 
 
 def parse(text: str) -> Urn:
-    """Take a URN apart.
+    """Return the parsed URN.
 
-    Raises InvalidUrn for anything but `urn:li:<type>:<key>` of at most 512 bytes, without control characters,
-    lone surrogates and surrounding blanks, whose brackets (when the key begins with one) are balanced.
+    Raises InvalidUrn for anything but `urn:li:<type>:<key>` of at most 512 bytes, without control characters, lone
+    surrogates and surrounding blanks, whose brackets (when the key begins with one) are balanced.
     """
     _check_text(text)
     type_, _, key = text.removeprefix(_PREFIX).partition(":")
@@ -125,14 +125,14 @@ def make(type_: str, *parts: str) -> str:
 
 
 def entity_type(text: str) -> str:
-    """Return the entity type a URN names, '' when the text is no URN: questions may be about anything."""
+    """Return the entity type in a URN, '' when the text is not a URN: questions may be about anything."""
     prefix, _, rest = text.partition(_PREFIX)
     type_ = rest.partition(":")[0]
     return type_ if not prefix and _TYPE_PATTERN.fullmatch(type_) else ""
 
 
 def field_dataset_urns(text: str) -> tuple[str, ...]:
-    """Return the dataset that a schema field belongs to, nothing for anything else."""
+    """Return the dataset of a schema field, empty for anything else."""
     try:
         field = parse(text)
     except InvalidUrn:
@@ -143,7 +143,7 @@ def field_dataset_urns(text: str) -> tuple[str, ...]:
 
 
 def find_problem(text: object, pointer: str, types: tuple[str, ...] = ()) -> Problem | None:
-    """Return what is wrong with a value that should be a URN (of one of these types), at this pointer, or None."""
+    """Return the problem of a value that should be a URN (of one of these types), with this pointer, or None."""
     if not isinstance(text, str):
         return Problem(URN_INVALID, pointer, "A URN is text.")
     try:

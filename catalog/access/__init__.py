@@ -1,1 +1,1 @@
-"""What the decision point asks of the catalog: facts of entities, grants, and which entities a caller may view."""
+"""Catalog data for the decision point: facets of entities, grants, and the entities that a caller may view."""

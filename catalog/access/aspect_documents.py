@@ -1,6 +1,6 @@
-"""The documents about an entity as a door shows them: stored ones byte for byte, the others composed.
+"""Aspect documents of an entity, as interfaces return them: stored ones byte for byte, the rest composed.
 
-A key aspect follows from the URN; what has its home in `policies` is composed there from its row.
+A key aspect is derived from the URN; aspects of users, groups, roles and policies are composed from rows of `policies`.
 """
 
 import json
@@ -19,15 +19,15 @@ _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 class DocumentSource(Protocol):
-    """What is stored before a change: documents as text."""
+    """Source of stored documents before a change, as text."""
 
     def document(self, urn: str, aspect: str) -> str | None:
-        """Return the text of a document, None where there is none."""
+        """Return the text of a document, None when it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAspect:
-    """One version of a document: its text as it arrived, and who sent it when. A composed one has no metadata."""
+    """One version of a document: its text as it arrived, its author and time. A composed one has no system metadata."""
 
     name: str
     document: str
@@ -38,14 +38,14 @@ class StoredAspect:
 
     @property
     def value(self) -> Any:
-        """The document, parsed."""
+        """Return the parsed document."""
         return json.loads(self.document)
 
 
 def load_documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
-    """Return the newest documents of each of these that exists, with its key aspect; those unknown are left out.
+    """Return URN -> aspect name -> newest document, key aspect included; unknown URNs are left out.
 
-    Two queries for the catalog, and those of `aspect_queries.load_aspects_many` where people or policies are asked for.
+    Two queries for the catalog, plus those of `aspect_queries.load_aspects_many` for URNs of people or policies.
     """
     storable_urns = filter_storable(urns)
     documents_by_urn: dict[str, dict[str, StoredAspect]] = {}
@@ -60,9 +60,9 @@ def load_documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect
 
 
 def load_texts(*, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the newest text of each of these documents (URN, aspect name) that there is, without the key aspects.
+    """Return (URN, aspect name) -> newest text of each existing document, without key aspects.
 
-    One query for the catalog, and those of `aspect_queries.load_aspects_many` where people or policies are asked for.
+    One query for the catalog, plus those of `aspect_queries.load_aspects_many` for URNs of people or policies.
     """
     urns, names = {urn for urn, _ in keys}, {name for _, name in keys}
     rows = Aspect.objects.filter(entity__urn__among=urns, name__among=names, version=0).order_by()
@@ -76,12 +76,12 @@ def load_texts(*, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], st
 
 
 def load_aspects(*, urn: str) -> dict[str, StoredAspect] | None:
-    """Return the newest documents of one entity, None when nothing is known of it."""
+    """Return the newest documents of one entity by aspect name, None when the URN is unknown."""
     return load_documents(urns=[urn]).get(urn)
 
 
 def load_aspect(*, urn: str, name: str, version: int = 0) -> StoredAspect | None:
-    """Return one version of one document, None when it is not there. Version 0 is the newest."""
+    """Return one version of one document, None when it does not exist. Version 0 is the newest."""
     if not (is_storable(urn) and is_storable(name)) or not 0 <= version < 2**31:
         return None
     row = Aspect.objects.filter(entity__urn=urn, name=name, version=version).first()
@@ -91,7 +91,7 @@ def load_aspect(*, urn: str, name: str, version: int = 0) -> StoredAspect | None
 
 
 def list_deprecated(*, urns: Collection[str]) -> frozenset[str]:
-    """Return those of these that should no longer be used."""
+    """Return the URNs whose entities are marked as deprecated."""
     rows = Aspect.objects.filter(entity__urn__among=urns, name="deprecation", version=0).order_by()
     documents_by_urn = rows.values_list("entity__urn", "document")
     return frozenset(urn for urn, document in documents_by_urn if json.loads(document).get("deprecated"))

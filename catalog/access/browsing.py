@@ -1,6 +1,6 @@
-"""Ways through the catalog for people: search with filters, trees of domains and containers, platforms and tags.
+"""Browsing the catalog: search with filters, trees of domains and containers, platforms and tags.
 
-Everything is narrowed to what the reader may view before it is listed or counted.
+Every list and count contains only entities that the viewer may view.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.engine.selectors import Condition, Criterion
 
-#: What a list can be narrowed by beside words and type, and the facet each looks at.
+#: Filters of a list besides text and type, as parameter name -> facet.
 FILTER_FIELDS: Mapping[str, str] = {
     "platform": PLATFORM,
     "domain": selectors.DOMAIN,
@@ -26,22 +26,22 @@ FILTER_FIELDS: Mapping[str, str] = {
     "term": selectors.GLOSSARY,
 }
 
-#: Types that are no part of what people look for: they have pages of their own, or only serve others.
+#: Types left out of browsing: they have pages of their own or only support other entities.
 UNLISTED_TYPES = ("ownershipType", "role")
 
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value of a facet, and how many entities have it."""
+    """A value of a facet and the number of entities that have it."""
 
     urn: str
     count: int
 
 
 def find(*, text: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[Entity]:
-    """Return entities with these words, best first, of this type and with these values (keys of `FILTER_FIELDS`).
+    """Return the entities of a type that match the text, best first, and the filters (keys of `FILTER_FIELDS`).
 
-    A value that the reader may not view finds nothing, as if it were not there.
+    A filter value that the viewer may not view gives an empty result, as if it did not exist.
     """
     values_by_field = {FILTER_FIELDS[name]: value for name, value in filters.items() if value}
     if find_hidden(urns=list(values_by_field.values()), by=by):
@@ -55,7 +55,7 @@ def find(*, text: str = "", type: str = "", by: Actor, **filters: str) -> QueryS
 
 
 def count_types(*, by: Actor) -> dict[str, int]:
-    """Return how many entities there are of each type, in the order of the types."""
+    """Return the number of entities of each type, ordered by type."""
     rows = (
         filter_viewable(Entity.objects.filter(is_removed=False), by=by)
         .exclude(type__in=UNLISTED_TYPES)
@@ -65,13 +65,13 @@ def count_types(*, by: Actor) -> dict[str, int]:
 
 
 def list_choices(*, type: str, by: Actor, limit: int) -> list[tuple[str, str]]:
-    """Return (URN, name) of the first entities of a type, by name."""
+    """Return (URN, name) of the first `limit` entities of a type, by name."""
     rows = filter_viewable(Entity.objects.filter(type=type, is_removed=False), by=by).order_by("name", "urn")
     return list(rows.values_list("urn", "name")[:limit])
 
 
 def list_child_nodes(*, type: str, parent: str, by: Actor) -> QuerySet[Entity]:
-    """Return the nodes of a type directly under `parent`, or (where it is empty) under none that may be viewed."""
+    """Return the nodes of a type directly under `parent`; without one, those with no parent that may be viewed."""
     nodes = filter_viewable(Entity.objects.filter(type=type, is_removed=False), by=by).order_by("name", "urn")
     if parent:
         return nodes.filter(parent__among=[parent])
@@ -79,13 +79,13 @@ def list_child_nodes(*, type: str, parent: str, by: Actor) -> QuerySet[Entity]:
 
 
 def list_parentless(*, type: str, by: Actor) -> QuerySet[Entity]:
-    """Return the entities of a type that lie in nothing, by name."""
+    """Return the entities of a type that have no parent, by name."""
     rows = Entity.objects.filter(type=type, is_removed=False, parent__isnull=True)
     return filter_viewable(rows, by=by).order_by("name", "urn")
 
 
 def load_trail(*, entity: Entity, by: Actor) -> list[Entity]:
-    """Return what an entity lies in, outermost first, as far up as it may be viewed; two queries, and those of view."""
+    """Return the visible chain of ancestors, outermost first; one query, plus those of the view conditions."""
     if entity.parent is None:
         return []
     ancestors = Ancestry.objects.filter(node=entity.parent).values("ancestor")
@@ -100,19 +100,19 @@ def load_trail(*, entity: Entity, by: Actor) -> list[Entity]:
 
 
 def count_by_value(*, field: str, values: Collection[str], by: Actor) -> dict[str, int]:
-    """Return how many other entities have each of these values directly; zeros are left out."""
+    """Return the number of other entities that have each value directly, without zeros."""
     rows = _filter_visible_facets(field, by).filter(value__among=values).exclude(entity__urn=F("value"))
     return dict(rows.values_list("value").annotate(Count("entity")))
 
 
 def count_child_nodes(*, parents: Sequence[str], type: str, by: Actor) -> dict[str, int]:
-    """Return how many nodes of a type lie directly under each of these."""
+    """Return the number of nodes of a type directly under each parent, without zeros."""
     rows = filter_viewable(Entity.objects.filter(type=type, is_removed=False, parent__among=parents), by=by)
     return {str(parent): count for parent, count in rows.order_by().values_list("parent").annotate(Count("pk"))}
 
 
 def list_used_values(*, field: str, by: Actor) -> Sequence[ValueCount]:
-    """Return the values of a facet that entities have, the most used first."""
+    """Return the values of a facet that entities have, most used first, without values that may not be viewed."""
     rows = (
         _filter_visible_facets(field, by)
         .values_list("value")
@@ -131,12 +131,12 @@ def list_assets(*, urn: str, by: Actor) -> QuerySet[Entity]:
 
 
 def list_children(*, urn: str, by: Actor) -> QuerySet[Entity]:
-    """Return what lies directly in an entity, by name."""
+    """Return the entities directly in an entity, by name."""
     return filter_viewable(Entity.objects.filter(parent=urn, is_removed=False), by=by).order_by("name", "urn")
 
 
 def _filter_visible_facets(field: str, by: Actor) -> QuerySet[Facet]:
-    # Of a million facets few are of removed entities: leaving those out is one look at an index.
+    # Few of a million facets belong to removed entities: excluding those costs one index lookup.
     removed_entities = Entity.objects.filter(is_removed=True).order_by().values("pk")
     rows = Facet.objects.filter(field=field).exclude(entity__in=removed_entities)
     for condition in build_view_conditions(by=by):

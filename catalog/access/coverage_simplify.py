@@ -1,7 +1,6 @@
-"""Covers brought together: the same entities said with fewer conditions, so that a WHERE stays short.
+"""Simplification of covers: the same entities with fewer conditions, so that the WHERE clause stays short.
 
-Somebody in ten groups is easily spoken to by hundreds of policies, most of which differ in one value alone, or give
-what a wider one gives already.
+Hundreds of policies can match a user in ten groups; most differ in one value only, or allow what a wider one allows.
 """
 
 from collections import defaultdict
@@ -13,13 +12,13 @@ from policies.engine import selectors
 from policies.engine.model import Cover
 from policies.engine.selectors import Condition, Criterion
 
-#: The field whose wanted values are united when all else of two covers is the same: the one that names most exactly.
+#: Rank of fields by how exactly they name an entity: values are united in the most exact criterion.
 _FIELD_EXACTNESS = {selectors.URN: 3, selectors.ID: 2, selectors.PROJECT: 1}
 
-#: How many criteria a cover may have that is looked for as the wider one of another; few wider ones have more.
+#: Maximum number of criteria of a wider cover that is looked for; few have more.
 _MAX_WIDER_CRITERIA = 2
 
-#: Stands for entities of any type.
+#: Placeholder for entities of any type.
 _ANY_TYPE = ""
 
 _Criteria = frozenset[Criterion]
@@ -27,7 +26,7 @@ _Criteria = frozenset[Criterion]
 
 @dataclass(frozen=True, slots=True)
 class ActorRelation:
-    """On which condition about the actor a statement reaches what it covers."""
+    """The condition about the actor under which a statement reaches the entities that it covers."""
 
     is_unconditional: bool = False
     is_owned: bool = False
@@ -36,7 +35,7 @@ class ActorRelation:
 
     @classmethod
     def from_cover(cls, cover: Cover) -> "ActorRelation":
-        """Return the condition of a cover; what is unconditional has no other."""
+        """Return the condition of a cover; an unconditional cover has no other condition."""
         if cover.is_unconditional:
             return UNCONDITIONAL
         return cls(is_owned=cover.is_owned, owner_types=cover.owner_types, is_self=cover.is_self)
@@ -47,14 +46,14 @@ UNCONDITIONAL = ActorRelation(is_unconditional=True)
 
 @dataclass(frozen=True, slots=True)
 class CoveragePart:
-    """Entities of one of these types (none: of any) that meet all criteria of at least one of the alternatives."""
+    """Entities of any of these types (none: of any type) that meet all criteria of at least one alternative."""
 
     types: frozenset[str]
     alternatives: tuple[tuple[Criterion, ...], ...]
 
 
 def simplify_coverage(covers: Iterable[Cover]) -> Mapping[ActorRelation, tuple[CoveragePart, ...]]:
-    """Return what covers reach, by the condition about the actor; an entity is reached when any part reaches it."""
+    """Return the entities that covers reach, by condition about the actor; a part that matches suffices."""
     criteria_by_types: defaultdict[tuple[ActorRelation, frozenset[str]], list[tuple[Criterion, ...]]] = defaultdict(
         list
     )
@@ -67,7 +66,7 @@ def simplify_coverage(covers: Iterable[Cover]) -> Mapping[ActorRelation, tuple[C
 
 
 def _drop_narrower(covers: Iterable[Cover]) -> list[tuple[ActorRelation, _Criteria]]:
-    """Leave out what a wider cover reaches anyway: one with some of the criteria alone, for the same people or more."""
+    """Drop covers contained in a wider one: fewer of the same criteria, same or weaker actor condition."""
     pairs = dict.fromkeys((ActorRelation.from_cover(cover), frozenset(cover.selector.criteria)) for cover in covers)
     return [(relation, criteria) for relation, criteria in pairs if not _is_within(relation, criteria, pairs)]
 
@@ -95,8 +94,8 @@ def _wider_relations(relation: ActorRelation) -> tuple[ActorRelation, ...]:
 def _unite(
     pairs: Iterable[tuple[ActorRelation, _Criteria]],
 ) -> Iterable[tuple[ActorRelation, frozenset[str], tuple[Criterion, ...]]]:
-    """Unite covers of one type that differ in the wanted values of one criterion, then types with the same criteria:
-    thousands of policies that each name one entity become one list of entities.
+    """Unite covers of one type that differ in the values of one criterion, then types with the same criteria: thousands
+    of policies that each name one entity become one list of entities.
     """
     values: defaultdict[tuple[ActorRelation, str, _Criteria, Criterion | None], set[str]] = defaultdict(set)
     for relation, criteria in pairs:
@@ -120,7 +119,7 @@ def _unite(
 
 
 def _split_types(criteria: _Criteria) -> tuple[Iterable[str], _Criteria]:
-    """Return the types that criteria name, and the others; a second list of types is one of the others."""
+    """Return the types of the only EQUALS criterion on types, or any type, and the remaining criteria."""
     type_criteria = [
         criterion
         for criterion in criteria

@@ -1,7 +1,7 @@
-"""What selectors cover, as one WHERE: the engine's `Selector.covers`, said in SQL.
+"""Coverage of selectors as one WHERE clause: the engine's `Selector.covers` in SQL.
 
-Hierarchical fields hold direct values; a criterion reaches the closed set by asking for the wanted nodes and everything
-below them. A property test holds `filter_covered` and `covers` equal entity by entity.
+Hierarchical fields hold direct values; a criterion matches the closed set by including all descendants of its values. A
+property test checks that `filter_covered` and `covers` agree for every entity.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,30 +21,30 @@ from policies.models import Membership, Role, User
 from policies.models.fields import filter_storable
 
 _FIELD_COLUMNS = {selectors.TYPE: "type", selectors.URN: "urn"}
-#: Columns that may be empty.
+#: Nullable columns, by field.
 _OBJECT_COLUMNS = {selectors.ID: "object_id", selectors.PROJECT: "project"}
 
-#: How many alternatives one OR holds. SQLite refuses expressions deeper than 1,000.
+#: Maximum number of alternatives in one OR. SQLite refuses expressions deeper than 1,000.
 _MAX_OR_TERMS = 100
 
 NO_ROWS = Q(pk__in=[])
-#: Not the empty Q: that one vanishes in an OR instead of winning it.
+#: Not the empty Q: in an OR, an empty Q disappears instead of matching everything.
 ALL_ROWS = ~NO_ROWS
 
 
 def filter_covered(coverage: Coverage, rows: QuerySet[Entity] | None = None) -> QuerySet[Entity]:
-    """Return the entities (among those given, else all) that some allow and no deny of the coverage reaches.
+    """Return the entities (of `rows`, else all) that an allow of the coverage reaches and no deny does.
 
-    A question about one of them is answered with ALLOW, and about any other with DENY. Removed entities are entities.
+    A question about one of them is answered with ALLOW, and about any other with DENY. Removed entities are included.
     """
     entities = Entity.objects.all() if rows is None else rows
     return entities if coverage.is_everything else entities.filter(ENTITY_CONDITIONS.build_coverage_condition(coverage))
 
 
 def build_coverage_condition(coverages: Sequence[Coverage]) -> Q:
-    """Return the condition that at least one of one actor's coverages reaches an entity; none reaches nothing.
+    """Return the condition that at least one coverage of one actor reaches an entity; no coverage reaches nothing.
 
-    Policies often give several of the privileges at once, so what only allows is condensed together.
+    Coverages with allows only are simplified together, because policies often allow several of the privileges at once.
     """
     if any(coverage.is_everything for coverage in coverages):
         return ALL_ROWS
@@ -68,21 +68,21 @@ def criterion_condition(criterion: Criterion) -> Q:
 
 
 def facet_condition(field: str, values: Q) -> Q:
-    """Return the condition that an entity has, directly, a value of the facet that meets this condition on facets."""
+    """Return the condition that an entity directly has a value of the facet that meets a condition on facet rows."""
     return ENTITY_CONDITIONS.facet_condition(field, values)
 
 
 def _has_only_allows(coverage: Coverage) -> bool:
-    """Whether nothing but its allows says what a coverage reaches: no deny, no grants, no columns that hide others."""
+    """Whether the allows alone define a coverage: no deny, no grants, no restrictions that hide columns or rows."""
     is_whole = all(cover.statement.restriction is None for cover in coverage.allows)
     return is_whole and not coverage.denies and not coverage.granted_privilege
 
 
 class CoverageConditions:
-    """Conditions that coverages and criteria put on the rows of one table: here, the entities of the catalog."""
+    """Conditions of coverages and criteria on the rows of one table; here, the entities of the catalog."""
 
     def rows(self) -> QuerySet[Any]:
-        """Return every row of the table."""
+        """Return all rows of the table."""
         return Entity.objects.all()
 
     def build_coverage_condition(self, coverage: Coverage) -> Q:
@@ -103,7 +103,7 @@ class CoverageConditions:
         return grant_coverage_sql.build_grant_conditions(coverage)
 
     def combine_or(self, conditions: Sequence[Q]) -> Q:
-        """OR any number of conditions, in a tree that no database finds too deep."""
+        """Combine any number of conditions with OR, in a tree that no database rejects as too deep."""
         if not conditions:
             return NO_ROWS
         if len(conditions) == 1:
@@ -135,10 +135,10 @@ class CoverageConditions:
                 return self._prefix_condition(criterion.field, filter_storable(criterion.values))
 
     def facet_condition(self, field: str, values: Q) -> Q:
-        """Return the condition that a row has, directly, a value of the facet that meets this condition on facets.
+        """Return the condition that a row directly has a value of the facet that meets a condition on facet rows.
 
-        It is a list that the database makes once from the index of values, not a question about each entity: for fifty
-        policies over 100,000 entities that is the difference between half a second and nine.
+        A subquery that the database evaluates once from the index of values, not per entity: for fifty policies over
+        100,000 entities half a second instead of nine.
         """
         return Q(pk__in=Facet.objects.filter(values, field=field).values("entity"))
 
@@ -151,9 +151,9 @@ class CoverageConditions:
         return ~condition if criterion.condition is Condition.NOT_EQUALS else condition
 
     def object_condition(self, field: str, condition: Q) -> Q:
-        """Return the condition on an object id or project; users and roles have their ids in `policies`.
+        """Return the condition on an object id or project; ids of users and roles are stored in `policies`.
 
-        A column without a value meets none: said outright, since the NOT of unknown is unknown.
+        An explicit IS NOT NULL makes an empty column fail the condition, because NOT of unknown is unknown.
         """
         entity_condition = Q(**{f"{_OBJECT_COLUMNS[field]}__isnull": False}) & condition
         if field == selectors.PROJECT:
@@ -175,7 +175,7 @@ class CoverageConditions:
 
     def _part_condition(self, part: CoveragePart) -> Q:
         criteria_condition = self.combine_or([self._criteria_condition(criteria) for criteria in part.alternatives])
-        # The type is the cheaper test, so it stands first.
+        # The type is the cheaper test, so it comes first.
         return (
             self.type_condition(Criterion(selectors.TYPE, Condition.EQUALS, part.types)) & criteria_condition
             if part.types
@@ -215,7 +215,7 @@ class CoverageConditions:
         return condition
 
     def _prefix_condition(self, field: str, prefixes: Sequence[str]) -> Q:
-        """Return the condition of any number of prefixes: each of them is two comparisons, so a long list is cut up."""
+        """Return the condition of any number of prefixes. Each takes two comparisons, so a long list is split."""
         if len(prefixes) <= _MAX_OR_TERMS:
             return self._short_prefix_condition(field, prefixes)
         parts = [prefixes[start : start + _MAX_OR_TERMS] for start in range(0, len(prefixes), _MAX_OR_TERMS)]

@@ -1,4 +1,4 @@
-"""Names, trees and search over the catalog, and how much of it a policy reaches: for pickers and the policy builder."""
+"""Names, trees, search and coverage counts of the catalog, for pickers and the policy builder."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from policies.models.fields import filter_storable
 
 @dataclass(frozen=True, slots=True)
 class OrmDirectory:
-    """`policies.engine.ports.Directory` over the tables of the catalog; what its viewer may not view is not found."""
+    """`policies.engine.ports.Directory` over the tables of the catalog, limited to what `viewer` may view."""
 
     viewer: Actor | None = None
 
     def load_names(self, *, urns: Collection[str]) -> Mapping[str, str]:
-        """Return the names of those that are stored, in one query."""
+        """Return the names of the stored entities by URN, in one query."""
         rows = self._limit_to_viewer(Entity.objects.filter(urn__among=urns)).order_by()
         return dict(rows.values_list("urn", "name"))
 
     def find_hidden_urns(self, *, urns: Collection[str]) -> frozenset[str]:
-        """Return those that the viewer may not view, by the rule that every page and list follows."""
+        """Return the URNs that the viewer may not view, by the rule of every page and list."""
         return frozenset() if self.viewer is None else view_permissions.find_hidden(urns=urns, by=self.viewer)
 
     def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[DirectoryEntry]:
@@ -34,7 +34,7 @@ class OrmDirectory:
         return [DirectoryEntry(urn, name, type_) for urn, name, type_ in rows.values_list("urn", "name", "type")]
 
     def list_children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[TreeNode]:
-        """Return what of these types lies directly in the parent, by name; without one what lies in nothing stored."""
+        """Return entities of these types directly in the parent, by name; '' means those with no stored parent."""
         type_names = filter_storable(types)
         child_rows = self._limit_to_viewer(_present_entities().filter(parent=OuterRef("urn"), type__in=type_names))
         rows = self._limit_to_viewer(_present_entities().filter(type__in=type_names)).annotate(
@@ -49,11 +49,11 @@ class OrmDirectory:
         return [TreeNode(urn, name, type_, is_parent) for urn, name, type_, is_parent in columns[:limit]]
 
     def count_covered(self, *, coverage: Coverage, limit: int) -> int:
-        """Return how many entities that are not removed a coverage reaches, counting no further than the limit."""
+        """Return the number of entities, removed ones excluded, that a coverage reaches, counted up to the limit."""
         return self._limit_to_viewer(coverage_sql.filter_covered(coverage, _present_entities()))[:limit].count()
 
     def sample_covered(self, *, coverage: Coverage, excluded: Coverage | None, limit: int) -> Sequence[DirectoryEntry]:
-        """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
+        """Return the first entities by name that a coverage reaches and `excluded` does not."""
         rows = self._limit_to_viewer(coverage_sql.filter_covered(coverage, _present_entities()))
         if excluded is not None:
             rows = rows.exclude(coverage_sql.build_coverage_condition([excluded]))
@@ -61,7 +61,7 @@ class OrmDirectory:
         return [DirectoryEntry(urn, name, type_) for urn, name, type_ in columns[:limit]]
 
     def list_covered_owners(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
-        """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit."""
+        """Return up to `limit` owners, of these ownership types (None: any), of entities that a coverage reaches."""
         rows = Facet.objects.filter(
             field=OWNER, entity__in=coverage_sql.filter_covered(coverage, _present_entities()).order_by()
         )
@@ -80,7 +80,7 @@ class OrmDirectory:
         limit: int,
         max_count: int,
     ) -> DirectoryPage:
-        """Return a part of what a coverage reaches and the viewer may view, and its length, counted up to a most."""
+        """Return a page of the resources that a coverage reaches and the viewer may view, counted to `max_count`."""
         resources = reachable_resources.list_reachable(
             coverage=coverage, text=text, types=types, viewer=viewer, max_count=max_count
         )
@@ -90,7 +90,7 @@ class OrmDirectory:
         return DirectoryPage(rows, len(resources))
 
     def list_deepest_nodes(self, *, type: str, limit: int) -> Sequence[LeveledNode]:
-        """Return the nodes of this type on the lowest levels of its tree, lowest first."""
+        """Return the nodes of this type on the deepest levels of its tree, deepest first."""
         prefix = prefix_range("node", [f"urn:li:{type}:"])
         nodes = Ancestry.objects.filter(prefix)
         if self.viewer is not None:

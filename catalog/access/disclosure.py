@@ -1,7 +1,6 @@
-"""Refusals about entities that the caller may not view: the same words as where nothing is stored (view authorization).
+"""Refusals about entities that the caller may not view: the same text as for an entity that is not stored.
 
-Whoever may neither view nor edit an entity learns nothing from being refused: not that it is there, and not what it
-belongs to.
+To a caller who may neither view nor edit an entity, a refusal shows neither its existence nor its relatives.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,23 +13,23 @@ from policies.errors import Forbidden, NotFound
 from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest
 
-#: Relatives that the catalog knows of an entity where the question names none.
+#: Relatives that the catalog stores, used where the question names none.
 _STORED_RELATIVES = ("domains", "subjects", "logical_parent", "parent", "term_group", "term_groups")
 
 
-#: Relatives that are found by going up from what a question or document names.
+#: Relatives found by going up from the relatives that a question or document names.
 _GROUP_RELATIVES = frozenset({"term_group", "term_groups", "new_term_group", "new_term_groups"})
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleDocuments:
-    """Documents as if some entities were not stored."""
+    """Documents as if the hidden entities were not stored."""
 
     documents: DocumentSource
     hidden_urns: Collection[str]
 
     def document(self, urn: str, aspect: str) -> str | None:
-        """Return the text of a document, None where there is none or its entity is left out."""
+        """Return the text of a document, None when it does not exist or its entity is hidden."""
         return None if urn in self.hidden_urns else self.documents.document(urn, aspect)
 
 
@@ -50,8 +49,8 @@ def require_stored(*, urn: str, by: Actor) -> None:
 def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:
     """Return the refusal of these changes, None when all are allowed.
 
-    It names no hidden term group; and of a data product in no domain, which nobody may manage (source 000), it says
-    what would help.
+    It names no hidden term group. For a data product in no domain, which nobody may manage (source 000), it says what
+    would help.
     """
     refusal = authorizer.find_refusal(by=by, requests=requests)
     if refusal and (domainless_requests := _list_without_domain(requests)):
@@ -97,7 +96,7 @@ def _refuse_without_domain(domainless_requests: Sequence[AccessRequest]) -> Forb
 
 
 def _list_without_domain(requests: Sequence[AccessRequest]) -> list[AccessRequest]:
-    """Return those of the questions that only a domain of their entity could answer, and which has none."""
+    """Return the requests that only the domains of their entity could allow, when the entity has none."""
     domain_requests = [
         request for request in requests if request.requirement.relatives == {"domains"} and request.resource is not None
     ]
@@ -126,9 +125,9 @@ def _without_groups(
 
 
 def find_refusal_as_absent(*, by: Actor, requests: Sequence[AccessRequest], hidden_urns: Collection[str]) -> Forbidden:
-    """Return what refuses these changes where the unseen entities are not stored; `requests` are those of that case.
+    """Return the refusal of these changes as if the hidden entities were not stored; `requests` are those of that case.
 
-    Where nothing would (the caller may make such entities), EDIT_ENTITY is what is missing.
+    When nothing would refuse them (the caller may create such entities), EDIT_ENTITY is reported as missing.
     """
     refusal = find_refusal(by=by, requests=[_without_stored(request, hidden_urns) for request in requests])
     return refusal or Forbidden([MissingPrivilege(urn, "EDIT_ENTITY") for urn in sorted(hidden_urns)])

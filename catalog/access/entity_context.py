@@ -1,4 +1,4 @@
-"""The entity that a page is about, as its reader may see it."""
+"""The entity that a page is about, limited to what its viewer may view."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from policies.pdp import authorizer
 
 @dataclass(frozen=True, slots=True)
 class EntityContext:
-    """An entity with its documents: `visible_documents` lack what its reader may not view."""
+    """An entity with its documents; `visible_documents` lack everything that the viewer may not view."""
 
     entity: Entity
     by: Actor
@@ -28,7 +28,7 @@ class EntityContext:
 
     @classmethod
     def load(cls, request: HttpRequest, urn: str) -> "EntityContext":
-        """Return the entity with this URN. Raises NotFound, also for one that may not be viewed."""
+        """Return the entity with this URN. Raises NotFound, also when the viewer may not view it."""
         by = get_actor(request)
         entity = entity_lists.get(urn=urn)
         if not view_permissions.may_view(entity, by=by):
@@ -40,18 +40,18 @@ class EntityContext:
         return cls(entity, by, documents, visible_documents)
 
     def document(self, aspect: str) -> Mapping[str, Any]:
-        """Return what a document says, nothing when there is none."""
+        """Return the visible content of a document, empty when it does not exist."""
         return self.visible_documents.get(aspect) or {}
 
     @property
     def url(self) -> str:
-        """The page of the entity."""
+        """Return the URL of the entity's page."""
         return reverse("entity", args=[self.entity.urn])
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Something that a page names: `url` is empty where it has no page of the catalog."""
+    """A named link to an entity or person; `url` is empty when the catalog has no page for it."""
 
     urn: str
     name: str
@@ -62,13 +62,13 @@ class Reference:
 def load_references(
     entity_urns: Collection[str], *, known_names: Mapping[str, str] | None = None
 ) -> dict[str, Reference]:
-    """Return how to name and link each of these, people included; `known_names` were read already."""
+    """Return name and link of each URN, people included; `known_names` need no query."""
     names = {**authorizer.load_names(urns=set(entity_urns) - (known_names or {}).keys()), **(known_names or {})}
     return {urn: build_reference(urn, names.get(urn, "")) for urn in entity_urns}
 
 
 def build_reference(urn: str, name: str) -> Reference:
-    """Return how to name and link one URN; without a name it is called by what its URN says."""
+    """Return name and link of one URN; without a name, the identifier in the URN is its name."""
     type_ = urns.entity_type(urn)
     has_page = bool(type_) and type_ not in urns.PEOPLE_TYPES
     return Reference(urn, name or _identifier(urn), type_, reverse("entity", args=[urn]) if has_page else "")

@@ -1,4 +1,4 @@
-"""Lists of entities: by words of their names, by what they are tagged with, by whom they lie in."""
+"""Lists of entities by words of their names, by facet values and by container."""
 
 from collections.abc import Collection, Iterable
 
@@ -17,7 +17,7 @@ from policies.models.fields import filter_storable, is_storable
 from policies.models.words import split_words
 
 _URN_PREFIX = "urn:li:"
-#: What clients send to say "anything".
+#: Search texts by which clients ask for everything.
 _MATCH_ALL_TEXTS = frozenset({"", "*"})
 
 
@@ -30,7 +30,7 @@ def get(*, urn: str) -> Entity:
 
 
 def list_stored_urns(*, urns: Collection[str]) -> frozenset[str]:
-    """Return those of these that the catalog holds, removed or not; one query."""
+    """Return the URNs that the catalog stores, removed or not; one query."""
     return frozenset(Entity.objects.filter(urn__among=filter_storable(urns)).order_by().values_list("urn", flat=True))
 
 
@@ -44,10 +44,10 @@ def list_entities(
     platform: str = "",
     with_removed: bool = False,
 ) -> QuerySet[Entity]:
-    """Return entities in the order of their names, narrowed by everything that is given.
+    """Return the entities that pass all filters, ordered by name.
 
-    `coverage` keeps what its actor may reach; a domain finds what is in it and in the domains below; `text` as in
-    `search`. Removed entities are left out unless asked for.
+    `coverage` limits to what its actor may reach; `domain` includes the domains below it; `text` is that of `search`.
+    Removed entities are left out unless `with_removed`.
     """
     rows = Entity.objects.all() if with_removed else Entity.objects.filter(is_removed=False)
     rows = rows.filter(_words_condition(text))
@@ -62,10 +62,10 @@ def list_entities(
 def search(
     *, text: str, types: Collection[str] = (), coverage: Coverage | None = None, with_removed: bool = False
 ) -> QuerySet[Entity]:
-    """Return entities whose name or URN has, for each word of the text, a word beginning with it; best first.
+    """Return the entities whose name or URN has, for each word of the text, a word beginning with it; best first.
 
-    Best is the URN itself, then a name equal to the text, then a name beginning with it. A text that begins like a URN
-    finds URNs that begin so. An empty text and `*` find everything.
+    Order: the URN equal to the text, names equal to it, names beginning with it, then the rest. A text that begins like
+    a URN matches URNs by prefix. An empty text and `*` match everything.
     """
     rows = list_entities(coverage=coverage, text=text, types=types, with_removed=with_removed)
     if text.strip() in _MATCH_ALL_TEXTS or not is_storable(text):
@@ -82,18 +82,18 @@ def search(
 
 
 def list_entities_with_value(*, field: str, value: str) -> QuerySet[Entity]:
-    """Return the entities that have this value of this facet, directly."""
+    """Return the entities that directly have this value of this facet."""
     return Entity.objects.filter(facet_condition(field, Q(value__among=[value])))
 
 
 def load_parents(*, urns: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Return (entity, parent) for those of the entities that lie in something."""
+    """Return (entity, parent) for each of the entities that has a parent."""
     rows = Entity.objects.filter(urn__among=urns, parent__isnull=False).order_by()
     return [(urn, parent) for urn, parent in rows.values_list("urn", "parent") if parent is not None]
 
 
 def load_ancestors(*, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return node → what it is in, directly or not, in order, for those that are in something."""
+    """Return node -> its direct and indirect ancestors, sorted, for the nodes that have any."""
     ancestors_by_node: dict[str, list[str]] = {}
     rows = Ancestry.objects.filter(node__among=list(nodes)).order_by("node", "ancestor")
     for node, ancestor in rows.values_list("node", "ancestor"):
@@ -102,7 +102,7 @@ def load_ancestors(*, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 
 def list_urns_within(*, urns: Iterable[str]) -> list[str]:
-    """Return the CDAP entities that lie in one of these, on any level, in order; one query, none without a place."""
+    """Return the CDAP entities in any of these, at any depth, sorted. One query; none when no URN is a container."""
     container_urns = [
         urn
         for urn in urns
@@ -114,7 +114,7 @@ def list_urns_within(*, urns: Iterable[str]) -> list[str]:
 
 
 def list_contents(*, containers: Collection[str], kind: str = "") -> QuerySet[Entity]:
-    """Return the CDAP entities (of one kind) that lie in one of these places, on any level."""
+    """Return the CDAP entities (of one kind) in any of these containers, at any depth."""
     rows = Entity.objects.filter(facet_condition(WITHIN, Q(value__among=containers)))
     return rows.filter(type=kind) if kind else rows
 
@@ -134,7 +134,7 @@ def _words_condition(text: str) -> Q:
 
 
 def load_values(*, urns: Collection[str], field: str) -> dict[str, list[str]]:
-    """Return the direct values of a facet of each of these that has any, in order."""
+    """Return URN -> its direct values of a facet, sorted, for the entities that have any."""
     rows = Facet.objects.filter(entity__urn__among=urns, field=field).order_by("value")
     values_by_urn: dict[str, list[str]] = {}
     for urn, value in rows.values_list("entity__urn", "value"):

@@ -1,4 +1,4 @@
-"""Facts about entities for the engine: one query for any number of them, complete or an error."""
+"""Facets of entities for the engine: one query for any number of entities, complete or an error."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -18,8 +18,8 @@ from policies.pdp import actor_resolution
 
 _USER_TYPE = "corpuser"
 
-# The three parameters of each are the URNs, the fields, and the hierarchical ones among the fields. The second half
-# walks no tree: Ancestry holds every ancestor of every node, stored or not.
+# Each statement has three parameters: the URNs, the fields, and the hierarchical ones among the fields. No tree is
+# walked: Ancestry holds every ancestor of every node, stored or not.
 _LOAD_FACETS_SQL = {
     "postgresql": """
         WITH wanted AS (
@@ -51,8 +51,8 @@ class OrmFacetSource:
     def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
         """Return a resource for each URN, known or not, with a value set for each of the fields.
 
-        One query; two more when GROUP_MEMBERSHIP is asked of users, whose groups live with the policies, and up to four
-        more for ID and PROJECT, which are columns. CREATION and BRANCH have the value they have for all that exists.
+        One query; two more for GROUP_MEMBERSHIP of users, whose groups are in `policies`, and up to four more for ID
+        and PROJECT, which are columns. CREATION and BRANCH have the value that they have for everything that exists.
         """
         facet_fields = set(fields) - {selectors.TYPE, selectors.URN}
         values_by_urn: dict[str, dict[str, set[str]]] = {urn: {field: set() for field in facet_fields} for urn in urns}
@@ -76,9 +76,9 @@ class OrmFacetSource:
     def load_relatives(
         self, *, urns: Collection[str], names: Collection[str]
     ) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return, for each URN, the URNs of each of the named relatives, in at most three queries.
+        """Return URN -> relative name -> URNs, in at most three queries.
 
-        Beside those of the port it knows `logical_parent`. Raises KeyError for others.
+        Knows `logical_parent` besides the relatives of the port. Raises KeyError for any other name.
         """
         fields = {_RELATIVE_FIELDS[name] for name in names if name in _RELATIVE_FIELDS}
         direct_values = _load_direct_values(urns, fields) if fields else {}
@@ -89,14 +89,14 @@ class OrmFacetSource:
         }
 
     def load_types(self, *, urns: Collection[str]) -> Mapping[str, str]:
-        """Return URN → entity type of those that are stored."""
+        """Return URN -> entity type of the stored entities."""
         rows = Entity.objects.filter(urn__among=urns).order_by()
         return dict(rows.values_list("urn", "type"))
 
     def find(self, *, objects: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
-        """Return (type, object id) → URN of those that are stored, whatever the case of their digits.
+        """Return (type, object id) -> URN of the stored entities; hexadecimal digits match in either case.
 
-        One query; one more for users, and one for roles, that are among them.
+        One query; one more each for users and roles among them.
         """
         object_ids_to_find = filter_storable(object_id.lower() for _, object_id in objects)
         rows = (
@@ -115,10 +115,10 @@ _OBJECT_FIELDS = frozenset({selectors.ID, selectors.PROJECT})
 #: Fields whose values are not rows of the facet table.
 _FIELDS_OUTSIDE_FACETS = _OBJECT_FIELDS | {selectors.GROUP_MEMBERSHIP} | selectors.CONSTANT_FACETS.keys()
 
-#: What an object that has no other URN is called (api.md).
+#: URN of an object that has no other URN (api.md).
 _OBJECT_ID_URN = re.compile(r"urn:li:([a-z_]+):([0-9a-f]{24})")
 
-#: Relatives that follow from what an entity is directly in.
+#: Relatives derived from the parent of an entity.
 _PARENT_RELATIVES = frozenset({"parent", "term_group"})
 
 _RELATIVE_FIELDS = {"domains": selectors.DOMAIN, "subjects": SUBJECT, "logical_parent": LOGICAL_PARENT}
@@ -136,7 +136,7 @@ def _load_rows(urns: Iterable[str], fields: Collection[str]) -> Iterable[tuple[s
 
 
 def _add_own_values(values_by_urn: Mapping[str, dict[str, set[str]]]) -> None:
-    """Add nodes and instances as values of themselves: for those that are not stored no row says so (a.4)."""
+    """Add nodes and instances as values of themselves; unstored ones have no row for it (a.4)."""
     for urn, values_by_field in values_by_urn.items():
         own_field = selectors.OWN_FIELDS.get(urns.entity_type(urn))
         if own_field in values_by_field:
@@ -150,10 +150,10 @@ def _add_groups(values_by_urn: Mapping[str, dict[str, set[str]]]) -> None:
 
 
 def _add_object_fields(values_by_urn: Mapping[str, dict[str, set[str]]], fields: Collection[str]) -> None:
-    """Add object ids and projects: those of the rows; one that is not stored has the id that its URN is made of.
+    """Add object ids and projects from the rows; an unstored object has the id in its URN.
 
-    Not so when an object with this id is stored under another URN: then this URN names nothing, and an answer about it
-    must not get round the project of the other.
+    Except when an object with that id is stored under another URN: then this URN names nothing, and an answer about it
+    must not bypass the project of the stored one.
     """
     rows = Entity.objects.filter(urn__among=values_by_urn).order_by()
     stored_objects = {

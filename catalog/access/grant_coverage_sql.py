@@ -1,7 +1,7 @@
-"""What grants reach, as one WHERE: `grant_source` in SQL, for lists and for what somebody may do on what.
+"""Coverage of grants as one WHERE clause: `grant_source` in SQL, for lists and for questions about many entities.
 
-Settings: CDAP_INSTANCE_ADMINS names who holds everything on the instance, INHERIT_PRIVILEGES lets a grant reach what
-lies in its entity (rules/cdap.md CD-5, CD-18).
+Settings: CDAP_INSTANCE_ADMINS names the actors that hold every privilege on the instance; with INHERIT_PRIVILEGES a
+grant reaches the entities inside its entity (rules/cdap.md CD-5, CD-18).
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from policies.models.people import ROOT_USERNAME, USER_PREFIX
 
 
 def instance_administrators() -> frozenset[str]:
-    """Return the URNs of who administers the instance: those the settings name, else the root user."""
+    """Return the URNs of the instance administrators: those in the settings, else the root user."""
     admin_names = settings.CDAP_INSTANCE_ADMINS or [ROOT_USERNAME]
     return frozenset(name if name.startswith("urn:li:") else f"{USER_PREFIX}{name}" for name in admin_names)
 
@@ -30,9 +30,9 @@ def is_instance_administrator(actor: Actor) -> bool:
 
 
 def build_grant_conditions(coverage: Coverage) -> list[Q]:
-    """Return the conditions, any of which suffices, that an entity is reached by a grant of the coverage's privilege.
+    """Return alternative conditions under which a grant of the coverage's privilege reaches an entity.
 
-    Costs one query for the patterns that the actor holds; the rest is part of the statement it becomes a part of.
+    Costs one query for the patterns that the actor holds; the conditions become part of the caller's query.
     """
     if not coverage.granted_privilege:
         return []
@@ -54,9 +54,9 @@ def build_grant_conditions(coverage: Coverage) -> list[Q]:
 
 
 def build_held_grant_condition(actor: Actor, privileges: Collection[str]) -> Q:
-    """Return the condition that the actor holds some of these privileges on an entity, without a query of its own.
+    """Return the condition that the actor holds any of these privileges on an entity; no query of its own.
 
-    For rows that are few, or filtered beforehand: patterns are compared row by row.
+    Meant for few or already filtered rows: patterns are compared row by row.
     """
     if not actor.is_active:
         return Q(pk__in=[])
@@ -83,19 +83,19 @@ def build_held_grant_condition(actor: Actor, privileges: Collection[str]) -> Q:
 
 
 def _column_prefix(column: str) -> Substr:
-    """Return as much of a column of the outer statement as the prefix of a pattern is long."""
+    """Return the start of a column of the outer query, as long as the prefix of a pattern."""
     return Substr(OuterRef(column), 1, Length("prefix"))
 
 
 def group_condition(urns: frozenset[str]) -> Q:
-    """Return the condition that a row is about one of these groups or roles; removed groups are none."""
+    """Return the condition that a row belongs to one of these groups or roles; removed groups match nothing."""
     storable_urns = filter_storable(sorted(urns))
     active_groups = Q(group__profile__urn__in=storable_urns, group__profile__is_removed=False)
     return active_groups | Q(group__role__urn__in=storable_urns)
 
 
 def _inherited_conditions(conditions: list[Q], prefixes: list[str]) -> list[Q]:
-    """Return the conditions that something an entity lies in is reached, whether or not that is stored."""
+    """Return the condition that an ancestor of an entity, stored or not, is reached."""
     stored_entities = Entity.objects.filter(pk__in=[])
     for condition in conditions:
         stored_entities = stored_entities | Entity.objects.filter(condition)

@@ -1,7 +1,7 @@
-"""Grants, as statements and as rows. All that is said to django-guardian's tables is said here.
+"""Grants as statements and as rows: the only module that uses django-guardian's tables.
 
-A grant on one entity is a row of guardian's, for a user or for a group; a role holds its grants through its hidden
-Django group. A grant on every entity whose URN begins alike is a row of our own (rules/cdap.md CD-4, CD-5).
+A grant on one entity is a row of guardian for a user or a group; a role holds its grants through its hidden Django
+group. A grant on every entity whose URN has a common prefix is a row of `WildcardGrant` (rules/cdap.md CD-4, CD-5).
 """
 
 from collections import defaultdict
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one principal holds on one entity, or on all that a pattern stands for, in the order of privileges."""
+    """The privileges of one principal on one entity or pattern, in the order of privileges."""
 
     principal: str
     entity: str
@@ -38,7 +38,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class _ReachingGrant:
-    """A privilege that reaches an entity: granted to `holder` on `source`, which is a URN or a pattern."""
+    """A privilege that reaches an entity: granted to `holder` on `source`, a URN or a pattern."""
 
     urn: str
     source: str
@@ -50,7 +50,7 @@ class OrmGrantSource:
     """`policies.engine.ports.GrantSource` over the rows of django-guardian and the patterns."""
 
     def load_statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> GrantsByEntity:
-        """Return the grants of these holders (None: of everybody) that reach these entities, in one query."""
+        """Return the grants of these holders (None: all) that reach these entities, by entity and holder; one query."""
         privileges: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         for grant in _find_reaching_grants(urns=urns, holders=holders):
             privileges[grant.urn, grant.holder, grant.source].add(grant.privilege)
@@ -61,7 +61,7 @@ class OrmGrantSource:
         return grants
 
     def load_grantors(self, *, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return who holds ADMIN on each of these and may act, then who administers the instance (CD-18)."""
+        """Return URN -> active principals that hold ADMIN on it, then the active instance administrators (CD-18)."""
         holders = _load_admins(urns)
         instance_admins = instance_administrators()
         candidates = instance_admins.union(*holders.values())
@@ -75,15 +75,15 @@ class OrmGrantSource:
         }
 
     def list_sole_administered(self, *, holder: str, limit: int) -> Sequence[str]:
-        """Return the entities on which nobody else who may act holds ADMIN, of so many that the holder was given."""
+        """Return the entities without another active ADMIN, of the first `limit` that `holder` administers."""
         urns = list_administered(holder=holder, limit=limit)[:limit]
         return sorted(list_unadministered(urns=urns, excluded_holders=[holder]))
 
 
 def insert_grants(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
-    """Add to what principals hold, inside the transaction of a write that was authorized.
+    """Insert grants, inside the transaction of an authorized write.
 
-    Principals and entities exist. What is held already keeps its giver and its time.
+    Principals and entities must exist. An existing grant keeps its grantor and time.
     """
     grant_list = list(grants)
     holders = load_principal_columns(urns=[grant.principal for grant in grant_list])
@@ -110,7 +110,7 @@ def insert_grants(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
 
 
 def delete_grants(*, grants: Iterable[Grant]) -> None:
-    """Take privileges away, inside the transaction of a write that was authorized; what is not held is no problem."""
+    """Delete grants, inside the transaction of an authorized write; missing ones are ignored."""
     entities_by_holding: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for grant in grants:
         entities_by_holding[grant.principal, grant.privileges].append(grant.entity)
@@ -132,12 +132,12 @@ def delete_grants(*, grants: Iterable[Grant]) -> None:
 
 
 def delete_patterns_within(*, urns: Collection[str]) -> None:
-    """End the grants on patterns all of whose entities lie in one of these, which are about to go (CD-17)."""
+    """Delete the grants on patterns inside one of these entities, which are about to be deleted (CD-17)."""
     WildcardGrant.objects.filter(within__among=urns).delete()
 
 
 def load_principal_columns(*, urns: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return the columns that name each principal in a row of a grant; one that is not known is left out."""
+    """Return URN -> the column and id of each principal in a row of a grant; unknown principals are left out."""
     storable_urns = filter_storable(urns)
     users = User.objects.filter(urn__in=storable_urns, is_removed=False).order_by().values_list("urn", "pk")
     groups = (
@@ -149,7 +149,7 @@ def load_principal_columns(*, urns: Iterable[str]) -> dict[str, dict[str, int]]:
 
 
 def load_privileges(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return what each principal was granted on exactly this entity or pattern, in the order of privileges.
+    """Return pair -> privileges granted on exactly this entity or pattern, in the order of privileges.
 
     `pairs` are (principal, entity).
     """
@@ -161,9 +161,9 @@ def load_privileges(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, st
 
 
 def list_administered(*, holder: str, limit: int | None = None) -> list[str]:
-    """Return the entities on which this user, group or role was itself given ADMIN, one by one or by pattern, in order.
+    """Return the entities on which this user, group or role itself holds ADMIN, directly or by pattern, sorted.
 
-    Not more than the limit of either kind.
+    At most `limit` of each kind of row.
     """
     administered_urns: set[str] = set()
     for rows, urn_column in (
@@ -182,9 +182,9 @@ def list_administered(*, holder: str, limit: int | None = None) -> list[str]:
 
 
 def list_unadministered(*, urns: Collection[str], excluded_holders: Collection[str] = ()) -> frozenset[str]:
-    """Return those of the entities on which nobody who may act holds ADMIN (CD-19), but for `excluded_holders`.
+    """Return the entities on which no active principal holds ADMIN (CD-19), `excluded_holders` not counted.
 
-    A group or a role counts whoever is in it; a suspended user does not.
+    A group or a role always counts, whoever its members are; a suspended user does not.
     """
     holders = _load_admins(urns)
     inactive_holders = _list_inactive_users(frozenset[str]().union(*holders.values())) | frozenset(excluded_holders)
@@ -192,23 +192,23 @@ def list_unadministered(*, urns: Collection[str], excluded_holders: Collection[s
 
 
 def list_matching_entities(*, pattern: CdapPattern) -> list[str]:
-    """Return the entities that a pattern stands for, in order."""
+    """Return the entities that a pattern matches, sorted."""
     return list(
         Entity.objects.filter(prefix_range("urn", [pattern.prefix])).order_by("urn").values_list("urn", flat=True)
     )
 
 
 def list_patterns(*, entity: str = "", principal: str = "") -> list[str]:
-    """Return the patterns on which something is granted (to this principal), each once."""
+    """Return the distinct patterns with a grant (to this principal), sorted."""
     rows = WildcardGrant.objects.filter(Q(pattern=entity) if entity else Q())
     rows = rows.filter(Q(user__urn=principal) | _group_condition([principal])) if principal else rows
     return sorted(set(rows.values_list("pattern", flat=True)))
 
 
 class GrantList(Sequence[Grant]):
-    """Grants by entity and principal, of the entities and patterns given, counted and cut into pages by the database.
+    """Grants by entity and principal, on the entities and patterns given, counted and paged by the database.
 
-    What the settings give to instance administrators comes first: it is held without a row.
+    Grants of instance administrators, which the settings give without a row, come first.
     """
 
     def __init__(
@@ -263,16 +263,16 @@ class GrantList(Sequence[Grant]):
         ]
 
 
-#: The group or role that a row of a group is about.
+#: URN of the group or role in a row of a group.
 _GROUP_URN = Coalesce(F("group__profile__urn"), F("group__role__urn"))
-#: Who a row of a pattern is for.
+#: URN of the principal of a row of a pattern.
 _HOLDER_URN = Coalesce(F("user__urn"), F("group__profile__urn"), F("group__role__urn"))
 
 
 def _find_reaching_grants(*, urns: Collection[str], holders: Collection[str] | None) -> Iterator[_ReachingGrant]:
-    """Return each privilege that reaches one of the entities: granted on it, by a pattern, or by the settings.
+    """Yield each privilege that reaches one of the entities: granted on it, by a pattern, or by the settings.
 
-    With INHERIT_PRIVILEGES also what was granted on something that it lies in.
+    With INHERIT_PRIVILEGES also those granted on an ancestor.
     """
     sources = {
         urn: (_strip_version(urn), *(_ancestor_urns(urn) if settings.INHERIT_PRIVILEGES else ())) for urn in urns
@@ -296,7 +296,7 @@ def _find_reaching_grants(*, urns: Collection[str], holders: Collection[str] | N
 
 
 def _load_admins(urns: Collection[str]) -> dict[str, frozenset[str]]:
-    """Return who was granted ADMIN on each of these, whoever may act."""
+    """Return URN -> holders of ADMIN, inactive ones included."""
     holders: dict[str, set[str]] = {urn: set() for urn in urns}
     for grant in _find_reaching_grants(urns=urns, holders=None):
         if grant.privilege == cdap.ADMIN:
@@ -305,7 +305,7 @@ def _load_admins(urns: Collection[str]) -> dict[str, frozenset[str]]:
 
 
 def _list_inactive_users(holders: Collection[str]) -> frozenset[str]:
-    """Return those of the holders that are users who may not act."""
+    """Return the holders that are users who are not active."""
     users = User.objects.filter(urn__among=filter_storable(sorted(holders)))
     inactive_users = users.exclude(state=User.State.ACTIVE, is_removed=False)
     return frozenset(inactive_users.order_by().values_list("urn", flat=True))
@@ -337,7 +337,7 @@ def _load_rows(*, entities: Collection[str], holders: Collection[str] | None) ->
 
 
 def _setting_rows(entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
-    """Return what instance administrators hold: everything on the instance (CD-18)."""
+    """Return the rows of instance administrators: every privilege on the instance (CD-18)."""
     if INSTANCE_URN not in entities:
         return []
     admins = instance_administrators() if holders is None else instance_administrators() & frozenset(holders)
@@ -345,7 +345,7 @@ def _setting_rows(entities: Collection[str], holders: Collection[str] | None) ->
 
 
 def _exclude_removed_groups(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Leave out what is held by groups that were removed."""
+    """Leave out grants of removed groups."""
     return rows.exclude(group__profile__is_removed=True)
 
 
@@ -354,13 +354,13 @@ def _group_condition(urns: Collection[str]) -> Q:
 
 
 def _strip_version(urn: str) -> str:
-    """Return an entity without the version that its URN may be spelled with (CD-20)."""
+    """Return the URN of an entity without the version that it may contain (CD-20)."""
     name = cdap_entity_ids.parse(urn)
     return urn if name is None else name.urn
 
 
 def _ancestor_urns(urn: str) -> tuple[str, ...]:
-    """Return what an entity, or everything that a pattern stands for, lies in."""
+    """Return the ancestors of an entity, or of everything that a pattern matches."""
     if (pattern := cdap_entity_ids.parse_pattern(urn)) is not None:
         return (pattern.container, *_ancestor_urns(pattern.container))
     name = cdap_entity_ids.parse(urn)

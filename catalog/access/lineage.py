@@ -1,4 +1,4 @@
-"""Lineage: everything that data comes from or goes to, by how many steps away it is."""
+"""Lineage: all upstream or downstream entities with their distance in steps."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from catalog.models import Facet
 from policies.engine.model import Actor
 from policies.errors import Invalid
 
-#: Most entities that one walk visits.
+#: Maximum number of entities of one walk.
 MAX_ENTITIES = 10_000
-#: Most steps of one walk; each is two queries.
+#: Maximum number of steps of one walk; each takes two queries.
 MAX_DEGREE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class LineageStep:
-    """How a walk reached an entity: the number of steps on the shortest way, and the entity before it on that way."""
+    """Position of an entity in a walk: steps of the shortest path, and the entity before it on that path."""
 
     degree: int
     previous: str
 
 
 def walk_lineage(*, urn: str, is_upstream: bool, degree: int | None, by: Actor) -> dict[str, LineageStep]:
-    """Return what lies upstream or downstream of an entity, stored or not, by URN; never the entity itself.
+    """Return the entities upstream or downstream of an entity, stored or not, by URN; never the entity itself.
 
-    `degree` is the most steps, None for all there are. What may not be named to the caller is left out, and the walk
-    does not go on through it. Two queries a step. Raises Invalid where there is more than MAX_ENTITIES or MAX_DEGREE.
+    `degree` is the maximum number of steps, None for no limit. Entities that may not be named to the caller are left
+    out and not walked through. Two queries a step. Raises Invalid beyond MAX_ENTITIES or MAX_DEGREE.
     """
     nameable = NamingPermissions.load(by)
     steps: dict[str, LineageStep] = {}
@@ -54,7 +54,7 @@ def walk_lineage(*, urn: str, is_upstream: bool, degree: int | None, by: Actor) 
 
 
 def list_path(steps: Mapping[str, LineageStep], urn: str) -> list[str]:
-    """Return the URNs on the shortest way to an entity that a walk found, from where the walk began to the entity."""
+    """Return the URNs on the shortest path of a walk, from its start to the entity."""
     path = [urn]
     while (step := steps.get(path[-1])) is not None:
         path.append(step.previous)
@@ -64,7 +64,7 @@ def list_path(steps: Mapping[str, LineageStep], urn: str) -> list[str]:
 def _list_neighbours(
     urns: Collection[str], nameable: NamingPermissions, *, is_upstream: bool, limit: int
 ) -> dict[str, str]:
-    """Return neighbour → the first of these entities that it is a neighbour of; at most so many of each kind."""
+    """Return neighbour -> the first of these entities next to it; at most `limit` per lineage facet."""
     neighbours: dict[str, str] = {}
     for field in (UPSTREAM, DOWNSTREAM):
         near_column, far_column = "entity__urn", "value"

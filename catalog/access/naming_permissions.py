@@ -1,7 +1,6 @@
-"""Which URNs may be named to a caller, as a condition on a column that holds URNs of anything, stored or not.
+"""Permission to name URNs to a caller, as a condition on a column that holds URNs of anything, stored or not.
 
-Lists that name what entities say of one another filter by it in the database, so that they also count no more than
-they may name.
+Lists of references between entities filter by it in the database, so that counts include only what may be named.
 """
 
 from collections.abc import Collection, Iterable
@@ -19,19 +18,18 @@ from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 _SCHEMA_FIELD_PREFIX = "urn:li:schemaField:("
-#: What stands between the dataset of a schema field and its path: the end of the one and the comma before the other.
+#: Separator in the URN of a schema field: the end of the dataset's URN and the comma before the path.
 _DATASET_END = "),"
 
 
 @dataclass(frozen=True, slots=True)
 class NamingPermissions:
-    """What may be named to one caller, as conditions on columns.
+    """URNs that may be named to one caller, as conditions on columns.
 
-    Users, groups, roles and policies may where their type may be read; entities that are viewed only with a privilege
-    where the caller has it; of those that are not stored, where the caller may view what has their type and nothing
-    else. A schema field is as visible as its dataset. `closed_types` are the types of which nothing unstored may be
-    named, None where the caller may view everything; `unreadable_people_types` those of people and policies that it may
-    not read.
+    Users, groups, roles and policies: when their type may be read. Stored entities: when the caller may view them.
+    Unstored entities: when the caller may view an entity of which only the type is known. A schema field is as visible
+    as its dataset. `closed_types` are the types of which no unstored entity may be named, None when the caller may view
+    everything; `unreadable_people_types` are the types of people and policies that the caller may not read.
     """
 
     by: Actor
@@ -40,7 +38,7 @@ class NamingPermissions:
 
     @classmethod
     def load(cls, by: Actor) -> "NamingPermissions":
-        """Ask what holds for every column, once."""
+        """Load the permissions of a caller once, for any number of columns."""
         unreadable_people = _list_unreadable_types(catalog_urns.PEOPLE_TYPES, by)
         if not view_permissions.build_view_conditions(by=by):
             return cls(by, unreadable_people, None)
@@ -74,7 +72,7 @@ class NamingPermissions:
 
 
 def list_nameable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
-    """Return those of these stored entities and people that may be named to the caller; one query for the entities."""
+    """Return the stored entities and people that may be named to the caller; one query for the entities."""
     types = {urn: catalog_urns.entity_type(urn) for urn in urns}
     unreadable_types = set(_list_unreadable_types(catalog_urns.PEOPLE_TYPES & set(types.values()), by))
     people_urns = {urn for urn, type_ in types.items() if type_ in catalog_urns.PEOPLE_TYPES - unreadable_types}
@@ -86,7 +84,7 @@ def list_nameable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
 
 
 def _list_unreadable_types(types: Iterable[str], by: Actor) -> tuple[str, ...]:
-    """Return the types of which the caller may not read an entity of which nothing but the type is known."""
+    """Return the types of which the caller may not read an entity of which only the type is known."""
     read_requirement, type_names = datahub.load_operation_groups()["entity.read"], sorted(types)
     requests = [(by, AccessRequest(read_requirement, ResourceRef("", type_))) for type_ in type_names]
     decisions = authorizer.answer_many(requests=requests) if requests else []

@@ -1,4 +1,4 @@
-"""Conditions on users, groups, roles and policies, whose facts stand in tables of their own."""
+"""Conditions on users, groups, roles and policies, whose facts are in tables of their own."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,29 +15,29 @@ from policies.models import Role, User
 
 @dataclass(frozen=True)
 class PeopleConditions(CoverageConditions):
-    """Conditions on the rows of one table of people or policies; facts that the catalog stores of them count too."""
+    """Conditions on rows of one table of people or policies; facets stored for their URNs count too."""
 
     type: str
     table: QuerySet[Any]
 
     def rows(self) -> QuerySet[Any]:
-        """Return every row of the table."""
+        """Return all rows of the table."""
         return self.table
 
     def build_grant_conditions(self, coverage: Coverage) -> list[Q]:  # noqa: ARG002 - grants are on entities of the catalog
-        """Return no condition: nobody is granted anything on people."""
+        """Return no condition: nothing is granted on people."""
         return []
 
     def facet_condition(self, field: str, values: Q) -> Q:
-        """Return the condition that the catalog stores such a value of a row's URN."""
+        """Return the condition that the catalog stores such a facet value for the URN of a row."""
         return Q(urn__in=Facet.objects.filter(values, field=field).values("entity__urn"))
 
     def type_condition(self, criterion: Criterion) -> Q:
-        """Return whether the one type of the table passes a criterion, as a condition."""
+        """Return the constant condition whether the one type of the table passes a criterion."""
         return ALL_ROWS if criterion.holds(frozenset({self.type})) else NO_ROWS
 
     def object_condition(self, field: str, condition: Q) -> Q:
-        """Return the condition on an object id, which users and roles have, or on the project stored of the URN."""
+        """Return the condition on an object id (users and roles have one) or on the project stored for the URN."""
         stored_condition = Q(urn__in=Entity.objects.filter(condition).values("urn"))
         has_id = field == selectors.ID and self.table.model in (User, Role)
         return stored_condition | condition if has_id else stored_condition

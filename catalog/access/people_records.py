@@ -1,8 +1,8 @@
-"""People's records as doors show them: whole to those who may see them, to others the public part.
+"""Records of people as interfaces return them: complete for callers who may see them, else the public part.
 
-The rule is that of `policies.identity.services.people_records`. What a group's identity source lists as its members,
-and the memberships themselves, are seen by who may see the user or may change the members of the group; who holds a
-role, by who may see the user or manages policies.
+The rule is that of `policies.identity.services.people_records`. Members of a group, memberships and the members listed
+by its identity source are visible to callers who may see the user or change the members of the group; holders of a role
+to callers who may see the user or manage policies.
 """
 
 import json
@@ -28,7 +28,7 @@ from policies.writes import required_privileges
 
 USER, GROUP = "corpuser", "corpGroup"
 
-#: Aspect of a user → its fields that everybody sees. DataHub's schema requires `active`.
+#: Aspect of a user -> its public fields. DataHub's schema requires `active`.
 PUBLIC_FIELDS: Mapping[str, frozenset[str]] = {
     USER_INFO: frozenset({"active", "displayName", "firstName", "fullName", "lastName"}),
     USER_EDITABLE: frozenset({"displayName"}),
@@ -42,7 +42,7 @@ DocumentsByAspect = dict[str, StoredAspect]
 
 
 def load_visible_documents(*, urns: Collection[str], by: Actor) -> dict[str, DocumentsByAspect]:
-    """Return what `load_documents` does, without what the caller may not see of users and of the members of groups."""
+    """Return the result of `load_documents` without records of users and members of groups hidden from the caller."""
     documents_by_urn = load_documents(urns=urns)
     users = {urn for urn in documents_by_urn if catalog_urns.entity_type(urn) == USER}
     groups = {
@@ -60,12 +60,12 @@ def load_visible_documents(*, urns: Collection[str], by: Actor) -> dict[str, Doc
 
 
 def load_visible_aspects(*, urn: str, by: Actor) -> DocumentsByAspect | None:
-    """Return what `aspects` does of what the caller may see, None when nothing is known of the entity."""
+    """Return the newest documents of one entity that the caller may see, None when the URN is unknown."""
     return load_visible_documents(urns=[urn], by=by).get(urn)
 
 
 def load_visible_aspect(*, urn: str, name: str, by: Actor, version: int = 0) -> StoredAspect | None:
-    """Return one version of one document, None when it is not there or the caller may not see it."""
+    """Return one version of one document, None when it does not exist or the caller may not see it."""
     stored_aspect = load_aspect(urn=urn, name=name, version=version)
     if stored_aspect is None or catalog_urns.entity_type(urn) not in (USER, GROUP):
         return stored_aspect
@@ -76,7 +76,7 @@ def load_visible_aspect(*, urn: str, name: str, by: Actor, version: int = 0) -> 
 
 
 def list_groups_with_visible_members(*, urns: Collection[str], by: Actor) -> frozenset[str]:
-    """Return those of these groups whose members the caller may change, and so see."""
+    """Return the groups whose members the caller may change, and therefore see."""
     group_urns = list(dict.fromkeys(urns))
     if not group_urns:
         return frozenset()
@@ -89,12 +89,12 @@ def list_groups_with_visible_members(*, urns: Collection[str], by: Actor) -> fro
 
 
 def build_user_condition(*, by: Actor) -> Q:
-    """Return the condition on users that the caller may see their records; empty where it may see all."""
+    """Return the condition on users whose records the caller may see; empty when it may see all."""
     return memoize((__name__, "users", by, settings.AUTH_POLICIES_ENABLED), lambda: _build_user_condition(by))
 
 
 def build_tie_condition(*, model: type[Model], by: Actor) -> Q:
-    """Return the condition on memberships or on holders of roles that the caller may see; empty for other models."""
+    """Return the condition on memberships or role assignments that the caller may see; empty for other models."""
     users = build_user_condition(by=by)
     if not users or model not in (Membership, RoleAssignment):
         return Q()
@@ -131,7 +131,7 @@ def _is_allowed(requirement: Requirement, by: Actor) -> bool:
 
 
 def _without_record(urn: str, documents_by_aspect: DocumentsByAspect) -> DocumentsByAspect:
-    """Return the key of a user and the public fields of its aspects; an aspect without any is left out."""
+    """Return the key of a user and the public fields of its aspects; an aspect without public fields is left out."""
     key = catalog_urns.parse(urn).key_aspect
     public_documents = {name: stored_aspect for name, stored_aspect in documents_by_aspect.items() if name == key}
     for name, fields in PUBLIC_FIELDS.items():
@@ -145,7 +145,7 @@ def _without_record(urn: str, documents_by_aspect: DocumentsByAspect) -> Documen
 def _without_members(
     documents_by_urn: Mapping[str, DocumentsByAspect], groups: Collection[str], by: Actor
 ) -> dict[str, DocumentsByAspect]:
-    """Return the documents of these groups, which list those people only whose records the caller may see."""
+    """Return the documents of these groups, listing only people whose records the caller may see."""
     values = {urn: documents_by_urn[urn][GROUP_INFO].value for urn in groups}
     people_urns = {
         person_urn

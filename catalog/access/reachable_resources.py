@@ -1,7 +1,7 @@
-"""What somebody may use a privilege on: entities of the catalog, and users, groups, roles and policies.
+"""Resources that an actor may use a privilege on: entities of the catalog, and users, groups, roles and policies.
 
-The facts of people and policies stand in tables of their own, so each kind of them is a list beside that of the
-entities. All are filtered in the database, by the same conditions.
+Facts of people and policies are in tables of their own, so each of these types is a list beside the list of entities.
+All lists are filtered in the database, by the same conditions.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -29,7 +29,7 @@ from policies.models.fields import is_storable
 _MATCH_ALL_TEXTS = frozenset({"", "*"})
 _URN_PREFIX = "urn:li:"
 
-#: Each kind of people and policies with its table, and as what Datazone's patterns speak of it.
+#: Each type of people and policies with its table, and the name of that type in Datazone's patterns ('' for none).
 _PEOPLE_TABLES: tuple[tuple[str, type[Any], str], ...] = (
     ("corpuser", User, "user"),
     ("corpGroup", GroupProfile, ""),
@@ -40,7 +40,7 @@ _PEOPLE_TABLES: tuple[tuple[str, type[Any], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ReachableRow:
-    """An entity, user, group, role or policy as lists of what can be reached show it."""
+    """An entity, user, group, role or policy in a list of reachable resources."""
 
     urn: str
     type: str
@@ -52,7 +52,7 @@ class ReachableRow:
 
 @dataclass(frozen=True)
 class _ReachablePart:
-    """One list: its rows in order, and the type they are shown with ('' for the one each has)."""
+    """One list: its ordered rows, and the type of all of them ('' when each row has its own)."""
 
     rows: QuerySet[Any]
     type: str = ""
@@ -67,9 +67,9 @@ class _ReachablePart:
 
 
 class ReachableList(Sequence[ReachableRow]):
-    """Everything that can be reached: entities by name, then users, groups, roles and policies, each by URN.
+    """All reachable resources: entities by name, then users, groups, roles and policies, each by URN.
 
-    Its length is exact up to `most`; one more stands for all numbers above. Parts are read by slicing.
+    The length is exact up to `max_count`; any larger number is reported as one more. Slicing reads the parts.
     """
 
     def __init__(self, parts: Sequence[_ReachablePart], max_count: int) -> None:
@@ -95,18 +95,18 @@ class ReachableList(Sequence[ReachableRow]):
         return self._read_rows(index.start or 0, index.stop)
 
     def count_all(self) -> int:
-        """Return how many there are, exactly."""
+        """Return the exact number of resources."""
         return sum(part.rows.order_by().count() for part in self._parts)
 
     def list_urns_after(self, urn: str, count: int) -> list[str]:
-        """Return the first URNs behind this one, in their order."""
+        """Return the first `count` URNs after this one, ordered by URN."""
         urn_lists = (
             part.rows.order_by("urn").filter(urn__gt=urn).values_list("urn", flat=True)[:count] for part in self._parts
         )
         return list(islice(merge(*urn_lists), count))
 
     def _read_rows(self, start: int, stop: int) -> list[ReachableRow]:
-        """Read across the parts; how long a part is, is asked only where all of it lies before the start."""
+        """Return rows across the parts; a part is counted only when it ends before the start."""
         rows: list[ReachableRow] = []
         offset, missing_count = start, stop - start
         for part in self._parts:
@@ -122,9 +122,9 @@ class ReachableList(Sequence[ReachableRow]):
 def list_reachable(
     *, coverage: Coverage, text: str = "", types: Collection[str] = (), viewer: Actor | None = None, max_count: int
 ) -> ReachableList:
-    """Return everything that is there and that a coverage reaches, narrowed by words of the name and by types.
+    """Return the existing resources that a coverage reaches, filtered by words of the name and by types.
 
-    With a `viewer` it is of that what the viewer may view, and of people and policies those of types that it may read.
+    With a `viewer`, only entities that it may view, and people and policies of types that it may read.
     """
     rows = list_entities(coverage=coverage, text=text, types=types).filter(_catalog_only_condition(types))
     parts = [_ReachablePart(rows if viewer is None else filter_viewable(rows, by=viewer))]
@@ -136,7 +136,7 @@ def list_reachable(
 
 
 def _catalog_only_condition(types: Collection[str]) -> Q:
-    """Return the condition that an entity of the catalog is not one of the people and policies listed apart."""
+    """Return the condition that an entity is not one of the people and policies, which have lists of their own."""
     if types and not PEOPLE_TYPES & set(types):
         return Q()
     people_condition = Q(pk__in=[])
@@ -148,7 +148,7 @@ def _catalog_only_condition(types: Collection[str]) -> Q:
 def _list_people_parts(
     coverage: Coverage, text: str, types: Collection[str], viewer: Actor | None
 ) -> Iterator[_ReachablePart]:
-    """Yield the lists of people and policies; whom only statements about Datazone's type reach is of that type."""
+    """Yield the lists of people and policies; rows reached only by statements on Datazone's type get that type."""
     for type_, model, pattern_type in _PEOPLE_TABLES:
         type_names = [
             type_name for type_name in (type_, pattern_type) if type_name and (not types or type_name in types)
@@ -162,7 +162,7 @@ def _list_people_parts(
 
 
 def _restrict_to_type(coverage: Coverage, type_: str) -> Coverage:
-    """Return a coverage with those of its allows that name a type."""
+    """Return the coverage with only the allows that name a type."""
     covers = (
         cover
         for cover in coverage.allows
@@ -172,7 +172,7 @@ def _restrict_to_type(coverage: Coverage, type_: str) -> Coverage:
 
 
 def _search_people(type_: str, text: str, viewer: Actor | None) -> QuerySet[Any]:
-    """Return the rows that a text finds; addresses of users are searched as far as the viewer sees their records."""
+    """Return the rows that match a text; addresses match only for users whose records the viewer may see."""
     query = text.strip()
     words = "" if query in _MATCH_ALL_TEXTS or query.startswith(_URN_PREFIX) else query
     visible_users = None if viewer is None or not words else build_user_condition(by=viewer)

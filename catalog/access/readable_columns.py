@@ -1,4 +1,4 @@
-"""What somebody may read of a table, as the query that shows exactly that (rules/datazone.md DZ-62)."""
+"""The SELECT of the rows and columns of a table that an actor may read (rules/datazone.md DZ-62)."""
 
 import re
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from policies.errors import Forbidden, Invalid
 from policies.pdp import authorizer, explanations
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-#: Types of entities that have rows and columns, and the privilege that reads them.
+#: Types of entities with rows and columns, and the privilege that reads each.
 READ_PRIVILEGES = {"dataset": "dataset:read", "view": "view:read"}
 
-#: What DataHub writes between the names of a nested field: versions and types.
+#: Version and type marks that DataHub writes between the names in a nested field path.
 _PATH_MARKS = re.compile(r"\[[^\]]*\]")
 
 
 class TableNotReadable(Forbidden):
-    """The table may not be read; `code` is that of the decision."""
+    """Refusal to read a table; `code` is that of the decision."""
 
     def __init__(self, code: DecisionCode, urn: str, privilege: str) -> None:
         super().__init__((MissingPrivilege(urn or None, privilege),), explanations.SENTENCES[code])
@@ -35,10 +35,10 @@ def render_select(
     columns: Sequence[str] | None = None,
     at_least: int = 0,
 ) -> str:
-    """Return the SELECT that shows what the actor may read of a dataset or view, which is called `table` there.
+    """Return the SELECT of everything that the actor may read of a dataset or view; `table` is its name in the query.
 
-    `columns` are those wanted when the catalog has a schema, else those the table has; None: all. Raises Invalid when
-    there is no such query, NotReadable when nothing may be read.
+    `columns` are the requested ones when the catalog has a schema, else those of the table; None means all. Raises
+    Invalid when no such query exists, TableNotReadable when nothing may be read.
     """
     privilege = READ_PRIVILEGES.get(resource.type)
     if privilege is None or not resource.urn:
@@ -66,7 +66,7 @@ def render_select(
 
 
 def load_columns(*, urn: str) -> tuple[str, ...] | None:
-    """Return the columns that the catalog knows of a table, nested ones as dotted paths; None when it knows none."""
+    """Return the columns of a table in the catalog, nested ones as dotted paths; None when it has none."""
     schema_aspect = load_aspect(urn=urn, name="schemaMetadata")
     paths = (
         [str(field.get("fieldPath") or "") for field in schema_aspect.value.get("fields") or ()]

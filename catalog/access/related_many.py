@@ -1,4 +1,4 @@
-"""The relationships of many entities at once, a page of each."""
+"""Relationships of many entities at once, one page each."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -15,16 +15,16 @@ from policies.models.fields import filter_storable
 def list_related_many(
     *, urns: Collection[str], is_incoming: bool, names: Collection[str], start: int, count: int, by: Actor
 ) -> dict[str, RelationshipPage]:
-    """Return a page of what each of these entities is related to, as `related` does for one.
+    """Return URN -> a page of its relationships, as `list_related` does for one entity.
 
-    Two queries for each kind of relationship that is asked for, and those of what the caller may view.
+    Two queries for each source of relationships, plus those of the naming permissions.
     """
     totals: defaultdict[str, int] = defaultdict(int)
     pairs_by_urn: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     nameable = NamingPermissions.load(by)
     for source in list_relationship_rows(urns=filter_storable(urns), is_incoming=is_incoming, names=names):
         rows, near_path, far_path = source.filter_nameable(nameable), source.near_path, source.far_path
-        # No name holds a blank, so that each of these texts is one relationship.
+        # No name contains a blank, so each of these texts identifies one relationship.
         relationship_key = Concat("relationship", Value(" "), far_path, output_field=TextField())
         for urn, number in rows.values_list(near_path).annotate(number=Count(relationship_key, distinct=True)):
             totals[urn] += number

@@ -1,4 +1,4 @@
-"""What entities say of one another: the facts about them, and what ties people to people, under DataHub's names."""
+"""Relationships between entities, from facets and from ties between people, under DataHub's names."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from policies.engine.model import Actor
 from policies.identity.queries import relationships
 from policies.models.fields import is_storable
 
-#: Field of a fact → what the relationship is called that it makes.
+#: Facet field -> name of the relationship that it makes.
 RELATIONSHIP_NAMES: Mapping[str, str] = {
     ACCESS_ROLE: "AssociatedWith",
     ASSET: "DataProductContains",
@@ -50,7 +50,7 @@ RELATIONSHIP_NAMES: Mapping[str, str] = {
 }
 
 _PART_RELATIONSHIP = "IsPartOf"
-#: Whether a fact says as well what an entity lies in, so that the relationship is there already.
+#: True when a facet already gives the relationship of an entity to its parent.
 _HAS_PARENT_FACET = Q(
     Exists(
         Facet.objects.filter(
@@ -72,7 +72,7 @@ class RelatedEntity:
 
 @dataclass(frozen=True, slots=True)
 class RelationshipPage:
-    """Part of a list of relationships, by name and URN; `total` is how long the list is."""
+    """One page of relationships, by name and URN; `total` is the number of all."""
 
     total: int
     related: tuple[RelatedEntity, ...]
@@ -80,9 +80,9 @@ class RelationshipPage:
 
 @dataclass(frozen=True, slots=True)
 class RelationshipRows:
-    """Rows that each say a relationship: its name, and the paths to the URNs of this side and of the other one.
+    """Rows that each represent a relationship: its name, and the paths to the URNs of this side and the other.
 
-    `is_of_people`: on the other side are users, groups, roles and policies only.
+    `is_of_people`: the other side holds users, groups, roles and policies only.
     """
 
     name: Combinable
@@ -92,7 +92,7 @@ class RelationshipRows:
     is_of_people: bool = False
 
     def filter_nameable(self, nameable: NamingPermissions) -> QuerySet[Any]:
-        """Return the rows, without an order, whose other side may be named; each with its `relationship`."""
+        """Return the rows, unordered, whose other side may be named, annotated with `relationship`."""
         condition = nameable.person_condition(self.far_path) if self.is_of_people else nameable.condition(self.far_path)
         condition &= build_tie_condition(model=self.rows.model, by=nameable.by)
         rows: QuerySet[Any] = self.rows.order_by().filter(condition).annotate(relationship=self.name)
@@ -102,16 +102,15 @@ class RelationshipRows:
 def list_related(
     *, urn: str, is_incoming: bool, names: Collection[str], start: int, count: int, by: Actor
 ) -> RelationshipPage:
-    """Return a page of what an entity is related to; `names` empty means every relationship.
+    """Return a page of the relationships of an entity; empty `names` means all.
 
-    Two queries, and those of what the caller may view. Entities that the caller may not view, users, groups, roles and
-    policies where they may not be listed, and memberships of users whose records it may not see are neither named nor
-    counted.
+    Two queries, plus those of the naming permissions. Entities that the caller may not view, users, groups, roles and
+    policies that it may not list, and memberships of users whose records it may not see are neither named nor counted.
     """
     if not is_storable(urn):
         return RelationshipPage(0, ())
     nameable = NamingPermissions.load(by)
-    # Alike for all, and without an order of their own: else they could not be put together.
+    # A union needs the same columns in every part and no ordering of their own.
     parts = [
         source.filter_nameable(nameable).annotate(other=F(source.far_path)).values_list("relationship", "other")
         for source in list_relationship_rows(urns=[urn], is_incoming=is_incoming, names=names)
@@ -126,7 +125,7 @@ def list_related(
 def list_relationship_rows(
     *, urns: Collection[str], is_incoming: bool, names: Collection[str]
 ) -> Iterator[RelationshipRows]:
-    """Yield the relationships of these entities that have one of these names; no names mean every relationship."""
+    """Yield the row sources of these entities' relationships with one of these names; no names means all."""
     fields = [field for field, name in RELATIONSHIP_NAMES.items() if not names or name in names]
     facets, near_path, far_path = (
         Facet.objects.filter(field__in=fields).exclude(value=F("entity__urn")),

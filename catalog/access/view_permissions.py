@@ -1,7 +1,7 @@
-"""What a caller may view: the same for every door, while VIEW_AUTHORIZATION_ENABLED is on.
+"""Permission to view entities, the same for every interface, while VIEW_AUTHORIZATION_ENABLED is on.
 
-CDAP's entities are viewed by who could list them (rules/cdap.md CD-12, CD-22) and by who administers the instance,
-since those grant anywhere; a namespace by everybody (CD-13), a CDAP dataset as every other dataset.
+CDAP entities are visible to actors that could list them (rules/cdap.md CD-12, CD-22) and to instance administrators,
+who may grant anywhere; a namespace is visible to everybody (CD-13), a CDAP dataset like every other dataset.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,7 +23,7 @@ from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.pdp.per_snapshot import memoize
 
-#: Types of which VIEW_AUTHORIZATION_ENABLED hides what may not be viewed; the others stay open (rules/datahub.md a.10).
+#: Types whose entities VIEW_AUTHORIZATION_ENABLED hides by this rule; others stay open (rules/datahub.md a.10).
 RESTRICTED_TYPES = frozenset(
     {
         "chart",
@@ -46,19 +46,19 @@ RESTRICTED_TYPES = frozenset(
     }
 )
 
-#: CDAP's kinds that are not viewed by who could list them.
+#: CDAP kinds whose visibility does not depend on the list privileges.
 _KINDS_WITHOUT_LIST_RULE = frozenset({cdap_entity_ids.INSTANCE, cdap_entity_ids.NAMESPACE, cdap_entity_ids.DATASET})
 
 
 def filter_viewable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
-    """Keep what the caller may view, in the same statement that finds it."""
+    """Return the rows that the caller may view, filtered in the same query."""
     for condition in build_view_conditions(by=by):
         rows = rows.filter(condition)
     return rows
 
 
 def build_view_conditions(*, by: Actor) -> list[Q]:
-    """Return the conditions, all of which an entity has to meet to be viewed by the caller; none: everything is."""
+    """Return the conditions that an entity must all meet to be viewed by the caller; none: everything is visible."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return []
     conditions = _build_list_conditions(by)
@@ -67,7 +67,7 @@ def build_view_conditions(*, by: Actor) -> list[Q]:
 
 
 def is_concealed_type(type_: str) -> bool:
-    """Whether an entity of this type that a caller may not view is answered about as one that is not stored."""
+    """Whether a hidden entity of this type is reported as not stored."""
     return settings.VIEW_AUTHORIZATION_ENABLED and type_ in RESTRICTED_TYPES
 
 
@@ -77,9 +77,9 @@ def may_view(entity: Entity, *, by: Actor) -> bool:
 
 
 def find_hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
-    """Return those that the caller may not view, stored or not, in a number of queries that does not grow.
+    """Return the URNs that the caller may not view, stored or not, in a constant number of queries.
 
-    A column is as visible as its dataset. What is no URN hides nothing.
+    A column is as visible as its dataset. Texts that are not URNs are never hidden.
     """
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return frozenset()
@@ -103,7 +103,7 @@ def find_hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
 
 
 def redact_documents(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
-    """Return parsed documents without what names an entity that the caller may not view."""
+    """Return parsed documents without references to entities that the caller may not view."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return dict(documents)
     hidden_urns = find_hidden(urns=set(_walk_texts(documents)), by=by)
@@ -111,7 +111,7 @@ def redact_documents(documents: Mapping[str, Any], *, by: Actor) -> dict[str, An
 
 
 def list_limited_types(*, by: Actor) -> frozenset[str]:
-    """Return CDAP's types of which the caller views only what it could list; none where it may list everything."""
+    """Return the CDAP types limited to entities that the caller could list; none when it may list everything."""
     return (
         frozenset()
         if not _build_list_conditions(by)
@@ -120,9 +120,9 @@ def list_limited_types(*, by: Actor) -> frozenset[str]:
 
 
 def _build_read_condition(by: Actor) -> Q | None:
-    """Return the condition that an entity is of an open type or may be read; None: all of them may.
+    """Return the condition that an entity has an unrestricted type or may be read; None when all may be read.
 
-    Grants have no say about reading, so that it follows from the policies and the actor alone.
+    Grants do not affect reading, so the result depends on policies and actor alone.
     """
     coverages = [
         authorizer.compute_coverage(actor=by, privilege=privilege)
@@ -134,7 +134,7 @@ def _build_read_condition(by: Actor) -> Q | None:
 
 
 def _build_list_conditions(by: Actor) -> list[Q]:
-    """Leave out the CDAP entities that the caller could not list."""
+    """Return the condition that excludes CDAP entities that the caller could not list; empty when it may list all."""
     if by.urn == authorizer.SYSTEM.urn or is_instance_administrator(by) or not settings.AUTH_POLICIES_ENABLED:
         return []
     instance_entities = Facet.objects.filter(field=WITHIN, value=INSTANCE_URN).values("entity")
@@ -146,7 +146,7 @@ def _build_list_conditions(by: Actor) -> list[Q]:
 
 
 def _view_requirement(urn: str, by: Actor) -> Requirement | None:
-    """Return what viewing an entity needs, None where it needs nothing."""
+    """Return the requirement for viewing an entity, None when there is none."""
     if catalog_urns.entity_type(urn) in RESTRICTED_TYPES:
         return _read_requirement()
     name = cdap_entity_ids.parse(urn)
@@ -160,7 +160,7 @@ def _read_requirement() -> Requirement:
 
 
 def _is_boundless(coverage: Coverage) -> bool:
-    """Whether it takes no look at the entities: an allow without any condition, and no deny."""
+    """Whether a coverage reaches everything without a test: an allow without any condition, and no deny."""
     is_free = any(cover.is_unconditional and not cover.selector.criteria for cover in coverage.allows)
     return coverage.is_everything or (is_free and not coverage.denies)
 
@@ -170,7 +170,7 @@ def _governing_urn(urn: str) -> str:
 
 
 def _walk_texts(value: Any) -> Iterable[str]:
-    """Walk every text and key of a parsed document."""
+    """Yield every text and key of a parsed document."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -183,7 +183,7 @@ def _walk_texts(value: Any) -> Iterable[str]:
 
 
 def _remove_urns(value: Any, hidden_urns: Collection[str]) -> Any:
-    """Leave out keys that hold a concealed URN or are one, and entries of lists that are or name one."""
+    """Return the value without keys that are or hold a hidden URN, and without list entries that are or name one."""
     if isinstance(value, Mapping):
         visible_items = (
             (key, member)

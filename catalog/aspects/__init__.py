@@ -1,1 +1,1 @@
-"""The aspects we own: their shapes, and the facts that each of them yields."""
+"""Schemas of the aspects that this product interprets, and the facets derived from each."""

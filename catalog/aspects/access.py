@@ -19,12 +19,12 @@ from catalog.aspects.base import (
 from catalog.urns import Urn
 from policies.models.fields import is_storable
 
-#: Longest type that lists are filtered by, in characters.
+#: Maximum length of a type that lists filter by, in characters.
 _MAX_ROLE_TYPE_LENGTH = 64
 
 
 class RoleProperties(OwnedAspect):
-    """What an external role is called, what it is for and where to ask for it."""
+    """Name, purpose and request URL of an external role."""
 
     name: Name
     description: str | None = None
@@ -33,7 +33,7 @@ class RoleProperties(OwnedAspect):
     created: dict[str, Any] | None = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name, and the type as it is filtered by: in capitals, as the sources write READ and WRITE."""
+        """Return the name, and the type for filters in capitals, as the sources write READ and WRITE."""
         type_ = (self.type or "").strip().upper()[:_MAX_ROLE_TYPE_LENGTH]
         return AspectFacts(facet_values(ROLE_TYPE, [type_] if is_storable(type_) and type_ else []), name=self.name)
 
@@ -53,14 +53,14 @@ class RoleGroup(DocumentPart):
 
 
 class ActorsAspect(OwnedAspect):
-    """Who holds an external role."""
+    """The holders of an external role."""
 
     is_closed = True
     users: list[RoleUser] | None = None
     groups: list[RoleGroup] | None = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return users and groups."""
+        """Return the users and groups."""
         users = facet_values(ROLE_USER, (entry.user for entry in self.users or ()))
         groups = facet_values(ROLE_GROUP, (entry.group for entry in self.groups or ()))
         return AspectFacts(users + groups)
@@ -74,7 +74,7 @@ class RoleEntry(DocumentPart):
 
 
 class AccessAspect(OwnedAspect):
-    """The external roles through which a dataset can be reached."""
+    """The external roles that open a dataset."""
 
     is_closed = True
     roles: list[RoleEntry] | None = None

@@ -1,4 +1,4 @@
-"""Aspects that may stand on any entity: owners, tags, terms, domains, status and notes."""
+"""Aspects that any entity may have: owners, tags, terms, domains, status and notes."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ from catalog.aspects.base import (
 from catalog.urns import Urn
 from policies.engine import selectors
 
-#: How the URNs of the ownership types begin that every installation has.
+#: URN prefix of the ownership types that every installation has.
 SYSTEM_OWNERSHIP_TYPE_PREFIX = "urn:li:ownershipType:__system__"
 
 _PROPERTY_URN_PREFIX = "urn:li:structuredProperty:"
 
 
 class OwnerEntry(DocumentPart):
-    """One owner; where the word comes from (`source`, `attribution`) decides nothing."""
+    """One owner; its origin (`source`, `attribution`) affects no decision."""
 
     is_closed = True
     owner: OwnerUrn
@@ -39,16 +39,16 @@ class OwnerEntry(DocumentPart):
 
     @property
     def ownership_type(self) -> str:
-        """The URN of the ownership type, '' when the entry names none.
+        """The URN of the ownership type, '' when the entry has none.
 
-        The older `type` stays what it was: an entry without a type URN matches no clause on types (rules/datahub.md
-        a.2). Guessing one from the older word would widen policies.
+        The older `type` is not converted: an entry without a type URN matches no clause on types (rules/datahub.md
+        a.2). Guessing one from the older value would widen policies.
         """
         return str(self.typeUrn or "")
 
 
 class Ownership(OwnedAspect):
-    """Who owns the entity, and as what; `ownerTypes` repeats `owners` and is not read."""
+    """The owners of the entity with their types; `ownerTypes` repeats `owners` and is not read."""
 
     is_closed = True
     owners: list[OwnerEntry]
@@ -94,22 +94,22 @@ class GlossaryTerms(OwnedAspect):
 
 
 class DomainAssociation(DocumentPart):
-    """One domain, in the newer list that can say more about each."""
+    """One domain, in the newer list with more fields for each."""
 
     domain: DomainUrn
 
 
 class Domains(OwnedAspect):
-    """The domains the entity is in; newer clients write associations beside or instead of the list."""
+    """The domains of the entity; newer clients write associations beside or instead of the list."""
 
     domains: list[DomainUrn] = []
     domainAssociations: list[DomainAssociation] | None = None  # noqa: N815 - DataHub's key
 
     def facts(self, urn: Urn, /) -> AspectFacts:
-        """Return the domains, each once.
+        """Return the domains, without duplicates.
 
-        For a data product the associations come first and the list counts only without them (source 000, derived
-        rules); for everything else the list comes first.
+        For a data product the associations take precedence over the list (source 000, derived rules); for every other
+        type the list takes precedence.
         """
         associated_domains = [entry.domain for entry in self.domainAssociations or ()]
         domains = (
@@ -119,7 +119,7 @@ class Domains(OwnedAspect):
 
 
 class StatusAspect(OwnedAspect):
-    """Whether the entity was deleted softly."""
+    """Soft deletion of the entity."""
 
     removed: bool = False
 
@@ -129,7 +129,7 @@ class StatusAspect(OwnedAspect):
 
 
 class Deprecation(OwnedAspect):
-    """Whether the entity should no longer be used, and why."""
+    """Deprecation of the entity, with its reason."""
 
     deprecated: bool
     note: str | None = None
@@ -151,13 +151,13 @@ class InstitutionalMemory(OwnedAspect):
 
 
 class SubTypes(OwnedAspect):
-    """What kinds of its type the entity is."""
+    """Subtypes of the entity."""
 
     typeNames: list[str]  # noqa: N815 - DataHub's key
 
 
 class OwnershipTypeInfo(OwnedAspect):
-    """What a type of ownership is called."""
+    """Name of an ownership type."""
 
     name: Name
     description: str | None = None
@@ -168,7 +168,7 @@ class OwnershipTypeInfo(OwnedAspect):
 
 
 class Registration(OwnedAspect):
-    """An aspect of our own: what an entity was called when it was registered by our API."""
+    """The name given to an entity when our API registered it; an aspect of our own."""
 
     name: Name
 
@@ -178,9 +178,9 @@ class Registration(OwnedAspect):
 
 
 def column_tags(document: Any) -> set[tuple[str, str]]:
-    """Return the (column, tag) pairs of a tag or schema document, the column '' for tags of the entity itself.
+    """Return the (column, tag) pairs of a tag or schema document, with column '' for tags of the entity itself.
 
-    Anything that is not shaped like one yields nothing; shapes are checked before.
+    The shape of the document must have been checked; a value that is not an object gives none.
     """
     if not isinstance(document, dict):
         return set()
@@ -192,14 +192,14 @@ def column_tags(document: Any) -> set[tuple[str, str]]:
 
 
 class PropertyAssignment(DocumentPart):
-    """The values of one structured property; each stands in an object that says its type, `{"string": "gold"}`."""
+    """The values of one structured property; each is an object that names its type, `{"string": "gold"}`."""
 
     propertyUrn: PropertyUrn  # noqa: N815 - DataHub's key
     values: list[Any] = []
 
 
 class StructuredProperties(OwnedAspect):
-    """Properties whose kinds are entities themselves; they are called by the ids of these."""
+    """Properties defined by entities of their own, whose ids are the property names."""
 
     properties: list[PropertyAssignment]
 

@@ -1,4 +1,4 @@
-"""Aspects of the assets themselves: datasets and their columns, dashboards, charts, pipelines, products, queries."""
+"""Aspects of assets: datasets and their columns, dashboards, charts, pipelines, products, queries."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from catalog.urns import Urn
 
 
 class _NamedAspect(OwnedAspect):
-    """Properties that give the entity its name."""
+    """Properties that name the entity."""
 
     name: Name | None = None
     description: str | None = None
@@ -30,29 +30,29 @@ class _NamedAspect(OwnedAspect):
 
 
 class DatasetProperties(_NamedAspect):
-    """What the source says about a dataset."""
+    """Properties of a dataset from its source."""
 
     qualifiedName: str | None = None  # noqa: N815 - DataHub's key
 
 
 class EditableDatasetProperties(_NamedAspect):
-    """What people say about a dataset; their name for it wins over the source's."""
+    """Properties of a dataset edited by people; their name wins over the source's."""
 
 
 class DataFlowInfo(_NamedAspect):
-    """What a pipeline is called."""
+    """Properties of a pipeline."""
 
 
 class DataJobInfo(_NamedAspect):
-    """What a task of a pipeline is called."""
+    """Properties of a task of a pipeline."""
 
 
 class ApplicationProperties(_NamedAspect):
-    """What an application is called."""
+    """Properties of an application."""
 
 
 class _TitledAspect(OwnedAspect):
-    """Properties of what has a title."""
+    """Properties of an entity with a title."""
 
     title: Name
     description: str | None = None
@@ -63,7 +63,7 @@ class _TitledAspect(OwnedAspect):
 
 
 class DashboardInfo(_TitledAspect):
-    """What a dashboard shows."""
+    """Content of a dashboard."""
 
     charts: Any = None
     chartEdges: Any = None  # noqa: N815 - DataHub's key
@@ -72,24 +72,24 @@ class DashboardInfo(_TitledAspect):
     dashboards: Any = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the title as the name, and what is shown as upstream."""
+        """Return the title as the name, and the content as upstream."""
         upstreams = upstream_facets(self.charts, self.chartEdges, self.datasets, self.datasetEdges, self.dashboards)
         return AspectFacts(upstreams, name=self.title)
 
 
 class ChartInfo(_TitledAspect):
-    """What a chart shows."""
+    """Inputs of a chart."""
 
     inputs: Any = None
     inputEdges: Any = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the title as the name, and what is shown as upstream."""
+        """Return the title as the name, and the inputs as upstream."""
         return AspectFacts(upstream_facets(self.inputs, self.inputEdges), name=self.title)
 
 
 class SchemaField(DocumentPart):
-    """A column and what is attached to it."""
+    """A column with its annotations."""
 
     fieldPath: str  # noqa: N815 - DataHub's key
     description: str | None = None
@@ -98,14 +98,14 @@ class SchemaField(DocumentPart):
 
 
 class SchemaMetadata(OwnedAspect):
-    """The columns of a dataset as the source has them. Their tags are no tags of the dataset (rules/datahub.md a.4)."""
+    """The columns of a dataset from its source. Their tags are not tags of the dataset (rules/datahub.md a.4)."""
 
     schemaName: str | None = None  # noqa: N815 - DataHub's key
     fields: list[SchemaField]
 
 
 class EditableSchemaMetadata(OwnedAspect):
-    """What people added to the columns of a dataset."""
+    """Annotations by people on the columns of a dataset."""
 
     editableSchemaFieldInfo: list[SchemaField]  # noqa: N815 - DataHub's key
 
@@ -117,7 +117,7 @@ class Edge(DocumentPart):
 
 
 class DataProductProperties(_NamedAspect):
-    """What a data product is called, and the assets in it."""
+    """Name and assets of a data product."""
 
     assets: list[Edge] | None = None
 
@@ -127,27 +127,27 @@ class DataProductProperties(_NamedAspect):
 
 
 class QueryProperties(_NamedAspect):
-    """What a query says and is called."""
+    """Text and name of a query."""
 
 
 class QuerySubject(DocumentPart):
-    """One thing that a query reads."""
+    """One entity that a query reads."""
 
     entity: AnyUrn
 
 
 class QuerySubjects(OwnedAspect):
-    """What a query reads."""
+    """The entities that a query reads."""
 
     subjects: list[QuerySubject]
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the subjects as they were written."""
+        """Return the subjects as written."""
         return AspectFacts(facet_values(SUBJECT, (subject.entity for subject in self.subjects)))
 
 
 class LogicalParent(OwnedAspect):
-    """The logical dataset or field that a physical one implements; without one the link is cleared."""
+    """The logical dataset or field that a physical one implements; without a parent the link is cleared."""
 
     parent: Edge | None = None
 

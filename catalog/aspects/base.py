@@ -1,7 +1,7 @@
-"""What every shape of an aspect is made of: references that are URNs, and the facts a document yields.
+"""Building blocks of aspect schemas: URN types, and the facts that a document yields.
 
-Unknown fields are kept and never looked at, since newer clients send them. Documents that give something to people may
-arrive with the fields of DataHub's published schema only: another may be one that limits what is given (ADR 19).
+Unknown fields are kept and ignored, since newer clients send them. Documents that give people access may arrive only
+with the fields of DataHub's published schema: an unknown field could be one that limits the access (ADR 19).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,18 +16,18 @@ from catalog.urns import Urn
 from policies.engine import property_conditions, selectors
 from policies.models.fields import is_storable
 
-#: Fields of facets that policies do not test; they feed lists, search and the pages.
+#: Fields of facets that policies do not test; they serve lists, search and pages.
 WORD = "WORD"
 PLATFORM = "PLATFORM"
 ID = "ID"
 PROJECT = "PROJECT"
 SUBJECT = "SUBJECT"
 ASSET = "ASSET"
-#: What an entity is made from, and what it makes, as its own documents say.
+#: Sources and products of an entity, from its own documents.
 UPSTREAM = "UPSTREAM"
 DOWNSTREAM = "DOWNSTREAM"
 LOGICAL_PARENT = "LOGICAL_PARENT"
-#: What a glossary term says of other terms.
+#: Relations of a glossary term to other terms.
 TERM_IS = "TERM_IS"
 TERM_HAS = "TERM_HAS"
 TERM_VALUE = "TERM_VALUE"
@@ -36,20 +36,20 @@ ACCESS_ROLE = "ACCESS_ROLE"
 ROLE_USER = "ROLE_USER"
 ROLE_GROUP = "ROLE_GROUP"
 ROLE_TYPE = "ROLE_TYPE"
-#: Everything that a CDAP entity lies in, from its parent up to the instance.
+#: All ancestors of a CDAP entity, from its parent up to the instance.
 WITHIN = "WITHIN"
-#: The artifact or application that a spelling with a version is about (rules/cdap.md CD-20).
+#: The artifact or application whose URN was written with a version (rules/cdap.md CD-20).
 VERSION_OF = "VERSION_OF"
 
-#: Where stands what a domain, term, term group or platform instance says of its own field beside being a value of it,
-#: such as a domain with the aspect `domains`. Policies do not test it; relationships and deletions name it.
+#: Fields for values that a domain, term, term group or platform instance has besides itself in its own field, such as
+#: the aspect `domains` of a domain. Policies do not test them; relationships and deletions name them.
 UNTESTED_FIELDS = {
     selectors.DATA_PLATFORM_INSTANCE: "NODE_INSTANCE",
     selectors.DOMAIN: "NODE_DOMAIN",
     selectors.GLOSSARY: "NODE_GLOSSARY",
 }
 
-#: Longest name that is projected, in characters; a longer one is cut, its aspect keeps it whole.
+#: Maximum length of a projected name, in characters; a longer name is cut and stays whole in its aspect.
 MAX_NAME_LENGTH = 255
 
 
@@ -63,7 +63,7 @@ class FacetValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AspectFacts:
-    """What one document says: facets, and the columns of its entity (None where it says nothing about one)."""
+    """The facts of one document: facets, and columns of its entity (None where the document does not set one)."""
 
     facets: tuple[FacetValue, ...] = ()
     name: str | None = None
@@ -75,16 +75,16 @@ NO_FACTS = AspectFacts()
 
 
 class DocumentPart(BaseModel):
-    """A document, or a part of one, that is checked; types are not converted into one another.
+    """A validated document or part of one; types are not converted into one another.
 
-    A closed one may arrive with its own fields only. What is stored already may have others.
+    A closed one may arrive only with the fields of its schema; documents already stored may have others.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
     is_closed: ClassVar[bool] = False
 
     def unknown_fields(self) -> Iterator[tuple[str | int, ...]]:
-        """Yield the path to each field that nobody evaluates of what is closed."""
+        """Yield the path to each field of closed parts that no schema knows."""
         if self.is_closed:
             yield from ((name,) for name in self.model_extra or ())
         for name in type(self).model_fields:
@@ -98,12 +98,12 @@ class OwnedAspect(DocumentPart):
     """A whole document."""
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return what the document says about the entity with this URN."""
+        """Return the facts that the document gives about the entity with this URN."""
         return NO_FACTS
 
 
 def urn_type(*types: str) -> Any:
-    """Return the type of a field that holds a URN, of one of these entity types when any are named."""
+    """Return the type of a field that holds a URN, of one of these entity types if any are given."""
 
     def check(text: str) -> str:
         problem = urns.find_problem(text, "", types)
@@ -137,11 +137,11 @@ Name = Annotated[str, AfterValidator(_check_name)]
 
 
 def facet_values(field: str, texts: Iterable[str]) -> tuple[FacetValue, ...]:
-    """Return a facet value for each text, each once, in order."""
+    """Return a facet value for each distinct text, in order."""
     return tuple(FacetValue(field, value) for value in dict.fromkeys(texts))
 
 
 def property_facets(values_by_property: Mapping[str, Any]) -> tuple[FacetValue, ...]:
-    """Return a facet value for each value of each property, by the names of these."""
+    """Return a facet value for each value of each property, under the name of the property."""
     texts_by_field = property_conditions.to_facets(values_by_property, property_conditions.RESOURCE)
     return tuple(FacetValue(field, text) for field, texts in texts_by_field.items() for text in sorted(texts))

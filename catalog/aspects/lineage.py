@@ -1,6 +1,6 @@
-"""Aspects that say what data comes from: datasets, jobs, charts and dashboards, each with what it names directly.
+"""Lineage aspects of datasets, jobs, charts and dashboards, each with the entities that it names directly.
 
-None of them may be refused for its shape, since documents of any shape are stored already: what is no URN is left out.
+None may be rejected for its shape, since documents of any shape are stored already; non-URN values are ignored.
 """
 
 from collections.abc import Iterator
@@ -10,22 +10,22 @@ from catalog import urns
 from catalog.aspects.base import DOWNSTREAM, UPSTREAM, AspectFacts, FacetValue, OwnedAspect, facet_values
 from catalog.urns import Urn
 
-#: Keys under which an entry of a list names the other side; `string` is how Avro writes a member of a union.
+#: Keys of the other side in a list entry; `string` is Avro's name for a union member.
 _URN_KEYS = ("dataset", "destinationUrn", "string")
 
 
 class UpstreamLineage(OwnedAspect):
-    """The datasets that a dataset is made from."""
+    """The datasets from which a dataset is made."""
 
     upstreams: Any = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return what is upstream."""
+        """Return the upstream entities."""
         return AspectFacts(upstream_facets(self.upstreams))
 
 
 class DataJobInputOutput(OwnedAspect):
-    """What a job reads and after which jobs it runs, and what it writes."""
+    """The inputs of a job, the jobs that precede it, and its outputs."""
 
     inputDatasets: Any = None  # noqa: N815 - DataHub's key
     inputDatasetEdges: Any = None  # noqa: N815 - DataHub's key
@@ -35,14 +35,14 @@ class DataJobInputOutput(OwnedAspect):
     outputDatasetEdges: Any = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return what is upstream and what is downstream."""
+        """Return the upstream and downstream entities."""
         inputs = (self.inputDatasets, self.inputDatasetEdges, self.inputDatajobs, self.inputDatajobEdges)
         outputs = (urn for part in (self.outputDatasets, self.outputDatasetEdges) for urn in _list_urns(part))
         return AspectFacts((*upstream_facets(*inputs), *facet_values(DOWNSTREAM, outputs)))
 
 
 def upstream_facets(*parts: Any) -> tuple[FacetValue, ...]:
-    """Return a facet value for each URN that the lists of a document name as upstream."""
+    """Return a facet value for each upstream URN in the lists of a document."""
     return facet_values(UPSTREAM, (urn for part in parts for urn in _list_urns(part)))
 
 

@@ -1,4 +1,4 @@
-"""The one function that knows what follows from the documents about an entity."""
+"""Projection of an entity: the only function that derives columns and facets from its documents."""
 
 import json
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ from policies.engine import selectors
 from policies.engine.families import cdap_entity_ids
 from policies.models.words import split_words
 
-#: Aspects whose name wins over that of the others: what was said here, then what people edited.
+#: Aspects in order of precedence for the name: registration by our API, then edits by people.
 _NAME_PRECEDENCE = (REGISTRATION, "editableDatasetProperties")
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What follows for an entity: its columns and its facets."""
+    """The derived columns and facets of an entity."""
 
     name: str
     parent: str | None
@@ -40,10 +40,10 @@ class Projection:
 def project(
     *, urn: Urn, documents: Mapping[str, str], object_id: str | None = None, project: str | None = None
 ) -> Projection:
-    """Return what follows from an entity's newest documents (aspect name → text) and its ids.
+    """Return the columns and facets derived from an entity's newest documents (aspect name -> text) and its ids.
 
-    Depends on nothing else and not on the order in which the documents came. Raises pydantic's ValidationError for a
-    document that does not have its shape: none is stored.
+    Depends on nothing else, nor on the order in which the documents came. Raises pydantic's ValidationError for a
+    document of the wrong shape; none is stored.
     """
     facts_of_documents = [
         read_facts(name, documents[name], urn) for name in sorted(documents.keys() & PROJECTED_ASPECTS, key=_rank)
@@ -75,8 +75,8 @@ def project(
 
 
 def read_facts(name: str, text: str, urn: Urn) -> AspectFacts:
-    """Return what one document of an aspect we own says about the entity."""
-    # Read by the parser that the door used: of a key that comes twice both must take the same one.
+    """Return the facts that one document of an owned aspect gives about the entity."""
+    # The parser of the interfaces: both must take the same value of a duplicate key.
     document = json.loads(text)
     document_facts = OWNED_ASPECTS[name].model_validate(document).facts(urn)
     custom_properties = document.get("customProperties")
@@ -88,7 +88,7 @@ def read_facts(name: str, text: str, urn: Urn) -> AspectFacts:
 
 
 def _to_untested_field(facet: FacetValue, urn: Urn) -> FacetValue:
-    """Return a facet under a field that no policy tests where the entity has only itself and its ancestors (a.4).
+    """Return a facet under a field that no policy tests when the entity has only itself and its ancestors in it (a.4).
 
     A container's own document names its parent, which is an ancestor.
     """

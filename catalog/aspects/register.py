@@ -1,4 +1,4 @@
-"""Which aspects we own, and the check of a document that arrived."""
+"""Register of the aspects with a schema, and validation of arriving documents."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, Problem, quote
 from policies.models.fields import is_storable
 from policies.writes import strict_json
 
-#: The name under which `/api/v1/entities` keeps the name it was given; no client of DataHub writes it.
+#: Aspect in which `/api/v1/entities` stores the name it received; no client of DataHub writes it.
 REGISTRATION = "registration"
 
 OWNED_ASPECTS: Mapping[str, type[OwnedAspect]] = MappingProxyType(
@@ -63,31 +63,31 @@ OWNED_ASPECTS: Mapping[str, type[OwnedAspect]] = MappingProxyType(
     }
 )
 
-#: Aspects that only these types may have. DataHub keeps external roles for datasets (source 003); dashboards and
-#: containers, whose pages have an Access tab as well, are our extension.
+#: Aspects limited to some entity types. DataHub keeps external roles for datasets (source 003); dashboards and
+#: containers, whose pages also have an Access tab, are our extension.
 ENTITY_TYPES_BY_ASPECT: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"access": ("container", "dashboard", "dataset")}
 )
 
-#: Deepest nesting of a document.
+#: Maximum nesting depth of a document.
 _MAX_DEPTH = 100
 
-#: Most members of one list of a document that we own; no schema has more columns, no product more assets.
+#: Maximum length of a list in an owned document; no schema has more columns, no product more assets.
 MAX_MEMBERS = 50_000
-#: Most commas and opening brackets of a document that we own: checking it takes as long as these are many.
+#: Maximum number of commas and opening brackets of an owned document: validation time is proportional to it.
 MAX_DELIMITERS = 300_000
-#: Most problems of a document that are told apart.
+#: Maximum number of problems of a document that are listed one by one.
 _MAX_ERRORS = 1_000
 
-#: The owned aspects that say something about facets, name, parent or state.
+#: The owned aspects that yield facets, name, parent or state.
 PROJECTED_ASPECTS = frozenset(name for name, shape in OWNED_ASPECTS.items() if shape.facts is not OwnedAspect.facts)
 
 
 def read(name: str, text: object, *, keeps_unknown: bool = False) -> tuple[dict[str, Any] | None, list[Problem]]:
-    """Parse the text of a document and, when the aspect is ours, check its shape.
+    """Parse the text of a document and, for an owned aspect, validate its shape.
 
-    Unknown fields of a document that gives something to people are problems, unless it is made of a stored one
-    (`keeps_unknown`). Returns the document and no problem, or None and every problem; pointers lead into the document.
+    Unknown fields of a document that gives people access are problems, unless it is an edited stored one
+    (`keeps_unknown`). Returns (document, no problems) or (None, all problems); pointers are relative to the document.
     """
     document, problems = parse(text)
     if problems:
@@ -103,14 +103,14 @@ def read(name: str, text: object, *, keeps_unknown: bool = False) -> tuple[dict[
 
 
 def parse(text: object) -> tuple[Any, list[Problem]]:
-    """Return the JSON value that a text holds when it can be stored and sent again, and else what is wrong with it."""
+    """Return the JSON value of a text that can be stored and sent again, or None with the problem."""
     if not isinstance(text, str):
         return None, [Problem(errors.DOCUMENT_TEXT, "", "The document must be JSON as text.")]
     if not is_storable(text):
         return None, [Problem(errors.DOCUMENT_TEXT, "", "The text holds NUL or half of a surrogate pair.")]
     try:
         document = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite_number)
-        # What reads it later walks it recursively, on stacks deeper than this one.
+        # Later readers walk the document recursively, on deeper stacks than this one.
         is_deep = strict_json.is_deeper(document, _MAX_DEPTH - 1)
         is_clean = is_deep or "\\u" not in text or _is_storable_within(document)
     except RecursionError:
@@ -127,7 +127,7 @@ def parse(text: object) -> tuple[Any, list[Problem]]:
 
 
 def check(name: str, document: Mapping[str, Any]) -> list[Problem]:
-    """Return everything wrong with a parsed document of an aspect we own; aspects of others are never wrong."""
+    """Return all problems of a parsed document of an owned aspect; other aspects have none."""
     shape = OWNED_ASPECTS.get(name)
     if shape is None:
         return []
@@ -149,7 +149,7 @@ def check(name: str, document: Mapping[str, Any]) -> list[Problem]:
 
 
 def list_unknown_fields(name: str, document: Mapping[str, Any]) -> list[Problem]:
-    """Return a problem for each field of a document without problems that might limit what it gives to people."""
+    """Return a problem for each unknown field, in a document without problems, that might limit the access it gives."""
     shape = OWNED_ASPECTS.get(name)
     if shape is None:
         return []
@@ -161,7 +161,7 @@ def list_unknown_fields(name: str, document: Mapping[str, Any]) -> list[Problem]
 
 
 def _check_size(name: str, text: object, document: Mapping[str, Any]) -> list[Problem]:
-    """Return what is wrong with the size of a document of an aspect we own, before anything in it is looked at."""
+    """Return the size problem of a document of an owned aspect, before its content is validated."""
     if name not in OWNED_ASPECTS or not isinstance(text, str) or len(text) <= MAX_MEMBERS:
         return []
     if text.count(",") + text.count("[") + text.count("{") > MAX_DELIMITERS:

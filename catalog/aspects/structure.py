@@ -1,4 +1,4 @@
-"""Aspects that put entities under one another and name what holds them: domains, containers, glossary, instances."""
+"""Aspects that define hierarchies and name their nodes: domains, containers, glossary, platforms and instances."""
 
 from typing import Any
 
@@ -23,23 +23,23 @@ from catalog.aspects.base import (
 from catalog.urns import Urn
 from policies.engine import selectors
 
-#: Types whose parent is named by their own properties, not by the `container` aspect.
+#: Types whose parent is in their own properties, not in the `container` aspect.
 _TYPES_WITH_OWN_PARENT = frozenset({"domain", "glossaryNode", "glossaryTerm"})
 
 
 class Container(OwnedAspect):
-    """The container the entity lies in."""
+    """The container of the entity."""
 
     container: ContainerUrn
 
     def facts(self, urn: Urn, /) -> AspectFacts:
-        """Return the container, which is also the parent of whatever has no other."""
+        """Return the container, which is also the parent unless the type has a parent of its own."""
         parent = None if urn.type in _TYPES_WITH_OWN_PARENT else self.container
         return AspectFacts(facet_values(selectors.CONTAINER, [self.container]), parent=parent)
 
 
 class ContainerProperties(OwnedAspect):
-    """What a container is called."""
+    """Name of a container."""
 
     name: Name
     description: str | None = None
@@ -51,39 +51,39 @@ class ContainerProperties(OwnedAspect):
 
 
 class DomainProperties(OwnedAspect):
-    """What a domain is called, and the domain it lies in."""
+    """Name and parent of a domain."""
 
     name: Name
     description: str | None = None
     parentDomain: DomainUrn | None = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name and the domain above."""
+        """Return the name and the parent domain."""
         return AspectFacts(name=self.name, parent=self.parentDomain)
 
 
 class GlossaryNodeInfo(OwnedAspect):
-    """What a term group is, and the group it lies in."""
+    """Definition and parent of a term group."""
 
     definition: str | None = None
     name: Name | None = None
     parentNode: NodeUrn | None = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name and the group above."""
+        """Return the name and the parent group."""
         return AspectFacts(name=self.name, parent=self.parentNode)
 
 
 class GlossaryTermInfo(GlossaryNodeInfo):
-    """What a term means, and the term group it lies in."""
+    """Definition and term group of a term."""
 
     termSource: str | None = None  # noqa: N815 - DataHub's key
 
 
 class GlossaryRelatedTerms(OwnedAspect):
-    """What a term is a kind of, what it has, its values and what else it is related to.
+    """Terms that a term is a kind of, has, has as values or is otherwise related to.
 
-    It may not be refused for its shape, since documents of any shape are stored already: what is no URN is left out.
+    It may not be rejected for its shape, since documents of any shape are stored already; non-URN values are ignored.
     """
 
     isRelatedTerms: Any = None  # noqa: N815 - DataHub's key
@@ -105,7 +105,7 @@ class GlossaryRelatedTerms(OwnedAspect):
 
 
 class DataPlatformInstance(OwnedAspect):
-    """The platform of the entity and, where there are several, which of its installations."""
+    """The platform of the entity and, if there are several installations, the instance."""
 
     platform: PlatformUrn
     instance: AnyUrn | None = None
@@ -118,18 +118,18 @@ class DataPlatformInstance(OwnedAspect):
 
 
 class DataPlatformInfo(OwnedAspect):
-    """What a data platform is called."""
+    """Name of a data platform."""
 
     name: Name
     displayName: Name | None = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name people see."""
+        """Return the display name, else the name."""
         return AspectFacts(name=self.displayName or self.name)
 
 
 class DataPlatformInstanceProperties(OwnedAspect):
-    """What an installation of a platform is called."""
+    """Name of an installation of a platform."""
 
     name: Name | None = None
     description: str | None = None
@@ -140,7 +140,7 @@ class DataPlatformInstanceProperties(OwnedAspect):
 
 
 class TagProperties(OwnedAspect):
-    """What a tag is called."""
+    """Name of a tag."""
 
     name: Name
     description: str | None = None

@@ -1,4 +1,4 @@
-"""Addresses in documents that pages turn into links."""
+"""Validation of addresses in documents that pages turn into links."""
 
 from urllib.parse import urlsplit
 

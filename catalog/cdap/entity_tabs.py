@@ -1,4 +1,4 @@
-"""The parts that the page of a CDAP entity has beside those of every entity."""
+"""Additional tabs on the page of a CDAP entity."""
 
 from django.urls import reverse
 
@@ -14,7 +14,7 @@ _LABELS = {TREE: "Contents", OPERATIONS: "Operations", GRANTS: "Grants"}
 
 
 def build_tabs(entity_context: EntityContext) -> dict[str, tuple[str, str]]:
-    """Return key → (label, address) of what the reader may open; nothing for entities of other platforms."""
+    """Return key -> (label, URL) of the tabs that the viewer may open; empty for entities of other platforms."""
     name = cdap_entity_ids.parse(entity_context.entity.urn)
     if name is None:
         return {}
@@ -24,17 +24,17 @@ def build_tabs(entity_context: EntityContext) -> dict[str, tuple[str, str]]:
 
 
 def tab_url(key: str, entity_context: EntityContext) -> str:
-    """Return the address of one of these parts."""
+    """Return the URL of one of these tabs."""
     return reverse(f"entity-{key}", args=[entity_context.entity.urn])
 
 
 def pattern_url(entity_context: EntityContext) -> str:
-    """Return where privileges are given on a pattern; it is a part of the grants."""
+    """Return the URL for granting on a pattern, a part of the Grants tab."""
     return reverse("entity-patterns", args=[entity_context.entity.urn])
 
 
 def require_cdap_name(entity_context: EntityContext) -> CdapName:
-    """Return what the entity is to CDAP. Raises NotFound for an entity of another platform."""
+    """Return the CDAP name of the entity. Raises NotFound for an entity of another platform."""
     name = cdap_entity_ids.parse(entity_context.entity.urn)
     if name is None:
         raise NotFound("Grants and operations are for CDAP's entities; this is not one.")

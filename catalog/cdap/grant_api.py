@@ -1,4 +1,4 @@
-"""Grants over the API: who holds which CDAP privileges on what, giving and taking them (api.md section 2)."""
+"""Grants over the API: list, grant and revoke CDAP privileges (api.md section 2)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -30,14 +30,14 @@ class EntityField(strict_fields.StrictUrn):
     """An entity, or a pattern: a URN with `*` at the end of its name, also spelled short (`dataset:ns1.*`)."""
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the text; a short pattern is taken for what it stands for further in."""
+        """Return the text; services expand a short pattern."""
         if isinstance(data, str) and cdap_entity_ids.parse_pattern(data) is not None:
             return data
         return super().to_internal_value(data)
 
 
 class RevocationIn(strict_fields.StrictSerializer):
-    """What is to be taken away; everything that is held when `privileges` is left out."""
+    """The privileges to revoke; all of the principal's when `privileges` is left out."""
 
     principal = strict_fields.StrictUrn(prefixes=_PRINCIPAL_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
@@ -54,7 +54,7 @@ class RevocationIn(strict_fields.StrictSerializer):
 
 
 class GrantIn(strict_fields.StrictSerializer):
-    """What is to be given, beside what is held already."""
+    """The privileges to grant, in addition to existing ones."""
 
     principal = strict_fields.StrictUrn(prefixes=_PRINCIPAL_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
@@ -67,7 +67,7 @@ class GrantIn(strict_fields.StrictSerializer):
 
 
 class GrantOut(serializers.Serializer[Any]):
-    """What a principal holds on an entity."""
+    """The privileges of a principal on an entity."""
 
     principal = serializers.CharField()
     entity = serializers.CharField()
@@ -75,7 +75,7 @@ class GrantOut(serializers.Serializer[Any]):
 
 
 class GrantListFilters(PageParameters):
-    """Which grants to list."""
+    """Filters of the list of grants."""
 
     principal = strict_fields.StrictUrn(required=False, prefixes=_PRINCIPAL_PREFIXES)
     entity = EntityField(required=False)
@@ -96,7 +96,7 @@ RevocationsIn = _build_one_or_many("TakenGrantsIn", RevocationIn)
 
 @signed_in
 class GrantListView(ApiView):
-    """Who holds what."""
+    """Grants of principals on entities and patterns."""
 
     @openapi_operation(
         "grants_list", "List grants", query=GrantListFilters, answer=build_page_serializer(GrantOut, "Grant"), tag=TAG
@@ -111,13 +111,13 @@ class GrantListView(ApiView):
 
     @openapi_operation("grants_give", "Grant privileges", body=GrantsIn, answer=GrantsOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
-        """Add to what principals hold: one grant, or a list of up to 1,000, all or nothing."""
+        """Grant privileges: one grant, or a list of up to 1,000, all or nothing."""
         bodies = self._write_each(request.data, GrantIn, grant_services.grant)
         return Response(bodies if isinstance(request.data, list) else bodies[0], status=201)
 
     @openapi_operation("grants_take", "Revoke privileges", body=RevocationsIn, status=204, statuses=(409,), tag=TAG)
     def delete(self, request: Request) -> Response:
-        """Take away the privileges named, or all: of one grant, or of a list, all or nothing."""
+        """Revoke the privileges named, or all: of one grant, or of a list, all or nothing."""
         self._write_each(request.data, RevocationIn, grant_services.revoke)
         return Response(status=204)
 
@@ -127,7 +127,7 @@ class GrantListView(ApiView):
         serializer_class: type[serializers.Serializer[Any]],
         write: Callable[..., list[Grant] | None],
     ) -> list[dict[str, Any]]:
-        """Check what was sent and hand it on; problems of the only grant stand where it does."""
+        """Validate the body and pass it to `write`; pointers of problems of a single grant have no list index."""
         if isinstance(payload, list):
             if len(payload) > grant_services.MAX_GRANTS:
                 detail = f"At most {grant_services.MAX_GRANTS} grants may be sent at once."
@@ -157,7 +157,7 @@ def _build_request(item: Mapping[str, Any]) -> GrantRequest:
 
 
 def serialize_grants(page_grants: Sequence[Grant]) -> list[dict[str, Any]]:
-    """Return grants as they are sent."""
+    """Return the JSON bodies of grants."""
     return [
         {"principal": grant.principal, "entity": grant.entity, "privileges": list(grant.privileges)}
         for grant in page_grants

@@ -1,4 +1,4 @@
-"""Forms of the pages on which privileges on CDAP's entities are given."""
+"""Forms of the pages that grant privileges on CDAP entities."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from policies.engine.families import cdap
 
 
 class GrantForm(forms.Form):
-    """What is given on a CDAP entity; to whom is chosen beside it."""
+    """The privileges to grant on a CDAP entity; a picker next to it chooses the principals."""
 
     privileges = forms.MultipleChoiceField(
         label="Privileges",
@@ -21,7 +21,7 @@ class GrantForm(forms.Form):
 
 
 class PatternForm(GrantForm):
-    """What is given on all entities of a kind whose names begin alike. `kinds` are (kind, words for several of it)."""
+    """The privileges to grant on all entities of a kind with a common name prefix. `kinds` are (kind, plural label)."""
 
     kind = forms.ChoiceField(label="On all", error_messages={"invalid_choice": "There is no such kind here."})
     start = forms.CharField(

@@ -1,4 +1,4 @@
-"""/catalog/grants/<urn>: who holds what on a CDAP entity, since when and from whom; giving and taking it away."""
+"""/catalog/grants/<urn>: the grants on a CDAP entity with time and grantor; granting and revoking."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from policies.http.guard import signed_in
 CHANNEL = "pages"
 GRANT_PAGE_SIZE = 25
 
-#: How many privileges given through patterns are shown.
+#: Maximum number of grants through patterns that are shown.
 _MAX_PATTERN_GRANTS = 100
 
 _COLUMNS = (
@@ -46,7 +46,7 @@ _PATTERN_COLUMNS = (*_COLUMNS[:2], {"label": "On all of"}, *_COLUMNS[2:])
 
 @dataclass(frozen=True, slots=True)
 class GrantTableRow:
-    """What a principal was given at one time. `grant` is None for what the settings give, which cannot be revoked."""
+    """Privileges granted at one time. `grant` is None when the settings give them; those are irrevocable."""
 
     holder: Reference
     privileges: tuple[str, ...]
@@ -59,7 +59,7 @@ class GrantTableRow:
 @never_cache
 @signed_in
 def show_grants(request: HttpRequest, urn: str) -> HttpResponse:
-    """The grants with the form to give more; needs ADMIN on the entity, or to administer the instance."""
+    """Show the grants and the form to grant more; needs ADMIN on the entity or instance administration."""
     entity_context = EntityContext.load(request, urn)
     name = entity_tabs.require_cdap_name(entity_context)
     grant_list = grant_services.list_grants(entity=name.urn, principal="", by=entity_context.by)
@@ -90,9 +90,9 @@ def show_grants(request: HttpRequest, urn: str) -> HttpResponse:
 @never_cache
 @signed_in
 def revoke(request: HttpRequest, urn: str) -> HttpResponse:
-    """The question whether to take privileges from a principal, and the taking.
+    """Ask for confirmation, then revoke privileges from a principal.
 
-    When nobody would keep ADMIN the question is put again, with what confirming it does.
+    When no holder of ADMIN would remain, ask again and name the consequence.
     """
     entity_context = EntityContext.load(request, urn)
     pattern = cdap_entity_ids.parse_pattern(request.GET.get("pattern", ""))
@@ -163,8 +163,8 @@ def _render_page(
 
 
 def _load_pattern_grants(urn: str, entity_context: EntityContext) -> tuple[list[GrantRow], bool, frozenset[str]]:
-    """Return what patterns give that stand for the entity or for what lies in it, whether there is more, and on which
-    of the patterns the reader may grant. Of those for what lies in it, others are not shown (CD-18).
+    """Return the grants through patterns that match the entity or entities in it, whether there are more, and the
+    patterns on which the viewer may grant. Of patterns for contained entities only those are shown (CD-18).
     """
     matching_grants, is_more = grant_queries.list_matching_patterns(urn=urn, limit=_MAX_PATTERN_GRANTS)
     contained_grants, is_more_below = grant_queries.list_patterns_within(urn=urn, limit=_MAX_PATTERN_GRANTS)

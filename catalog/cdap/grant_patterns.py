@@ -1,4 +1,4 @@
-"""/catalog/patterns/<urn>: giving privileges on all entities of a kind whose names begin alike (rules/cdap.md CD-5)."""
+"""/catalog/patterns/<urn>: granting on all entities of a kind with a common name prefix (rules/cdap.md CD-5)."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -31,10 +31,10 @@ _INVALID_START_MESSAGE = (
 @never_cache
 @signed_in
 def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
-    """The form, what a pattern stands for now, and the giving; needs ADMIN through a pattern at least as wide.
+    """Show the form, preview a pattern's extent, and grant; needs ADMIN through a pattern at least as wide.
 
-    Whoever may see the grants of the entity gets the form (CD-18); its answer is 403 for a pattern that reaches further
-    than they may grant.
+    Every viewer who may see the grants of the entity gets the form (CD-18); the response is 403 for a pattern that
+    matches more than the viewer may grant on.
     """
     entity_context = EntityContext.load(request, urn)
     name = entity_tabs.require_cdap_name(entity_context)
@@ -108,7 +108,7 @@ def _render_page(
 
 
 def _parse_pattern(form: PatternForm, container: CdapName) -> CdapPattern | None:
-    """Return the pattern that was asked for, with an error beside the field when there is none."""
+    """Return the requested pattern, None with a form error when it is invalid."""
     form.is_valid()
     if "kind" not in form.cleaned_data or "start" not in form.cleaned_data:
         return None
@@ -121,14 +121,14 @@ def _parse_pattern(form: PatternForm, container: CdapName) -> CdapPattern | None
 
 
 def _pattern_container(name: CdapName) -> CdapName:
-    """Return what the pattern is about the content of: the entity itself, or what it lies in."""
+    """Return the container whose content the pattern matches: the entity itself, or its parent."""
     if name.kind in cdap_entity_ids.CONTAINER_KINDS:
         return name
     return cdap_entity_ids.parse(name.ancestors[0]) or name
 
 
 def _name_prefix(container: CdapName) -> str:
-    """Return how the names of all that lies in a place begin; of all namespaces' content nothing is alike."""
+    """Return the common name prefix of everything in a container; empty for the instance."""
     return "" if container.urn == INSTANCE_URN else f"{container.urn.split(':', 3)[3]}."
 
 
@@ -137,7 +137,7 @@ def _short_name(name: CdapName) -> str:
 
 
 def _kind_choices(name: CdapName) -> Sequence[tuple[str, str]]:
-    """Return the kinds a pattern may be of: the entity's own, or every listed kind that lies in it."""
+    """Return the (kind, label) pairs a pattern may have: the entity's own kind, or every listed kind inside it."""
     if name.kind == cdap_entity_ids.APPLICATION:
         kinds: Sequence[str] = (cdap_entity_ids.PROGRAM,)
     elif name.kind == cdap_entity_ids.INSTANCE:

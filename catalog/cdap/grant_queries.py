@@ -1,4 +1,4 @@
-"""Who gave the grants on an entity, and when; grants on patterns that reach it."""
+"""Grants with grantor and time on an entity, and grants on patterns that reach it."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _HOLDER_URN = Coalesce(F("user__urn"), _GROUP_URN)
 
 @dataclass(frozen=True, slots=True)
 class GrantRow:
-    """What `holder` was given at once on `source`, an entity or a pattern, in the order of privileges."""
+    """The privileges granted to `holder` at once on `source`, an entity or a pattern, in the order of privileges."""
 
     holder: str
     source: str
@@ -28,7 +28,7 @@ class GrantRow:
 
 
 def list_on_entity(*, urn: str, holders: Collection[str]) -> list[GrantRow]:
-    """Return what each of these holders was given on exactly this entity, by holder and time; one query."""
+    """Return the grants of these holders on exactly this entity, by holder and time; one query."""
     users = EntityUserGrant.objects.filter(content_object__urn=urn, user__urn__in=holders)
     groups = EntityGroupGrant.objects.filter(group_condition(frozenset(holders)), content_object__urn=urn)
     columns = ("content_object__urn", "permission__codename", "given_by", "given_at")
@@ -37,7 +37,7 @@ def list_on_entity(*, urn: str, holders: Collection[str]) -> list[GrantRow]:
 
 
 def list_matching_patterns(*, urn: str, limit: int) -> tuple[list[GrantRow], bool]:
-    """Return what patterns that stand for this entity give (CD-5), and whether there is more; one query."""
+    """Return the grants on patterns that match this entity (CD-5), and whether there are more; one query."""
     name = cdap_entity_ids.parse(urn)
     if name is None:
         return [], False
@@ -46,9 +46,9 @@ def list_matching_patterns(*, urn: str, limit: int) -> tuple[list[GrantRow], boo
 
 
 def list_patterns_within(*, urn: str, limit: int) -> tuple[list[GrantRow], bool]:
-    """Return what is given on patterns all of whose entities lie in this one, and whether there is more; one query.
+    """Return the grants on patterns that match only entities in this one, and whether there are more; one query.
 
-    A namespace has those of its applications among them, the instance only what is of no single namespace.
+    For a namespace those of its applications are included; for the instance only patterns that span namespaces.
     """
     condition = Q(within=urn)
     kind, name = urn.split(":", 3)[2:]
@@ -60,7 +60,7 @@ def list_patterns_within(*, urn: str, limit: int) -> tuple[list[GrantRow], bool]
 def sample_matching_entities(
     *, pattern: cdap_entity_ids.CdapPattern, sample_size: int, limit: int
 ) -> tuple[int, list[str]]:
-    """Return how many entities a pattern stands for now, counted up to a limit, and the names of the first few."""
+    """Return the number of entities that a pattern matches now, up to `limit`, and the names of the first few."""
     rows = Entity.objects.filter(prefix_range("urn", [pattern.prefix]), is_removed=False)
     names = rows.order_by("name", "urn").values_list("name", "urn")[:sample_size]
     return rows.order_by()[:limit].count(), [name or urn for name, urn in names]
@@ -73,7 +73,7 @@ def _load_pattern_grants(rows: QuerySet[Any], limit: int) -> tuple[list[GrantRow
 
 
 def _group_privileges(rows: Iterable[tuple[str, str, str, str, datetime]]) -> list[GrantRow]:
-    """Put together the privileges that were given at once."""
+    """Combine the privileges that were granted at once."""
     privileges_by_grant: dict[tuple[str, str, datetime, str], set[str]] = {}
     for holder, source, privilege, by, at in rows:
         privileges_by_grant.setdefault((holder, source, at, by), set()).add(privilege)

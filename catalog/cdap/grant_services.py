@@ -1,4 +1,4 @@
-"""Giving and taking privileges, on one entity or on all whose URN begins alike (rules/cdap.md CD-18, CD-19)."""
+"""Granting and revoking privileges on one entity or on a pattern of URNs (rules/cdap.md CD-18, CD-19)."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,10 +24,10 @@ from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
-#: Longest list that one call may give or take.
+#: Maximum number of grants in one call.
 MAX_GRANTS = 1000
 
-#: How far what a pattern stands for is counted, and how much of it is named.
+#: Maximum count of the entities that a pattern matches, and number of those named.
 _MAX_COUNT = 1000
 _SAMPLE_SIZE = 5
 
@@ -36,9 +36,9 @@ _UNKNOWN_CODE = "entity.unknown"
 
 @dataclass(frozen=True, slots=True)
 class GrantRequest:
-    """A grant to give or to take, as it was sent: `privileges` may say ALL, None is every one that is held.
+    """A grant to add or revoke, as received: `privileges` may contain ALL; None means all of the principal's.
 
-    `is_confirmed` lets the last ADMIN of an entity fall to the instance administrators.
+    `is_confirmed` lets the last ADMIN of an entity pass to the instance administrators.
     """
 
     principal: str
@@ -49,7 +49,7 @@ class GrantRequest:
 
 @dataclass(frozen=True, slots=True)
 class PatternExtent:
-    """What a pattern stands for now: how many entities (`is_more`: and further ones), and what the first are called."""
+    """The entities that a pattern matches now: their number (`is_more`: a lower bound) and the names of the first."""
 
     pattern: str
     count: int
@@ -58,10 +58,10 @@ class PatternExtent:
 
 
 def grant(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> list[Grant]:
-    """Add to what principals hold, all or nothing; return what was given, in order.
+    """Grant privileges, all or nothing; return the grants in order.
 
-    Needs ADMIN on each entity, or to administer the instance. Raises Forbidden with everything that is missing, and
-    Invalid for principals and entities that are not there (places are `/<index>/<field>`).
+    Needs ADMIN on each entity, or instance administration. Raises Forbidden with everything that is missing, and
+    Invalid for unknown principals and entities (pointers `/<index>/<field>`).
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
         new_grants = _resolve_requests(requests, by=by)
@@ -70,10 +70,10 @@ def grant(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> list[
 
 
 def revoke(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> None:
-    """Take privileges away, all or nothing; what is not held is no problem. Needs and raises what `grant` does.
+    """Revoke privileges, all or nothing; missing ones are ignored. Needs and raises the same as `grant`.
 
-    An entity must not be left without anybody who holds ADMIN: raises Conflict unless that is confirmed, and then its
-    ADMIN falls to the instance administrators (CD-19). What the settings give cannot be taken away (CD-18).
+    Some principal must keep ADMIN on each entity: raises Conflict unless confirmed, and then its ADMIN passes to the
+    instance administrators (CD-19). Grants from the settings cannot be revoked: Conflict (CD-18).
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
         revoked_grants = _resolve_requests(requests, by=by)
@@ -93,8 +93,8 @@ def revoke(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> None
 
 
 def list_grants(*, entity: str, principal: str, by: Actor) -> grant_source.GrantList:
-    """Return the grants that an actor may see: those on entities it holds ADMIN on, all for who administers the
-    instance. Raises Forbidden when the actor may not see those of the entity that is named.
+    """Return the grants that an actor may see: those on entities on which it holds ADMIN, all for an instance
+    administrator. Raises Forbidden when the actor may not see those of the entity in the filter.
     """
     name = _normalize_entity(entity) if entity else ""
     if is_all := _may_grant_anywhere(by):
@@ -120,7 +120,7 @@ def list_grants(*, entity: str, principal: str, by: Actor) -> grant_source.Grant
 
 
 def measure_extent(*, pattern: CdapPattern, by: Actor) -> PatternExtent:
-    """Return what a pattern stands for now. Raises Forbidden unless the actor may give privileges on it."""
+    """Return the extent of a pattern now. Raises Forbidden unless the actor may grant on it."""
     if not _may_grant_anywhere(by) and (missing_privileges := _find_missing([pattern.urn], by=by)):
         raise Forbidden(missing_privileges)
     count, names = grant_queries.sample_matching_entities(
@@ -130,7 +130,7 @@ def measure_extent(*, pattern: CdapPattern, by: Actor) -> PatternExtent:
 
 
 def filter_grantable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
-    """Return those of the entities and patterns on which the actor may give and take privileges."""
+    """Return the entities and patterns on which the actor may grant and revoke."""
     if _may_grant_anywhere(by):
         return frozenset(urns)
     return frozenset(urns) - {missing_privilege.entity for missing_privilege in _find_missing(sorted(urns), by=by)}
@@ -138,10 +138,10 @@ def filter_grantable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
 
 @contextmanager
 def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
-    """Let the ADMIN of a user, group or role that cannot act any more fall to the instance administrators (CD-19).
+    """Pass the ADMIN of a user, group or role that can no longer act to the instance administrators (CD-19).
 
-    A hook of every change that ends somebody (settings.DEPARTURE_HOOKS): what nobody else administers is handed over as
-    by a revoke that was confirmed.
+    A hook of every change that ends or suspends a principal (settings.DEPARTURE_HOOKS): entities without another
+    administrator are handed over as by a confirmed revoke.
     """
     affected_urns = grant_source.list_administered(holder=urn)
     yield
@@ -149,7 +149,7 @@ def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
 
 
 def _resolve_requests(requests: Sequence[GrantRequest], *, by: Actor) -> list[Grant]:
-    """Return what was sent as it is stored. Who may not grant learns nothing about what there is."""
+    """Return the requests as grants to store; Forbidden precedes checks that show which entities exist."""
     if len(requests) > MAX_GRANTS:
         raise Invalid.from_problem(
             code="list.too_long", pointer="", detail=f"At most {MAX_GRANTS} grants may be sent at once."
@@ -221,9 +221,9 @@ def _refuse_setting_grants(revoked_grants: Sequence[Grant]) -> None:
 def _find_admin_losses(
     revoked_grants: Sequence[Grant], previous: dict[tuple[str, str], tuple[str, ...]], exclusions: Sequence[bool] = ()
 ) -> frozenset[str]:
-    """Return the entities on which somebody is about to lose ADMIN, those a pattern stands for among them.
+    """Return the entities on which a principal is about to lose ADMIN, including those that a pattern matches.
 
-    Entities that a grant of `exclusions` names are left out.
+    Entities named by a grant whose flag in `exclusions` is set are left out.
     """
     flags = exclusions or [False] * len(revoked_grants)
     affected_urns: set[str] = set()
@@ -246,7 +246,7 @@ def _last_admin_message(urns: Sequence[str]) -> str:
 
 
 def _hand_over(unadministered_urns: Sequence[str], *, by: Actor, uow: UnitOfWork) -> None:
-    """Give ADMIN on these to those instance administrators that have an account, a group or a role here."""
+    """Grant ADMIN on these to the instance administrators that exist as user, group or role."""
     administrators = sorted(grant_source.load_principal_columns(urns=instance_administrators()))
     _write_grants(
         [Grant(administrator, urn, (cdap.ADMIN,)) for urn in unadministered_urns for administrator in administrators],
@@ -262,7 +262,7 @@ def _write_grants(new_grants: Sequence[Grant], *, by: Actor, uow: UnitOfWork) ->
 
 
 def _audit_changes(previous: Mapping[tuple[str, str], tuple[str, ...]], *, uow: UnitOfWork) -> None:
-    """Note for each principal and entity what was held and what is held now, where that differs."""
+    """Audit the privileges before and after for each principal and entity where they differ."""
     current = grant_source.load_privileges(pairs=previous.keys())
     for (principal, entity), old_privileges in previous.items():
         if current[principal, entity] != old_privileges:

@@ -24,7 +24,7 @@ TAG = "operations"
 
 @extend_schema_serializer(component_name="DeployedIn")
 class DeploymentIn(strict_fields.StrictSerializer):
-    """What a deployment looks at beside the application."""
+    """Related entities of a deployment, besides the application."""
 
     artifact = strict_fields.StrictUrn(required=False, allow_null=True, help_text="What it is deployed from.")
     programs = strict_fields.StrictList(
@@ -36,7 +36,7 @@ class DeploymentIn(strict_fields.StrictSerializer):
 
 
 class OperationIn(strict_fields.StrictSerializer):
-    """An operation that is to be done. Lists and delete_all take what the entities lie in, null for everywhere."""
+    """An operation to perform. Lists and delete_all take the container of the entities, null for everywhere."""
 
     actor = strict_fields.StrictActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     operation = strict_fields.StrictString(max_length=255, help_text="`dataset.create`, `program.start` …")
@@ -49,7 +49,7 @@ class OperationIn(strict_fields.StrictSerializer):
 
 @extend_schema_serializer(component_name="DoneOut")
 class OperationDoneOut(serializers.Serializer[Any]):
-    """The operation was allowed and is done; `resultant` are the grants that it gave."""
+    """The operation was allowed and performed; `resultant` are the grants that it made."""
 
     decision = serializers.ChoiceField(["ALLOW"])
     missing = MissingPrivilegeOut(many=True)
@@ -59,7 +59,7 @@ class OperationDoneOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="FoundOut")
 class OperationListingOut(serializers.Serializer[Any]):
-    """The entities of a list; of namespaces all, and those on which the actor holds something."""
+    """The entities of a list; of namespaces all, and those on which the actor holds a privilege."""
 
     returned = serializers.ListField(child=serializers.CharField())
     accessible = serializers.ListField(child=serializers.CharField(), required=False)
@@ -75,7 +75,7 @@ class RefusedEntityOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="EmptiedOut")
 class DeleteAllResultOut(serializers.Serializer[Any]):
-    """What was deleted and what was not; `hidden` counts entities that the actor may not see."""
+    """The entities that were deleted and refused; `hidden` counts entities that the actor may not see."""
 
     deleted = serializers.ListField(child=serializers.CharField())
     errors = RefusedEntityOut(many=True)  # type: ignore[assignment]  # the base has a property of this name
@@ -92,7 +92,7 @@ OperationOutcomeOut = PolymorphicProxySerializer(
 
 @signed_in
 class OperationView(ApiView):
-    """Doing things to CDAP entities."""
+    """Operations on CDAP entities."""
 
     @openapi_operation(
         "operations_perform",
@@ -103,7 +103,7 @@ class OperationView(ApiView):
         tag=TAG,
     )
     def post(self, request: Request) -> Response:
-        """Register what a create makes, remove what a delete takes, list what may be seen; a refusal says why."""
+        """Register the entities of a create, delete, or list what is visible; a refusal gives its reasons."""
         payload = strict_fields.validate(OperationIn, request.data)
         related = payload.get("related") or {}
         operation_request = OperationRequest(

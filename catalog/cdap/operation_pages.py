@@ -1,4 +1,4 @@
-"""/catalog/operations/<urn>: what the reader may do with a CDAP entity, operation by operation, and what is missing."""
+"""/catalog/operations/<urn>: the viewer's permission for each operation on a CDAP entity, and missing privileges."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 _COLUMNS = ({"label": "Operation"}, {"label": "Needs"}, {"label": "Answer"}, {"label": "Missing"})
 
-#: How the needs of an operation call what they are judged on, beside the relatives' own names.
+#: Labels of relatives in the needs of an operation, where they differ from the relative's name.
 _RELATIVE_LABELS = {SELF: "it", cdap.ARTIFACT: "the artifact"}
 
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """One operation: what it needs in words, whether it is allowed, and each (privilege, entity) that is missing."""
+    """One operation: its needs in words, whether it is allowed, and each missing (privilege, entity)."""
 
     name: str
     rule: str
@@ -42,7 +42,7 @@ class OperationRow:
 @never_cache
 @signed_in
 def show_operations(request: HttpRequest, urn: str) -> HttpResponse:
-    """Every operation of the entity's kind, and of what can be made in it."""
+    """Show every operation of the entity's kind, and the create operations possible in it."""
     entity_context = EntityContext.load(request, urn)
     name = entity_tabs.require_cdap_name(entity_context)
     own_operations = [
@@ -110,7 +110,7 @@ def _to_access_request(operation: ResolvedOperation, resource: ResourceRef | Non
 
 
 def _creatable_kinds(name: CdapName) -> Sequence[str]:
-    """Return the kinds that can be made directly in an entity."""
+    """Return the kinds that can be created directly in an entity."""
     if name.kind == cdap_entity_ids.INSTANCE:
         return (cdap_entity_ids.NAMESPACE,)
     excluded_kinds = (cdap_entity_ids.NAMESPACE, cdap_entity_ids.PROGRAM)
@@ -151,7 +151,7 @@ def _word_needs(operation: CdapOperation) -> list[str]:
 def _explain_missing_elsewhere(
     name: CdapName, operations: Sequence[CdapOperation], decisions: Sequence[Decision], references: dict[str, Reference]
 ) -> list[str]:
-    """Say what somebody who holds everything an operation needs of the entity itself lacks elsewhere."""
+    """Return a hint on operations refused only for privileges missing on other entities."""
     refused_operations = [
         (operation, decision)
         for operation, decision in zip(operations, decisions, strict=True)
@@ -186,7 +186,7 @@ def _explain_missing_on_container(
     decisions: Sequence[Decision],
     held_privileges: Collection[str],
 ) -> list[str]:
-    """Say what the creator of something in a place could not do with it, although a create gives ALL on it."""
+    """Return hints on operations that the creator of an entity here could not perform, despite ALL on it."""
     hints: list[str] = []
     for operation, decision in zip(create_operations, decisions, strict=True):
         other_operations = [

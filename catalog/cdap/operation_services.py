@@ -1,7 +1,7 @@
 """CDAP operations, checked and applied (rules/cdap.md CD-6 to CD-17, CD-22).
 
-What changes something is one transaction behind all writes that came before it, so that of two creates of one name one
-wins, and nobody is granted anything on what the other made.
+Each changing operation is one transaction that waits for earlier writes: of two creates of one name one wins, and
+nobody is granted anything on the entity that the other created.
 """
 
 from collections.abc import Sequence
@@ -28,18 +28,18 @@ from policies.pdp import actor_resolution, authorizer, display_names
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.writes.unit_of_work import open_unit_of_work
 
-#: What acting for somebody else needs.
+#: Privileges for acting as another actor.
 _ACT_FOR_OTHERS_PRIVILEGES = (("MANAGE_POLICIES",),)
 #: Entities and the grants on them change together.
 _GATES = (Gate.CATALOG, Gate.PEOPLE)
-#: How many entities are judged at once.
+#: Maximum number of entities per batch of decisions.
 _CHUNK_SIZE = 1000
 _INSTANCE_STAYS_MESSAGE = "The CDAP instance is there from the start and stays."
 
 
 @dataclass(frozen=True, slots=True)
 class OperationDone:
-    """An operation that was allowed and applied, with the grants that it gave."""
+    """An operation that was allowed and applied, with the grants that it made."""
 
     decision: Decision
     resulting_grants: tuple[cdap.ResultingGrant, ...] = ()
@@ -47,7 +47,7 @@ class OperationDone:
 
 @dataclass(frozen=True, slots=True)
 class OperationListing:
-    """A list: what the actor may see, in order; of namespaces all, and on which of them the actor holds something."""
+    """Entities visible to the actor, sorted; of namespaces all, and those on which the actor holds a privilege."""
 
     urns: tuple[str, ...]
     accessible_urns: tuple[str, ...] | None = None
@@ -55,7 +55,7 @@ class OperationListing:
 
 @dataclass(frozen=True, slots=True)
 class RefusedEntity:
-    """An entity that was not deleted, and what was missing."""
+    """An entity that was not deleted, and the missing privileges."""
 
     entity: str
     missing: tuple[MissingPrivilege, ...]
@@ -63,7 +63,7 @@ class RefusedEntity:
 
 @dataclass(frozen=True, slots=True)
 class DeleteAllResult:
-    """What delete_all deleted and what it did not; entities that the actor may not see are counted, not named."""
+    """Deleted and refused entities of delete_all; entities that the actor may not see are counted, not named."""
 
     deleted_urns: tuple[str, ...]
     errors: tuple[RefusedEntity, ...]
@@ -73,10 +73,10 @@ class DeleteAllResult:
 def perform(
     *, operation_request: OperationRequest, actor: str | None, by: Actor, channel: str
 ) -> OperationDone | OperationListing | DeleteAllResult:
-    """Check an operation of an actor (`by` unless told) and apply it.
+    """Check an operation of an actor (default `by`) and apply it.
 
-    Raises Invalid with every problem, Forbidden with everything that is missing, NotFound for an entity that is not
-    there and that the actor could list (else it is refused like a hidden one), Conflict for a create of what is there.
+    Raises Invalid with every problem, Forbidden with everything that is missing, NotFound for a missing entity that the
+    actor could list (else refused like a hidden one), Conflict for a create of an existing entity.
     """
     operation = _resolve_request(operation_request)
     acting_actor = _resolve_actor(actor, by)
@@ -114,7 +114,7 @@ def _require_entity(operation: ResolvedOperation) -> CdapName:
 
 
 def _resolve_actor(actor: str | None, by: Actor) -> Actor:
-    """Return who acts. Only somebody who may change policies acts for others."""
+    """Return the acting actor; acting for others needs MANAGE_POLICIES."""
     if by.urn == authorizer.SYSTEM.urn and actor is None:
         raise Invalid.from_problem(code="required", pointer="/actor", detail="The system holds nothing; say who acts.")
     if actor is None or actor == by.urn:
@@ -129,7 +129,7 @@ def _resolve_actor(actor: str | None, by: Actor) -> Actor:
 
 
 def _create(operation: ResolvedOperation, entity: CdapName, actor: Actor, *, by: Actor, channel: str) -> OperationDone:
-    """Register what is made and give everything on it to who made it (CD-15, CD-16)."""
+    """Register the created entities and grant everything on them to their creator (CD-15, CD-16)."""
     if entity.urn == INSTANCE_URN:
         raise Conflict(_INSTANCE_STAYS_MESSAGE)
     with open_unit_of_work(by=by, channel=channel, gates=_GATES) as uow:
@@ -156,7 +156,7 @@ def _create(operation: ResolvedOperation, entity: CdapName, actor: Actor, *, by:
 
 
 def _check_references(operation: ResolvedOperation, entity: CdapName) -> None:
-    """Refuse a create in something that is not there, or from an artifact that is not."""
+    """Raise Invalid for a create in a missing parent or from a missing artifact."""
     artifacts = operation.relatives[cdap.ARTIFACT]
     parents = [urn for urn in entity.ancestors[:1] if urn != INSTANCE_URN]
     existing_urns = _find_existing([*parents, *artifacts])
@@ -171,7 +171,7 @@ def _check_references(operation: ResolvedOperation, entity: CdapName) -> None:
 
 
 def _delete(operation: ResolvedOperation, entity: CdapName, actor: Actor, *, by: Actor, channel: str) -> OperationDone:
-    """Remove the entity, what lies in it, and every grant on them (CD-17)."""
+    """Delete the entity, its contents, and every grant on them (CD-17)."""
     with open_unit_of_work(by=by, channel=channel, gates=_GATES):
         decision = _require_allowed(operation, entity, actor)
         deletes.delete_entities(urns=[entity.urn], by=by.urn, channel=channel)
@@ -179,7 +179,7 @@ def _delete(operation: ResolvedOperation, entity: CdapName, actor: Actor, *, by:
 
 
 def _require_allowed(operation: ResolvedOperation, entity: CdapName, actor: Actor) -> Decision:
-    """Return the decision about an entity that is there; raises NotFound and Forbidden (CD-22)."""
+    """Return the decision about an existing entity; raises NotFound and Forbidden (CD-22)."""
     decision = _decide(operation, entity, actor)
     if not _find_existing([entity.urn]) and (decision.is_allowed or _can_list(entity, actor)):
         raise NotFound(f"There is no entity {entity.urn}.")
@@ -200,7 +200,7 @@ def _build_access_request(requirement: Requirement, urn: str, operation: Resolve
 
 
 def _can_list(entity: CdapName, actor: Actor) -> bool:
-    """Whether the actor would see the entity in a list if it were there; everybody sees the namespaces (CD-13)."""
+    """Whether a list would show the entity to the actor if it existed; everybody sees namespaces (CD-13)."""
     if entity.kind in (cdap_entity_ids.NAMESPACE, cdap_entity_ids.INSTANCE):
         return True
     requirement = cdap.get_requirement(f"{entity.kind}.list")
@@ -213,13 +213,13 @@ def _find_existing(urns: Sequence[str]) -> frozenset[str]:
     return frozenset(authorizer.facet_source().load_types(urns=urns)) | (frozenset(urns) & {INSTANCE_URN})
 
 
-# -- what lies in a place ---------------------------------------------------------------------------------------------
+# -- contents of a container ------------------------------------------------------------------------------------------
 
 
 def _apply_to_container(
     operation: ResolvedOperation, container: CdapName, actor: Actor, *, by: Actor, channel: str
 ) -> OperationListing | DeleteAllResult:
-    """List or empty a place. One that is not there has nothing in it for those who could not see it (CD-22)."""
+    """List or delete the contents of a container; to actors that could not list it a missing one is empty (CD-22)."""
     if not _find_existing([container.urn]) and _can_list(container, actor):
         raise NotFound(f"There is no entity {container.urn}.")
     kind = operation.operation.kind
@@ -238,7 +238,7 @@ def _build_listing(kind: str, container: CdapName, actor: Actor) -> OperationLis
 
 
 def _delete_contents(kind: str, container: CdapName, actor: Actor, *, by: Actor, channel: str) -> DeleteAllResult:
-    """Delete what the actor may delete, each entity in a transaction of its own, in the order of their URNs (CD-14)."""
+    """Delete the contents that the actor may delete, ordered by URN, each in a transaction of its own (CD-14)."""
     if kind == cdap_entity_ids.INSTANCE:
         raise Conflict(_INSTANCE_STAYS_MESSAGE)
     urns, listable_urns = (
@@ -262,7 +262,7 @@ def _delete_contents(kind: str, container: CdapName, actor: Actor, *, by: Actor,
 
 
 def _check_deletes(kind: str, urns: Sequence[str], actor: Actor) -> list[tuple[str, tuple[MissingPrivilege, ...]]]:
-    """Return what is missing to delete each of them, nothing for those that may go."""
+    """Return (URN, missing privileges) of deleting each entity; empty when it may be deleted."""
     requirement = cdap.get_requirement(f"{kind}.{cdap.OperationEffect.DELETE_ALL.value}")
     missing_by_urn: list[tuple[str, tuple[MissingPrivilege, ...]]] = []
     for start in range(0, len(urns), _CHUNK_SIZE):
@@ -278,7 +278,7 @@ def _check_deletes(kind: str, urns: Sequence[str], actor: Actor) -> list[tuple[s
 
 
 def _try_delete(kind: str, urn: str, actor: Actor, *, by: Actor, channel: str) -> tuple[MissingPrivilege, ...] | None:
-    """Delete one entity; return what is missing by now, None when somebody else was faster."""
+    """Delete one entity; return the privileges missing by now, None when another call deleted it first."""
     operation = _resolve_request(OperationRequest(f"{kind}.{cdap.OperationEffect.DELETE.value}", urn))
     try:
         _delete(operation, _require_entity(operation), actor, by=by, channel=channel)
@@ -290,7 +290,7 @@ def _try_delete(kind: str, urn: str, actor: Actor, *, by: Actor, channel: str) -
 
 
 def _list_entities(kind: str, container: CdapName) -> QuerySet[Entity]:
-    """Return the entities of a kind in a place; removed ones are on no list."""
+    """Return the entities of a kind in a container, without removed ones."""
     entities = entity_lists.list_contents(containers=[container.urn], kind=kind)
     if kind == container.kind:
         entities = Entity.objects.filter(urn=container.urn)
@@ -298,7 +298,7 @@ def _list_entities(kind: str, container: CdapName) -> QuerySet[Entity]:
 
 
 def _filter_with_any_privilege(rows: QuerySet[Entity], actor: Actor, privileges: Sequence[str]) -> QuerySet[Entity]:
-    """Keep the entities on which the actor holds any of the privileges."""
+    """Return the entities on which the actor holds any of the privileges."""
     condition = Q(pk__in=[])
     for privilege in privileges:
         coverage = authorizer.compute_coverage(actor=actor, privilege=privilege)

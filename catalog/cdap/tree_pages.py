@@ -1,6 +1,6 @@
-"""/catalog/tree/<urn>: what lies in a CDAP instance, namespace or application, as far as its reader may list it.
+"""/catalog/tree/<urn>: contents of a CDAP instance, namespace or application that the viewer may list.
 
-While view authorization is on, what may be listed and not viewed (a dataset by DataHub's rules) is not counted either.
+With view authorization on, entities listable but not viewable (a dataset by DataHub's rules) are not counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from policies.http.guard import signed_in
 CHANNEL = "pages"
 TREE_PAGE_SIZE = 25
 
-#: How many programs are shown under their application; its own page has all of them.
+#: Maximum number of programs shown under their application; its own page shows all.
 _MAX_PROGRAMS = 10
 
 
@@ -37,7 +37,7 @@ _MAX_PROGRAMS = 10
 @never_cache
 @signed_in
 def show_tree(request: HttpRequest, urn: str) -> HttpResponse:
-    """One kind of what lies there, with the counts of all; applications with their programs."""
+    """Show one kind of the contents, with the counts of all kinds; applications with their programs."""
     entity_context = EntityContext.load(request, urn)
     container = entity_tabs.require_cdap_name(entity_context)
     if container.kind not in cdap_entity_ids.CONTAINER_KINDS:
@@ -93,7 +93,7 @@ def show_tree(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def _tree_kinds(container: CdapName) -> Sequence[str]:
-    """Return the kinds of the tree below a place, programs shown with their applications."""
+    """Return the kinds shown for a container; programs appear with their applications."""
     if container.kind == cdap_entity_ids.INSTANCE:
         return (cdap_entity_ids.NAMESPACE,)
     if container.kind == cdap_entity_ids.APPLICATION:
@@ -113,7 +113,7 @@ def _list_kind(kind: str, container: CdapName, entity_context: EntityContext) ->
 def _filter_viewable(
     listings: Mapping[str, OperationListing], entity_context: EntityContext
 ) -> dict[str, OperationListing]:
-    """Leave out what the reader may not view, for all kinds in one query."""
+    """Leave out entities that the viewer may not view, for all kinds in one query."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return dict(listings)
     listed_urns = [urn for listing in listings.values() for urn in listing.urns]

@@ -1,1 +1,1 @@
-"""Entities of the catalog as people and programs read and edit them."""
+"""Entities of the catalog in pages and in our API."""

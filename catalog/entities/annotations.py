@@ -1,9 +1,9 @@
-"""What people say about an entity on its page: tags, terms, owners, domains, description, links, deprecation, roles.
+"""Edits of an entity's annotations: tags, terms, owners, domains, description, links, deprecation, external roles.
 
-Every edit names what goes and what comes, so that entries the editor may not see, and fields nobody here knows, stay
-as they are. `seen` is the mark (`compute_fingerprint`) of the document that the editor had before their eyes: when it
-has moved on, nothing is written. Programs have seen nothing (None): what they name goes and comes whatever else is
-there. Everything goes through `proposals`, like the writes of every other door.
+Every edit names the entries to add and remove, so that entries hidden from the editor and unknown fields stay.
+`expected_fingerprint` is the fingerprint (`compute_fingerprint`) of the document shown to the editor: if the document
+has changed since, nothing is written. Programs pass None: their additions and removals always apply. Every edit is
+written by `apply.apply`, like the writes of every other interface.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from policies.errors import NotFound, Stale
 from policies.models import Gate, open_write
 from policies.pdp import display_names
 
-#: Where the description of each type is kept: aspect and field. What is not listed has none that can be edited.
+#: Aspect and field of the description, by type. Types that are missing have no editable description.
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "chart": ("editableChartProperties", "description"),
     "container": ("editableContainerProperties", "description"),
@@ -42,10 +42,10 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
     "tag": ("tagProperties", "description"),
 }
 
-#: Aspects that DataHub stamps with who changed them last, and the key of the stamp.
+#: Aspects in which DataHub records the last change, and the key of that stamp.
 _STAMP_KEYS = {"glossaryTerms": "auditStamp", "ownership": "lastModified"}
 
-#: Ownership types that the older `type` of an owner entry can say; every other is CUSTOM.
+#: Ownership types that the older `type` of an owner entry can express; all others are CUSTOM.
 _LEGACY_TYPES = {
     f"{SYSTEM_OWNERSHIP_TYPE_PREFIX}{name.lower()}": name
     for name in ("TECHNICAL_OWNER", "BUSINESS_OWNER", "DATA_STEWARD", "NONE")
@@ -57,14 +57,14 @@ OwnerPair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class EntityLink:
-    """A link as it is to be."""
+    """A link to store."""
 
     url: str
     label: str = ""
 
 
 def compute_fingerprint(aspect: StoredAspect | None) -> str:
-    """Return a mark that changes whenever the document does, '' for one that is not there."""
+    """Return a fingerprint that changes whenever the document does, '' for a missing document."""
     return _hash_text(None if aspect is None else aspect.document)
 
 
@@ -99,7 +99,7 @@ def edit_terms(
     by: Actor,
     channel: str,
 ) -> None:
-    """Apply and take back glossary terms."""
+    """Add and remove glossary terms."""
     _edit_list(
         urns,
         "glossaryTerms",
@@ -121,7 +121,7 @@ def edit_roles(
     by: Actor,
     channel: str,
 ) -> None:
-    """Name external roles through which the entity can be reached, and take them off."""
+    """Add and remove external roles that open the entities."""
     _edit_list(
         urns, "access", ("roles", "urn"), add, remove, expected_fingerprint=expected_fingerprint, by=by, channel=channel
     )
@@ -136,7 +136,7 @@ def edit_domains(
     by: Actor,
     channel: str,
 ) -> None:
-    """Put the entities into domains and take them out of them."""
+    """Add the entities to domains and remove them from domains."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         associations = document.get("domainAssociations")
@@ -151,7 +151,7 @@ def edit_domains(
 
 
 def set_domain(*, urns: Sequence[str], domain: str | None, by: Actor, channel: str) -> None:
-    """Put the entities into one domain and out of every other; None takes them out of all."""
+    """Set the only domain of the entities; None removes them from all."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         document["domains"] = [] if domain is None else [domain]
@@ -180,7 +180,7 @@ def edit_owners(
 
 
 def set_owners(*, urn: str, owners: Sequence[OwnerPair], by: Actor, channel: str) -> None:
-    """Make these the owners of an entity; of those that stay, nothing that is said of them is lost."""
+    """Set the owners of an entity; entries of owners that stay keep their other fields."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         entries = document.get("owners") or []
@@ -191,7 +191,7 @@ def set_owners(*, urn: str, owners: Sequence[OwnerPair], by: Actor, channel: str
 
 
 def remove_owners(*, urns: Sequence[str], owners: Collection[str], by: Actor, channel: str) -> None:
-    """Take owners off, whatever they own the entities as."""
+    """Remove owners, whatever their ownership type."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         document["owners"] = [entry for entry in document.get("owners") or () if entry["owner"] not in owners]
@@ -206,7 +206,7 @@ def parse_owner(entry: Mapping[str, Any]) -> OwnerPair:
 
 
 def set_description(*, urn: str, text: str, expected_fingerprint: str | None, by: Actor, channel: str) -> None:
-    """Set the description of an entity whose type keeps one (`DESCRIPTIONS`)."""
+    """Set the description of an entity whose type has one (`DESCRIPTIONS`)."""
     type_ = catalog_urns.entity_type(urn)
     if type_ not in DESCRIPTIONS:
         raise NotFound(f"A {type_} keeps no description of its own.")
@@ -222,7 +222,7 @@ def set_description(*, urn: str, text: str, expected_fingerprint: str | None, by
 
 
 def set_links(*, urn: str, links: Sequence[EntityLink], expected_fingerprint: str, by: Actor, channel: str) -> None:
-    """Set the links to pages about the entity; one whose address is known keeps what else was said about it."""
+    """Set the links to pages about the entity; an entry with a known address keeps its other fields."""
 
     def change(document: AspectDocument, audit_stamp: AspectDocument) -> None:
         entries_by_url = {entry["url"]: entry for entry in document.get("elements") or ()}
@@ -237,9 +237,9 @@ def set_links(*, urn: str, links: Sequence[EntityLink], expected_fingerprint: st
 def edit_link(
     *, urn: str, current_url: str | None, link: EntityLink | None, label: str | None = None, by: Actor, channel: str
 ) -> None:
-    """Add a link (`current_url` None), or change or remove (`link` None) the one with an address and label, if given.
+    """Add a link (`current_url` None), or change or remove (`link` None) the one with this address and label, if given.
 
-    Raises NotFound where there is no such link.
+    Raises NotFound when there is no such link.
     """
 
     def change(document: AspectDocument, audit_stamp: AspectDocument) -> None:
@@ -270,7 +270,7 @@ def set_deprecation(
     by: Actor,
     channel: str,
 ) -> None:
-    """Say whether the entities should still be used, why not, and when they will be gone."""
+    """Set deprecation, note and removal date of the entities."""
 
     def change(document: AspectDocument, audit_stamp: AspectDocument) -> None:
         document.update(deprecated=is_deprecated, note=note, actor=audit_stamp["actor"])
@@ -282,7 +282,7 @@ def set_deprecation(
 
 
 def set_removed(*, urns: Sequence[str], is_removed: bool, by: Actor, channel: str) -> None:
-    """Delete the entities softly, or take that back."""
+    """Delete the entities softly, or restore them."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         document["removed"] = is_removed
@@ -291,7 +291,7 @@ def set_removed(*, urns: Sequence[str], is_removed: bool, by: Actor, channel: st
 
 
 def relate_terms(*, urn: str, kind: str, add: Sequence[str], remove: Collection[str], by: Actor, channel: str) -> None:
-    """Relate a glossary term to others, and end that; `kind` is the list of `glossaryRelatedTerms` that names them."""
+    """Add and remove relations of a glossary term; `kind` is the list of `glossaryRelatedTerms` that holds them."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         document[kind] = _edit_entries(document.get(kind) or [], lambda urn: urn, lambda urn: urn, add, remove)
@@ -310,7 +310,7 @@ def _edit_list(
     by: Actor,
     channel: str,
 ) -> None:
-    """Change a list of entries that each name one URN; `keys` are the key of the list and of the URN in an entry."""
+    """Edit a list of entries that each name one URN; `keys` are the key of the list and of the URN in an entry."""
     outer, inner = keys
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
@@ -347,7 +347,7 @@ def _edit(
     channel: str,
 ) -> None:
     edited_urns = list(dict.fromkeys(urns))
-    # Two editors queue at the gate, and the second sees what the first wrote.
+    # Two editors queue at the gate, and the second reads the document that the first wrote.
     with open_write(Gate.CATALOG):
         _require_stored(edited_urns, by=by)
         texts_by_key = aspect_documents.load_texts(keys={(urn, aspect) for urn in edited_urns})
@@ -367,7 +367,7 @@ def _edit(
 
 
 def _require_stored(edited_urns: Sequence[str], *, by: Actor) -> None:
-    """Raise NotFound for the first that is neither in the catalog nor a user or group, or may not be viewed."""
+    """Raise NotFound for the first URN that is neither an entity nor a user or group, or that may not be viewed."""
     stored_urns = entity_lists.list_stored_urns(urns=edited_urns)
     people_names = display_names.load_names(
         urns=[urn for urn in edited_urns if catalog_urns.entity_type(urn) in catalog_urns.PEOPLE_TYPES]

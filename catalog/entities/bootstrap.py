@@ -1,4 +1,4 @@
-"""What every catalog starts with: the ownership types that policies about owners can name, and the CDAP instance."""
+"""Initial entities of every catalog: the ownership types that policies about owners can name, and the CDAP instance."""
 
 import json
 from importlib import resources
@@ -22,7 +22,7 @@ _FIXTURE = resources.files("policies").joinpath("fixtures", "ownership_types.jso
 
 
 def write_ownership_types(*, by: Actor) -> None:
-    """Write the ownership types of this release; what else their documents say stays, and what people wrote.
+    """Write the ownership types of this release; other fields and documents edited by people stay.
 
     A hook of `manage.py bootstrap` (settings.BOOTSTRAP_HOOKS), part of its transaction.
     """
@@ -33,7 +33,7 @@ def write_ownership_types(*, by: Actor) -> None:
     for entry in entries:
         aspect = documents_by_urn.get(entry["urn"], {}).get(INFO_ASPECT)
         if aspect is not None and aspect.created_by != by.urn:
-            # Somebody here has edited it.
+            # Edited here by people: left as it is.
             continue
         previous: dict[str, Any] = {} if aspect is None else aspect.value
         if all(previous.get(key) == value for key, value in entry["info"].items()):
@@ -45,7 +45,7 @@ def write_ownership_types(*, by: Actor) -> None:
 
 
 def register_cdap_instance(*, by: Actor) -> None:
-    """Register the CDAP instance, the parent of every namespace (rules/cdap.md CD-1); a hook of bootstrap, too."""
+    """Register the CDAP instance, the parent of every namespace (rules/cdap.md CD-1); also a hook of bootstrap."""
     if not Entity.objects.filter(urn=INSTANCE_URN).exists():
         write_set = WriteSet(entity_urns=[INSTANCE_URN], aspects=(), by=by.urn, channel=CHANNEL, now=timezone.now())
         write_set.register(INSTANCE_URN)

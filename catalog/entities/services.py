@@ -1,6 +1,6 @@
 """Entities as `/api/v1/entities` writes them (api.md 3.3): registered with their ids, changed, deleted.
 
-A name that is given here is kept as a document of our own, so that everything projected still follows from documents.
+A name given here is stored as a document of our own, so that everything projected is still derived from documents.
 """
 
 import json
@@ -26,10 +26,10 @@ from policies.errors import Conflict, Invalid
 from policies.models import Gate, open_write
 from policies.models.fields import is_storable
 
-#: Longest list that one call may register.
+#: Maximum number of entities in one call.
 MAX_ENTITIES = 1000
 
-#: Datazone's types (rules/datazone.md); an object of one that is given no URN is named by its object id.
+#: Datazone's types (rules/datazone.md); an object of one without a URN is named by its object id.
 DATAZONE_TYPES = frozenset(
     {
         "api_key",
@@ -65,7 +65,7 @@ ObjectId = Annotated[str, AfterValidator(_parse_object_id)]
 
 
 class _EntityUpdate(BaseModel):
-    """The fields that may change; what was not sent is not in `model_fields_set`."""
+    """The fields that may change; fields not sent are not in `model_fields_set`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -75,7 +75,7 @@ class _EntityUpdate(BaseModel):
 
 
 class _EntityDraft(_EntityUpdate):
-    """An entity as it is registered."""
+    """An entity to register."""
 
     type: str
     urn: str | None = None
@@ -83,10 +83,10 @@ class _EntityDraft(_EntityUpdate):
 
 
 def create(*, bodies: Sequence[Any], by: Actor, channel: str) -> list[Entity]:
-    """Register entities, a project before what is in it, all or none; return their rows in order.
+    """Register entities, a project before its contents, all or none; return their rows in order.
 
-    `bodies` are parsed JSON objects in the shape of api.md 3.3. What is known already is updated with the fields sent.
-    Raises Invalid with every problem (places are `/<index>/<field>`), Conflict for an object id of another entity,
+    `bodies` are parsed JSON objects in the shape of api.md 3.3. Existing entities are updated with the fields sent.
+    Raises Invalid with every problem (pointers `/<index>/<field>`), Conflict for an object id of another entity,
     Forbidden with everything that is missing.
     """
     if len(bodies) > MAX_ENTITIES:
@@ -102,7 +102,7 @@ def create(*, bodies: Sequence[Any], by: Actor, channel: str) -> list[Entity]:
             new_proposals += _build_proposals(urn, draft, f"/{index}")
         registrations = {urn: _build_ids(draft) for urn, draft in zip(entity_urns, drafts, strict=True)}
         domains = _collect_product_domains(drafts, entity_urns, by=by)
-        # Ids are compared once it is known that the caller may make or edit what it names.
+        # Compared only after authorization, because a conflict shows that an object exists.
         apply.apply(
             proposals=new_proposals,
             registrations=registrations,
@@ -110,7 +110,7 @@ def create(*, bodies: Sequence[Any], by: Actor, channel: str) -> list[Entity]:
             channel=channel,
             check=lambda: _check_ids(drafts, entity_urns, id_conflicts),
         )
-        # Afterwards, so that only who may make a product there learns whether there is such a domain.
+        # Checked last, so that only a caller who may create a product there learns whether the domain exists.
         _check_domains(domains)
         rows = {row.urn: row for row in Entity.objects.filter(urn__among=entity_urns)}
     return [rows[urn] for urn in entity_urns]
@@ -119,7 +119,7 @@ def create(*, bodies: Sequence[Any], by: Actor, channel: str) -> list[Entity]:
 def update(*, urn: str, body: Any, by: Actor, channel: str) -> Entity:
     """Change the fields sent (`name`, `project`, `aspects`) of an entity and return its row.
 
-    Raises NotFound, Invalid (places are `/<field>`) and Forbidden.
+    Raises NotFound, Invalid (pointers `/<field>`) and Forbidden.
     """
     change, problems = _parse_body(_EntityUpdate, body, "")
     with open_write(Gate.CATALOG):
@@ -136,7 +136,7 @@ def update(*, urn: str, body: Any, by: Actor, channel: str) -> Entity:
 
 
 def delete(*, urn: str, by: Actor, channel: str) -> None:
-    """Remove an entity with its grants. Children stay and lose their parent. Raises NotFound and Forbidden."""
+    """Delete an entity with its grants. Children stay and lose their parent. Raises NotFound and Forbidden."""
     with open_write(Gate.CATALOG):
         entity_lists.get(urn=urn)
         disclosure.require_visible(urn=urn, by=by)
@@ -184,7 +184,7 @@ def _check_identity(draft: _EntityDraft, pointer: str) -> list[Problem]:
 
 
 def _check_cdap_name(draft: _EntityDraft, pointer: str) -> Problem | None:
-    """Spell a CDAP entity without a version (rules/cdap.md CD-20); a kind of CDAP's own has no other names."""
+    """Remove the version from a CDAP URN (rules/cdap.md CD-20); return a problem for an own kind with any other URN."""
     name = cdap_entity_ids.parse(draft.urn or "")
     if name is not None:
         draft.urn = name.urn
@@ -194,10 +194,10 @@ def _check_cdap_name(draft: _EntityDraft, pointer: str) -> Problem | None:
 
 
 def _resolve_urns(drafts: Sequence[_EntityDraft], *, by: Actor) -> tuple[list[str], list[str]]:
-    """Return the URN of each draft: the one given, that of the known object with its id, or one made of its id.
+    """Return the URN of each draft: its own, that of the existing object with its id, or one made of its id.
 
-    An object that the caller may not view is as good as unknown. Also returned is what is wrong with ids that others
-    have, in sentences that name no such object.
+    An object that the caller may not view counts as unknown. Also returned are the conflicts of ids that belong to
+    other objects, in sentences that name no hidden object.
     """
     object_ids = [draft.object_id for draft in drafts if draft.object_id is not None]
     rows = Entity.objects.filter(object_id__among=object_ids).order_by().values_list("type", "object_id", "urn")
@@ -221,7 +221,7 @@ def _resolve_urns(drafts: Sequence[_EntityDraft], *, by: Actor) -> tuple[list[st
 
 
 def _check_ids(drafts: Sequence[_EntityDraft], entity_urns: Sequence[str], id_conflicts: Sequence[str]) -> None:
-    """Raise Conflict for the id of another object, and for an id that is to change: policies name objects by it."""
+    """Raise Conflict for the id of another object, and for a changed id, because policies name objects by it."""
     if id_conflicts:
         raise Conflict(id_conflicts[0])
     rows = Entity.objects.filter(urn__among=entity_urns, object_id__isnull=False).order_by()
@@ -247,11 +247,9 @@ def _check_projects(drafts: Sequence[_EntityDraft]) -> None:
 def _collect_product_domains(
     drafts: Sequence[_EntityDraft], entity_urns: Sequence[str], *, by: Actor
 ) -> dict[str, tuple[str, ...]]:
-    """Return the domains that each new data product is put into, by the place of the list.
+    """Return pointer -> domains of each new data product; one that the caller may not view counts as new.
 
-    One that the caller may not view is as good as new.
-
-    Raises Invalid for one that is put into none: who manages the domain decides about its products (source 000).
+    Raises Invalid for a product without a domain: the domain decides who manages its products (source 000).
     """
     products = [index for index, draft in enumerate(drafts) if draft.type == "dataProduct"]
     stored_rows = Entity.objects.filter(urn__among=[entity_urns[index] for index in products]).order_by()
@@ -317,6 +315,6 @@ def _build_proposals(urn: str, change: _EntityUpdate, pointer: str) -> list[Prop
 
 
 def _serialize_document(document: Mapping[str, Any]) -> str:
-    """Return a document as text; what UTF-8 cannot carry stays escaped, for the check of proposals to name."""
+    """Return a document as text; characters that UTF-8 cannot encode stay escaped, for `validate.check` to report."""
     text = json.dumps(document, ensure_ascii=False)
     return text if is_storable(text) else json.dumps(document)

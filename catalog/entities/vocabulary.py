@@ -1,7 +1,7 @@
-"""What entities are described with: tags, domains, glossary terms and their groups, ownership types, data products.
+"""Vocabulary entities: tags, domains, glossary terms and their groups, ownership types, data products.
 
-Made with an id of one's own or one made here, renamed, described, moved and deleted, as DataHub's pages and the
-Terraform provider do. Everything goes through `proposals` and `deletes`, like the writes of every other door.
+Created with a given or generated id, renamed, described, moved and deleted, as by DataHub's pages and the Terraform
+provider. Every change is written by `ingest.apply` and `ingest.deletes`, like the writes of every other interface.
 """
 
 import json
@@ -24,7 +24,7 @@ from policies.engine.model import Actor, MissingPrivilege
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import Gate, open_write
 
-#: Longest description, in characters.
+#: Maximum length of a description, in characters.
 MAX_DESCRIPTION_LENGTH = 100_000
 
 _COLOR_PATTERN = re.compile(r"#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
@@ -32,7 +32,7 @@ _COLOR_PATTERN = re.compile(r"#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
 
 @dataclass(frozen=True, slots=True)
 class VocabularyType:
-    """A type of entities: the aspect that names it, the keys of name and description there, and its kind of parent."""
+    """A type of entities: aspect of its name, keys of description and parent in it, type of its parent."""
 
     aspect: str
     description: str = "description"
@@ -49,7 +49,7 @@ VOCABULARY_TYPES: Mapping[str, VocabularyType] = {
     "tag": VocabularyType("tagProperties"),
 }
 
-#: Types of which DataHub wants the text of the description, if only an empty one.
+#: Types for which DataHub requires the description key, even if empty.
 _TYPES_REQUIRING_DESCRIPTION = frozenset({"glossaryNode", "glossaryTerm"})
 
 
@@ -63,9 +63,9 @@ def create(
     by: Actor,
     channel: str,
 ) -> str:
-    """Make an entity of one of `VOCABULARY_TYPES` but a data product and return its URN; without an id one is made.
+    """Create an entity of any of `VOCABULARY_TYPES` but data product and return its URN; the id defaults to a new UUID.
 
-    Raises Invalid with what is wrong (an unknown parent included), Forbidden, and Conflict for an id that is taken.
+    Raises Invalid with the problem (an unknown parent included), Forbidden, and Conflict for an existing id.
     """
     vocabulary_type = VOCABULARY_TYPES[kind]
     urn = _build_urn(kind, identifier)
@@ -93,7 +93,7 @@ def create(
 
 
 def _without_entity(refusal: Forbidden, urn: str) -> Forbidden:
-    """Return a refusal that does not name an entity whose id was made for this call: the next one makes another."""
+    """Return a refusal without the entity whose id was generated for this call: the next call generates another."""
     lists = [
         [
             MissingPrivilege(
@@ -107,9 +107,9 @@ def _without_entity(refusal: Forbidden, urn: str) -> Forbidden:
 
 
 def create_product(*, identifier: str | None, name: str, description: str, domain: str, by: Actor, channel: str) -> str:
-    """Make a data product in a domain and return its URN; who manages the domain's products decides (source 000).
+    """Create a data product in a domain and return its URN; the domain decides who may (source 000).
 
-    Raises as `create`.
+    Raises the errors of `create`.
     """
     urn = _build_urn("dataProduct", identifier)
     document = {"name": _validate_name(name)} | (
@@ -124,13 +124,13 @@ def create_product(*, identifier: str | None, name: str, description: str, domai
     ]
     with open_write(Gate.CATALOG):
         _apply_creation(new_proposals, {urn: EntityIds()}, by=by, channel=channel)
-        # Afterwards, so that only who may make a product there learns whether there is such a domain.
+        # Checked last, so that only a caller who may create a product there learns whether the domain exists.
         _require_known(domain, "domain", "/domainUrn", by=by)
     return urn
 
 
 def rename(*, urn: str, name: str, by: Actor, channel: str) -> None:
-    """Give an entity of one of `VOCABULARY_TYPES` another name.
+    """Rename an entity of one of `VOCABULARY_TYPES`.
 
     Raises NotFound, Invalid and Forbidden, as do all changes here.
     """
@@ -138,14 +138,14 @@ def rename(*, urn: str, name: str, by: Actor, channel: str) -> None:
 
 
 def set_description(*, urn: str, description: str, by: Actor, channel: str) -> None:
-    """Set the description of an entity of one of `VOCABULARY_TYPES`; '' takes it away."""
+    """Set the description of an entity of one of `VOCABULARY_TYPES`; '' removes it."""
     vocabulary_type, text = _require_type(urn), _validate_description(description)
     keeps_empty = urns.entity_type(urn) in _TYPES_REQUIRING_DESCRIPTION
     _change(urn, {vocabulary_type.description: text if text or keeps_empty else None}, by=by, channel=channel)
 
 
 def update(*, urn: str, name: str | None, description: str | None, by: Actor, channel: str) -> None:
-    """Set name and description of an entity of one of `VOCABULARY_TYPES`, those that are given."""
+    """Set name and description of an entity of one of `VOCABULARY_TYPES`, where given."""
     vocabulary_type = _require_type(urn)
     changes: dict[str, Any] = {} if name is None else {"name": _validate_name(name)}
     if description is not None:
@@ -154,7 +154,7 @@ def update(*, urn: str, name: str | None, description: str | None, by: Actor, ch
 
 
 def move(*, urn: str, parent: str | None, by: Actor, channel: str) -> None:
-    """Put a domain, term or term group under another parent, or under none. Raises Invalid for a loop."""
+    """Move a domain, term or term group under another parent, or to the top. Raises Invalid for a loop."""
     vocabulary_type = _require_type(urn)
     if not vocabulary_type.parent:
         raise Invalid.from_problem(
@@ -171,7 +171,7 @@ def move(*, urn: str, parent: str | None, by: Actor, channel: str) -> None:
 
 
 def recolor(*, urn: str, color: str, by: Actor, channel: str) -> None:
-    """Set the colour of a tag, as #RRGGBB."""
+    """Set the colour of a tag, as #RRGGBB or #RGB."""
     if not _COLOR_PATTERN.fullmatch(color):
         raise Invalid.from_problem(
             code="color", pointer="/colorHex", detail="A colour is written #RRGGBB, with hexadecimal digits."
@@ -180,16 +180,16 @@ def recolor(*, urn: str, color: str, by: Actor, channel: str) -> None:
 
 
 def delete(*, urn: str, by: Actor, channel: str) -> None:
-    """Delete an entity of one of `VOCABULARY_TYPES`; one that is gone is no error.
+    """Delete an entity of one of `VOCABULARY_TYPES`; a missing one is no error.
 
-    Raises Conflict for a domain that has domains in it, and for the ownership types that every installation has.
+    Raises Conflict for a domain that contains domains, and for the ownership types of every installation.
     """
     _require_type(urn)
     with open_write(Gate.CATALOG):
         children = Entity.objects.filter(type="domain", parent=urn, is_removed=False)
         is_parent = urns.entity_type(urn) == "domain" and children.exists()
         deletes.delete(urn=urn, by=by, channel=channel)
-        # Afterwards, so that only who may delete it learns of them; the refusal takes the deletion back.
+        # Checked last, so that only a caller who may delete it learns of them; the refusal rolls the deletion back.
         if is_parent:
             raise Conflict(f"Cannot delete domain {urn} which has child domains.")
         if urn.startswith(SYSTEM_OWNERSHIP_TYPE_PREFIX):
@@ -197,7 +197,7 @@ def delete(*, urn: str, by: Actor, channel: str) -> None:
 
 
 def _change(urn: str, changes: Mapping[str, Any], *, by: Actor, channel: str) -> None:
-    """Set keys of the aspect that names an entity; None takes a key away."""
+    """Set keys of the aspect with an entity's name; None removes a key."""
     vocabulary_type = _require_type(urn)
     with open_write(Gate.CATALOG):
         if not Entity.objects.filter(urn=urn).exists():
@@ -221,7 +221,7 @@ def _apply_creation(
     new_proposals: list[Proposal], registrations: Mapping[str, EntityIds], *, by: Actor, channel: str
 ) -> None:
     urn = new_proposals[0].urn
-    # Who may make such an entity, and may know of this one, is told that the id is taken; others that they may not.
+    # Report a taken id to callers who may create such an entity and view this one; to others, only the refusal.
     if (
         not registrations
         and entity_lists.list_stored_urns(urns=[urn])
@@ -243,7 +243,7 @@ def _apply_creation(
 
 def _build_proposal(urn: str, aspect: str, document: Mapping[str, Any], change: str = ChangeType.UPSERT) -> Proposal:
     text = json.dumps(document, ensure_ascii=False)
-    # A document that is there may hold fields of other clients; what is changed here keeps them.
+    # An existing document may hold fields of other clients; the edit keeps them.
     return Proposal(urn, aspect, text, change, pointer="", document_pointer="", keeps_unknown=True)
 
 

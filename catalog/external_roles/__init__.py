@@ -1,1 +1,1 @@
-"""External IAM roles: which of them open which dataset, and who holds them."""
+"""External IAM roles: the datasets that they open, and their holders."""

@@ -1,4 +1,4 @@
-"""External roles over the API, and those through which an entity can be reached (api.md, section 3)."""
+"""External roles over the API, and the external roles of an entity (api.md, section 3)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 TAG = "external roles"
 ROLE_PREFIX = "urn:li:role:"
 
-#: How many people or datasets one call may name.
+#: Maximum number of people or datasets in one call.
 _MAX_LIST_LENGTH = 10_000
 
 
@@ -41,7 +41,7 @@ class ExternalRoleOut(serializers.Serializer[Any]):
 
 
 class ExternalRoleIn(strict_fields.StrictSerializer):
-    """An external role to be made or replaced."""
+    """An external role to create or replace."""
 
     urn = strict_fields.StrictUrn(required=False, prefixes=(ROLE_PREFIX,))
     name = strict_fields.StrictString(max_length=1000)
@@ -60,14 +60,14 @@ class ExternalRoleIn(strict_fields.StrictSerializer):
 
 
 class ExternalRoleChange(ExternalRoleIn):
-    """The fields of an external role that are to change."""
+    """The fields of an external role to change."""
 
     name = strict_fields.StrictString(required=False, max_length=1000)
     type = strict_fields.StrictString(required=False, max_length=64)
 
 
 class ExternalRoleListFilters(PageParameters):
-    """Which external roles to list."""
+    """Filters of the list of external roles."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN."
@@ -80,12 +80,12 @@ class ExternalRoleListFilters(PageParameters):
 
 class _ExternalRoleView(ApiView):
     def serialize_roles(self, urns: Sequence[str]) -> list[Any]:
-        """Return external roles as they are sent."""
+        """Return the JSON bodies of external roles."""
         roles = reading.load_roles(urns=urns, by=self.actor, with_datasets=True)
         return list(ExternalRoleOut(roles, many=True).data)
 
     def serialize_entities(self, entities: Sequence[Entity]) -> list[Any]:
-        """Return the external roles of a page."""
+        """Return the JSON bodies of a page of external roles."""
         return self.serialize_roles([entity.urn for entity in entities])
 
 
@@ -117,7 +117,7 @@ class ExternalRoleListView(_ExternalRoleView):
         tag=TAG,
     )
     def post(self, request: Request) -> Response:
-        """Describe an external role; needs EDIT_ENTITY on it, and on each dataset what editing that needs."""
+        """Describe an external role; needs EDIT_ENTITY on it, and the privileges for editing each dataset."""
         payload = strict_fields.validate(ExternalRoleIn, request.data)
         entity = service.create(
             urn=payload.pop("urn", None), role_input=_build_input(payload), by=self.actor, channel=CHANNEL
@@ -138,7 +138,7 @@ class ExternalRoleDetailView(_ExternalRoleView):
         "external_roles_replace", "Replace an external role", body=ExternalRoleIn, answer=ExternalRoleOut, tag=TAG
     )
     def put(self, request: Request, urn: str) -> Response:
-        """Say everything anew: lists that are left out become empty."""
+        """Replace the description; lists that are left out become empty."""
         payload = strict_fields.validate(ExternalRoleIn, request.data)
         return self._write(urn, {"users": [], "groups": [], "datasets": [], **payload})
 
@@ -155,7 +155,7 @@ class ExternalRoleDetailView(_ExternalRoleView):
 
     @openapi_operation("external_roles_delete", "Delete an external role", status=204, tag=TAG)
     def delete(self, _request: Request, urn: str) -> Response:
-        """Delete what is said of the external role, and the mention of it on datasets."""
+        """Delete the description of the external role, and the references to it on datasets."""
         service.delete(urn=urn, by=self.actor, channel=CHANNEL)
         return Response(status=204)
 

@@ -1,4 +1,4 @@
-"""External roles as rows: on the Access tab of an entity, in lists, and on the pages of those who hold them."""
+"""External roles as table rows: on the Access tab of an entity, in lists, and on the pages of their holders."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from catalog.external_roles import queries as external_role_queries
 from catalog.external_roles.queries import ExternalRole
 from policies.engine.model import Actor
 
-#: Longest description that is shown at once, in characters (rules/datahub.md e).
+#: Maximum length of a description shown without expanding, in characters (rules/datahub.md e).
 SHORT_DESCRIPTION_LENGTH = 150
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalRoleRow:
-    """An external role: `request_url` is empty for who holds it, and where there is no address that may be a link."""
+    """An external role; `request_url` is empty for its holders, and when the address may not become a link."""
 
     role: ExternalRole
     url: str
@@ -32,7 +32,7 @@ class ExternalRoleRow:
 
 
 def list_access_rows(document: Mapping[str, Any], *, text: str, by: Actor) -> list[ExternalRoleRow]:
-    """Return the external roles that an access document names, those whose name has the text."""
+    """Return the external roles in an access document whose name or URN contains the text."""
     urns = list(dict.fromkeys(entry["urn"] for entry in document.get("roles") or ()))
     roles = external_role_queries.load_roles(urns=urns, by=by)
     search_text = text.strip().casefold()
@@ -40,7 +40,7 @@ def list_access_rows(document: Mapping[str, Any], *, text: str, by: Actor) -> li
 
 
 def build_rows(roles: Sequence[ExternalRole], counts: Mapping[str, int] | None = None) -> list[ExternalRoleRow]:
-    """Return roles as rows; `counts` is how many entities each opens."""
+    """Return the rows of roles; `counts` is role URN -> number of entities that it opens."""
     return [_build_row(role, (counts or {}).get(role.urn, 0)) for role in roles]
 
 
@@ -74,5 +74,5 @@ def _load_access_context(entity_context: EntityContext, request: HttpRequest) ->
     }
 
 
-#: The tab of an entity that external roles open.
+#: The tab of an entity that external roles can open.
 ACCESS_TAB = EntityTab("access", "Access", _applies_to, _load_access_context)

@@ -9,7 +9,7 @@ from catalog.urns import MAX_URN_BYTES
 
 
 class ExternalRoleFilterForm(forms.Form):
-    """What narrows the list of external roles."""
+    """Filters of the list of external roles."""
 
     q = forms.CharField(
         label="Search",
@@ -26,7 +26,7 @@ class ExternalRoleFilterForm(forms.Form):
 
 
 class ExternalRoleForm(forms.Form):
-    """What is said about an external role; holders and datasets are chosen beside it."""
+    """The description of an external role; pickers next to it choose holders and datasets."""
 
     urn = forms.CharField(
         label="URN",

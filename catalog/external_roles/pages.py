@@ -1,6 +1,6 @@
-"""External roles: the list, one role, and the forms that describe, change and remove one.
+"""External roles: the list, one role, and the forms that describe, change and delete one.
 
-All of it is there while SHOW_ACCESS_MANAGEMENT is on; otherwise these addresses lead nowhere.
+All pages exist only while SHOW_ACCESS_MANAGEMENT is on; otherwise they are not found.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def _require_access_management(view: PageView) -> PageView:
 @signed_in
 @_require_access_management
 def list_roles(request: HttpRequest) -> HttpResponse:
-    """The external roles, searched, filtered and paged; an htmx request gets the list alone."""
+    """List the external roles, searched, filtered and paged; an htmx request gets only the list."""
     by = get_actor(request)
     form = ExternalRoleFilterForm(request.GET, types=reading.list_types())
     form.is_valid()
@@ -94,7 +94,7 @@ def list_roles(request: HttpRequest) -> HttpResponse:
 @signed_in
 @_require_access_management
 def show_role(request: HttpRequest, urn: str) -> HttpResponse:
-    """One external role: what it is for, who holds it, and what it opens."""
+    """Show one external role: its purpose, its holders, and the entities that it opens."""
     by = get_actor(request)
     reading.get_role(urn=urn)
     (role,) = reading.load_roles(urns=[urn], by=by)
@@ -121,7 +121,7 @@ def show_role(request: HttpRequest, urn: str) -> HttpResponse:
 @signed_in
 @_require_access_management
 def list_holder_roles(request: HttpRequest, urn: str) -> HttpResponse:
-    """The external roles of one person or group, those of a person's groups among them; htmx gets the list alone."""
+    """List the external roles of a user or group, for a user including those of its groups; htmx gets only the list."""
     type_ = urns.entity_type(urn)
     names_by_urn = display_names.load_names(urns=[urn]) if type_ in ("corpuser", "corpGroup") else {}
     if urn not in names_by_urn:
@@ -146,7 +146,7 @@ def list_holder_roles(request: HttpRequest, urn: str) -> HttpResponse:
 @signed_in
 @_require_access_management
 def create(request: HttpRequest) -> HttpResponse:
-    """The form of a new external role."""
+    """Show and process the form of a new external role."""
     by = get_actor(request)
     if not _is_allowed(by, _CREATE_PRIVILEGES, ""):
         authorizer.require(by=by, any_of=_CREATE_PRIVILEGES, resource=ResourceRef("", reading.ENTITY_TYPE))
@@ -158,7 +158,7 @@ def create(request: HttpRequest) -> HttpResponse:
 @signed_in
 @_require_access_management
 def update(request: HttpRequest, urn: str) -> HttpResponse:
-    """The form of an external role that is there."""
+    """Show and process the form of an existing external role."""
     by = get_actor(request)
     reading.get_role(urn=urn)
     authorizer.require(by=by, any_of=_EDIT_PRIVILEGES, resource=ResourceRef(urn, reading.ENTITY_TYPE))
@@ -170,7 +170,7 @@ def update(request: HttpRequest, urn: str) -> HttpResponse:
 @signed_in
 @_require_access_management
 def delete(request: HttpRequest, urn: str) -> HttpResponse:
-    """The question whether to remove an external role, and the removal."""
+    """Ask for confirmation, then delete an external role."""
     by = get_actor(request)
     reading.get_role(urn=urn)
     authorizer.require(by=by, any_of=_EDIT_PRIVILEGES, resource=ResourceRef(urn, reading.ENTITY_TYPE))
@@ -217,7 +217,7 @@ class _ExternalRoleEditor:
         self._lock_urn()
 
     def read(self, data: Any) -> bool:
-        """Take in what was sent; whether it will do as far as the form knows."""
+        """Read the submitted data; return whether it is valid as far as the form can check."""
         self.form = ExternalRoleForm(data)
         self._lock_urn()
         for picker in self.pickers:
@@ -225,7 +225,7 @@ class _ExternalRoleEditor:
         return self.form.is_valid() and not any(picker.errors for picker in self.pickers)
 
     def save(self, by: Actor) -> Entity:
-        """Write it. Raises what the service raises."""
+        """Save the role. Raises the errors of the service."""
         data = self.form.cleaned_data
         users, groups, datasets = (picker.chosen_urns for picker in self.pickers)
         role_input = service.ExternalRoleInput(
@@ -242,7 +242,7 @@ class _ExternalRoleEditor:
         return service.create(urn=data["urn"] or None, role_input=role_input, by=by, channel=CHANNEL)
 
     def add_problems(self, problems: Any) -> None:
-        """Put each problem beside its field, or above the form."""
+        """Add each problem to its field, or to the form."""
         pickers_by_name = {picker.kind.name: picker for picker in self.pickers}
         for problem in problems:
             field = problem.pointer.strip("/").split("/")[0]

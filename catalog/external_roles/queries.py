@@ -1,4 +1,4 @@
-"""External roles: what they are for, who holds them, what they open, and which of them are mine."""
+"""External roles: descriptions, holders, and the entities that they open."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ ACCESS_TYPES = ENTITY_TYPES_BY_ASPECT["access"]
 
 @dataclass(frozen=True, slots=True)
 class ExternalRole:
-    """An external role as one reader sees it: `datasets` are those that they may view."""
+    """An external role as one viewer sees it; `datasets` are those that the viewer may view."""
 
     urn: str
     name: str
@@ -39,7 +39,7 @@ class ExternalRole:
 
 
 def list_roles(*, text: str = "", type: str = "", holders: Collection[str] = ()) -> QuerySet[Entity]:
-    """Return external roles by name; `type` is READ, WRITE …, `holders` are people and groups that one must name."""
+    """Return external roles by name; `type` is READ, WRITE …; any of `holders` (users and groups) must hold it."""
     roles = list_entities(text=text, types=[ENTITY_TYPE])
     if type:
         roles = roles.filter(_facet_condition(field=ROLE_TYPE, value__among=[type.upper()]))
@@ -57,15 +57,15 @@ def get_role(*, urn: str) -> Entity:
 
 
 def list_types() -> list[str]:
-    """Return the types that external roles have, in order."""
+    """Return the distinct types of external roles, sorted."""
     rows = Facet.objects.filter(field=ROLE_TYPE).order_by("value").distinct()
     return list(rows.values_list("value", flat=True))
 
 
 def load_roles(*, urns: Sequence[str], by: Actor, with_datasets: bool = False) -> list[ExternalRole]:
-    """Return external roles in the order of their URNs given, in a number of queries that does not grow.
+    """Return external roles in the order of the URNs, in a constant number of queries.
 
-    One that nobody described is called by its URN and held by nobody.
+    A role without a description has its URN as name and no holders.
     """
     documents_by_urn = load_documents(urns=urns)
     datasets = _load_datasets(urns, by) if with_datasets else {}
@@ -81,13 +81,13 @@ def load_roles(*, urns: Sequence[str], by: Actor, with_datasets: bool = False) -
 
 
 def list_opened_entities(*, urn: str, by: Actor) -> QuerySet[Entity]:
-    """Return the entities that an external role opens, as far as the reader may view them, by name."""
+    """Return the entities that an external role opens and the viewer may view, by name."""
     rows = Entity.objects.filter(_facet_condition(field=ACCESS_ROLE, value=urn), is_removed=False)
     return filter_viewable(rows, by=by).order_by("name", "urn")
 
 
 def count_opened_entities(*, urns: Collection[str], by: Actor) -> dict[str, int]:
-    """Return how many entities each external role opens, of those that the reader may view; zeros are left out."""
+    """Return role URN -> number of entities that it opens and the viewer may view, without zeros."""
     viewable_ids = filter_viewable(Entity.objects.filter(is_removed=False), by=by).order_by().values("pk")
     rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=urns, entity__in=viewable_ids).order_by()
     return dict(rows.values_list("value").annotate(Count("entity")))

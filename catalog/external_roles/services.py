@@ -1,7 +1,7 @@
 """External roles as their pages and the API write them: properties, holders, and the datasets that name them.
 
-All of it is aspects (roleProperties, actors, and on each dataset access), written through `proposals`. Writing a role
-needs EDIT_ENTITY on it, and naming it on a dataset what editing that dataset needs.
+All of it is aspects (roleProperties, actors, and access on each dataset), written by `ingest.apply`. Writing a role
+needs EDIT_ENTITY on it; naming it on a dataset needs the privileges for editing that dataset.
 """
 
 import json
@@ -31,13 +31,13 @@ from policies.pdp.authorizer import SYSTEM, ResourceRef
 URL_INVALID_CODE = "url.invalid"
 UNKNOWN_CODE = "unknown"
 
-#: Most datasets that one call gives a role to or takes it from; each is a write of its own.
+#: Maximum number of datasets to which one call adds a role or from which it removes one; each is a write of its own.
 MAX_DATASETS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalRoleInput:
-    """What is said about an external role; a list that is None stays as it is."""
+    """The description of an external role; a list that is None stays unchanged."""
 
     name: str
     type: str
@@ -49,9 +49,9 @@ class ExternalRoleInput:
 
 
 def create(*, role_input: ExternalRoleInput, urn: str | None = None, by: Actor, channel: str) -> Entity:
-    """Describe a new external role and return its row; without a URN one is made.
+    """Describe a new external role and return its row; without a URN one is generated.
 
-    Raises Conflict for a known one, Invalid with every problem (places are the fields of `ExternalRoleInput`),
+    Raises Conflict for an existing one, Invalid with every problem (pointers are the fields of `ExternalRoleInput`),
     Forbidden.
     """
     role_urn = urn or urns.make(reading.ENTITY_TYPE, secrets.token_hex(16))
@@ -65,9 +65,9 @@ def create(*, role_input: ExternalRoleInput, urn: str | None = None, by: Actor, 
 
 
 def update(*, urn: str, role_input: ExternalRoleInput, by: Actor, channel: str) -> Entity:
-    """Describe a known external role anew and return its row; unknown fields of its documents stay.
+    """Replace the description of an existing external role and return its row; unknown fields of its documents stay.
 
-    Of `datasets` only those that the caller may view count. Raises NotFound, Invalid and Forbidden.
+    Only `datasets` that the caller may view are compared. Raises NotFound, Invalid and Forbidden.
     """
     with open_write(Gate.CATALOG):
         reading.get_role(urn=urn)
@@ -75,13 +75,13 @@ def update(*, urn: str, role_input: ExternalRoleInput, by: Actor, channel: str) 
 
 
 def delete(*, urn: str, by: Actor, channel: str) -> None:
-    """Remove an external role, and the mention of it on datasets. Needs EDIT_ENTITY or DELETE_ENTITY on the role."""
+    """Delete an external role and its references on datasets. Needs EDIT_ENTITY or DELETE_ENTITY on the role."""
     with open_write(Gate.CATALOG):
         reading.get_role(urn=urn)
         authorizer.require(
             by=by, any_of=[["EDIT_ENTITY"], ["DELETE_ENTITY"]], resource=ResourceRef(urn, reading.ENTITY_TYPE)
         )
-        # The system takes the mention off: what is gone needs nobody's privilege on each dataset.
+        # Written by the system: removing references to a deleted role needs no privilege on each dataset.
         mentioning_entities = Entity.objects.filter(facets__field=ACCESS_ROLE, facets__value=urn).order_by("urn")
         removals = _build_mention_changes(list(mentioning_entities.values_list("urn", flat=True)), (), urn)
         if removals:
@@ -188,7 +188,7 @@ def _build_actors(current: Mapping[str, Any], role_input: ExternalRoleInput) -> 
 
 
 def _build_mention_changes(removed_urns: Sequence[str], added_urns: Sequence[str], role: str) -> list[Proposal]:
-    """Return the changes that take the role off some entities and put it on others."""
+    """Return the proposals that remove the role from some entities and add it to others."""
     documents_by_urn = aspect_documents.load_documents(urns=[*removed_urns, *added_urns])
     new_proposals: list[Proposal] = []
     for urn in (*removed_urns, *added_urns):

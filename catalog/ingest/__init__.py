@@ -1,1 +1,1 @@
-"""The one way into the catalog: proposals are validated, authorized, patched and written."""
+"""The only way into the catalog: proposals are validated, authorized, patched and written."""

@@ -1,7 +1,7 @@
-"""The one way into the catalog: every door, and the loader of files, hands proposals to `apply`.
+"""The only way into the catalog: every interface and the file import pass proposals to `apply`.
 
-All of a call is checked, authorized and written in one transaction, or nothing is. What has its home in `policies`
-(users, groups, roles, policies) goes to its services, after the documents, and is never stored as one.
+One call is checked, authorized and written in one transaction, or not at all. Aspects stored in `policies` (of users,
+groups, roles, policies) are passed to its services after the documents, and never stored as documents.
 """
 
 import json
@@ -30,7 +30,7 @@ __all__ = ["ApplyResult", "ChangeType", "EntityIds", "Proposal", "apply"]
 
 @dataclass(frozen=True, slots=True)
 class EntityIds:
-    """Ids of an entity as they are to be: `object_id` None leaves it; `project` counts only with `has_project`."""
+    """New ids of an entity: `object_id` None leaves it unchanged; `project` is set only with `has_project`."""
 
     object_id: str | None = None
     project: str | None = None
@@ -39,9 +39,9 @@ class EntityIds:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """What a call did: the URNs of its proposals in order, and those whose facts or documents were touched.
+    """Result of a call: the URNs of its proposals in order, and the URNs whose facts or documents were touched.
 
-    `lints` say which policies were put out of force and why, each at its place in what was sent.
+    `lints` name the policies that the call disabled and the reasons, with pointers into the payload.
     """
 
     urns: tuple[str, ...] = ()
@@ -61,11 +61,11 @@ def apply(
 ) -> ApplyResult:
     """Check, authorize and write changes to aspects, all or none.
 
-    `registrations` are entities to be noted, with their ids, beside what the proposals say of them (the API of
-    entities). `is_open` (REST_API_AUTHORIZATION switched off) lets every caller write ordinary entities; people, roles
-    and policies stay guarded. `check` may refuse what was authorized before anything is written. Raises Invalid with
-    every problem, Forbidden with everything that is missing; about what the caller may not view the words are those for
-    what is not stored.
+    `registrations` are entities to register with their ids, in addition to the proposals (the API of entities).
+    `is_open` (REST_API_AUTHORIZATION switched off) lets every caller write ordinary entities; people, roles and
+    policies stay guarded. `check` may refuse authorized changes before anything is written. Raises Invalid with every
+    problem, Forbidden with everything that is missing; for hidden entities the refusal is the same as for ones that are
+    not stored.
     """
     if not by.is_active:
         raise Forbidden((), f"{by.urn} is suspended.")
@@ -73,7 +73,7 @@ def apply(
     ids_by_urn = registrations or {}
     people_items = [item for item in items if _is_of_people(item)]
     catalog_items = [item for item in items if not _is_of_people(item)]
-    # Who writes only people does not wait for whoever stores documents.
+    # Writers of people only do not wait for writers of documents.
     with open_write(Gate.PEOPLE if people_items and not catalog_items and not ids_by_urn else Gate.CATALOG):
         catalog_refusal, touched_urns = _apply_to_catalog(
             catalog_items, ids_by_urn, by=by, channel=channel, is_open=is_open, check=check
@@ -96,7 +96,7 @@ def _apply_to_catalog(
     is_open: bool,
     check: Callable[[], None] | None,
 ) -> tuple[Forbidden | None, frozenset[str]]:
-    """Write documents and entities and return the URNs that were touched, or what the actor lacks."""
+    """Write documents and entities; return (None, touched URNs) or (refusal, no URNs)."""
     if not items and not ids_by_urn:
         return None, frozenset()
     now = timezone.now()
@@ -121,7 +121,7 @@ def _apply_to_catalog(
 
 
 def _is_of_people(item: ValidatedProposal) -> bool:
-    """Whether the home of the aspect is `policies`. A person's key goes with the person, through `deletes.delete`."""
+    """Whether the aspect is stored in `policies`. The key of a person is not: `deletes.delete` deletes the person."""
     return (item.urn.type, item.aspect) in people_aspects.OWNED_ASPECTS
 
 
@@ -159,7 +159,7 @@ def _find_refusal(
 
 
 def _deduplicate(requests: Sequence[AccessRequest]) -> list[AccessRequest]:
-    """Drop repetitions: the aspects of one entity mostly need the same."""
+    """Drop duplicates: the aspects of one entity often need the same privileges."""
     return list(
         {
             (request.requirement, request.resource, request.subresources, _relatives_key(request)): request
@@ -178,9 +178,9 @@ def _list_existing_people(items: Collection[ValidatedProposal]) -> frozenset[str
 
 
 def _check_creations(items: Sequence[ValidatedProposal]) -> tuple[list[ValidatedProposal], list[Problem]]:
-    """Return the items, and a problem for each that makes what is there.
+    """Return the items, and a problem for each that creates something existing.
 
-    An optional one writes what is there instead: it changes nothing and needs what the write would need.
+    An optional one writes the existing document instead: it changes nothing and needs the privileges of the write.
     """
     create_items = [item for item in items if item.change in _CREATE_CHANGES]
     if not create_items:
@@ -213,7 +213,7 @@ _CREATE_CHANGES = (ChangeType.CREATE, ChangeType.CREATE_ENTITY)
 def _apply_to_people(
     items: Sequence[ValidatedProposal], *, by: Actor, channel: str, is_open: bool
 ) -> tuple[Forbidden | None, list[Problem], tuple[Problem, ...]]:
-    """Hand over what belongs to `policies`; return what the actor lacks, what cannot be made, and lints."""
+    """Write the aspects stored in `policies`; return the refusal, problems of creations, and lints."""
     if not items:
         return None, [], ()
     with open_write(Gate.PEOPLE):
@@ -227,7 +227,7 @@ def _apply_to_people(
 def _write_people(
     items: Sequence[ValidatedProposal], *, by: Actor, channel: str
 ) -> tuple[Forbidden | None, tuple[Problem, ...]]:
-    """Write users, groups, roles and policies; return what the actor lacks, if anything, and lints."""
+    """Write users, groups, roles and policies; return the refusal, if any, and lints."""
     changes = [
         people_aspects.AspectChange(
             urn=item.urn.text,
@@ -250,7 +250,7 @@ def _write_people(
 
 
 def _to_item_problem(problem: Problem, items: Sequence[ValidatedProposal]) -> Problem:
-    """Return a problem found by `policies`, which counts its own changes, at its place in what was sent."""
+    """Return a problem of `policies`, whose pointer counts its own changes, with a pointer into the payload."""
     _, position, *steps = problem.pointer.split("/")
     if not position.isdigit() or int(position) >= len(items):
         return problem

@@ -1,4 +1,4 @@
-"""Deletes versions of aspects that were replaced long enough ago, a batch at a time."""
+"""Deletion of old aspect versions, in batches."""
 
 from django.db.models import Exists, F, OuterRef
 
@@ -6,11 +6,10 @@ from catalog.models import Aspect
 
 
 def delete_old_versions(*, retained_versions: int, batch_size: int) -> int:
-    """Delete up to `batch_size` versions beyond the last `retained_versions` that were replaced; return how many.
+    """Delete up to `batch_size` versions beyond the newest `retained_versions` replaced ones; return their number.
 
-    Version 0, which is in force, is none of these. A version is beyond them when there is one whose number is larger by
-    `retained_versions` or more: the newest is never deleted, so this holds in whatever order the batches take the old
-    ones.
+    Version 0, the current one, is not among them. A version is deleted when another has a number larger by at least
+    `retained_versions`: the newest is never deleted, so the rule holds in any order of batches.
     """
     later_versions = Aspect.objects.filter(
         entity=OuterRef("entity"), name=OuterRef("name"), version__gte=OuterRef("lowest_kept_number")

@@ -1,7 +1,7 @@
-"""What a write to the catalog leaves in the record of changes: each document, and each entity that goes.
+"""Change events of a write to the catalog: one for each document, and one for each deleted entity.
 
-One statement for a whole batch. A long document is named by its length and its sum instead: what it said stands in the
-versions of the aspect for as long as the entity is there, and the record must not grow as the catalog does.
+One statement for a whole batch. A long document is recorded by its length and hash: the text stays in the versions of
+the aspect for as long as the entity exists, and the record must not grow with the catalog.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from catalog.models import Entity
 from policies.models import ChangeEvent, Verb, open_write
 from policies.models.fields import JsonText
 
-#: Longest document that is kept in full, in characters.
+#: Maximum length of a document that is recorded in full, in characters.
 MAX_RECORDED_CHARACTERS = 4096
 
 
 class AuditRecord:
-    """The events of one write, by this actor (URN) and through this door, until they are saved."""
+    """The unsaved events of one write, by this actor (URN) and through this channel."""
 
     def __init__(self, *, by: str, channel: str, at: datetime) -> None:
         self._by, self._channel, self._at = by, channel, at
         self._events: list[ChangeEvent] = []
 
     def record_document(self, entity: Entity, aspect: str, *, before: str | None, after: str | None) -> None:
-        """Note what became of a document (JSON text, None where there is none); nothing when it stayed."""
+        """Record the change of a document (JSON text, None for missing); nothing when it is unchanged."""
         if before == after:
             return
         verb = Verb.CREATED if before is None else Verb.DELETED if after is None else Verb.UPDATED
@@ -39,11 +39,11 @@ class AuditRecord:
         )
 
     def record_removal(self, entity: Entity, documents: Mapping[str, str]) -> None:
-        """Note that an entity went, with its newest documents by the names of their aspects."""
+        """Record the deletion of an entity, with its newest documents by aspect name."""
         self._note(entity.urn, entity.name or entity.urn, Verb.DELETED, _to_json_object(documents), None)
 
     def save(self) -> None:
-        """Store what was noted, inside the transaction of the write."""
+        """Store the recorded events, inside the transaction of the write."""
         if not self._events:
             return
         with open_write() as write:
@@ -66,7 +66,7 @@ class AuditRecord:
 
 
 def _to_json_object(texts: Mapping[str, str]) -> JsonText:
-    """Return documents as one JSON object, by the names of their aspects."""
+    """Return documents as one JSON object, by aspect name."""
     return JsonText("{" + ",".join(_format_members(texts.items())) + "}")
 
 

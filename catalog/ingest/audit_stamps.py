@@ -1,4 +1,4 @@
-"""The audit stamps that DataHub's documents carry."""
+"""Audit stamps in DataHub's documents."""
 
 from datetime import datetime
 from typing import Any
@@ -7,5 +7,5 @@ from policies.engine.model import Actor
 
 
 def stamp(*, by: Actor, at: datetime) -> dict[str, Any]:
-    """Return who and when, as DataHub writes it: milliseconds since 1970."""
+    """Return actor and time in DataHub's format: milliseconds since 1970."""
     return {"time": int(at.timestamp() * 1000), "actor": by.urn}

@@ -1,4 +1,4 @@
-"""What a batch itself says about relatives of its entities; it counts before what is stored (rules/datahub.md c)."""
+"""Relatives of entities as given by a batch itself; they take precedence over stored ones (rules/datahub.md c)."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -8,12 +8,12 @@ from catalog.aspects.projection import read_facts
 from catalog.ingest.validate import ChangeType, ValidatedProposal
 from policies.engine import selectors
 
-#: Aspects of the glossary that name the term group an entity is in, and the key that does.
+#: Aspects of the glossary that name the term group of an entity, and the key of that group.
 GLOSSARY_INFO, PARENT_NODE = frozenset({"glossaryNodeInfo", "glossaryTermInfo"}), "parentNode"
 
 
 class BatchRelatives:
-    """What the same batch says about domains, subjects and term groups; it counts before what is stored (section c)."""
+    """Domains, subjects and term groups given by the same batch; they take precedence over stored ones (section c)."""
 
     def __init__(self, items: Iterable[ValidatedProposal]) -> None:
         self.domains: dict[str, tuple[str, ...]] = {}
@@ -33,11 +33,11 @@ class BatchRelatives:
         )
 
     def term_group(self, urn: str) -> str | None:
-        """Return the term group that an entity is to be in, None for one that names none."""
+        """Return the term group that the batch gives an entity, None when it gives none."""
         return self._group_by_urn.get(urn)
 
     def term_group_chain(self, group: str | None) -> tuple[str, ...]:
-        """Return a term group and those above it, as they will be."""
+        """Return a term group and its ancestors, as they will be after the batch."""
         chain: dict[str, None] = {}
         while group is not None and group not in chain:
             chain[group] = None
@@ -49,12 +49,12 @@ class BatchRelatives:
 
 
 def load_groups_above(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return, for each of these term groups that is in another, those above it as they are stored; one query."""
+    """Return term group -> its stored ancestors, for the groups that have any; one query."""
     return entity_lists.load_ancestors(nodes=groups) if groups else {}
 
 
 def read_values(item: ValidatedProposal, text: str | None, field: str) -> tuple[str, ...]:
-    """Return the facts of a field (DOMAIN or the subjects of a query) in the text of a document."""
+    """Return the values of a facet (DOMAIN, or the subjects of a query) in the text of a document."""
     if text is None:
         return ()
     aspect = "domains" if field == selectors.DOMAIN else "querySubjects"

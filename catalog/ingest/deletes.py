@@ -1,4 +1,4 @@
-"""Taking entities out of the catalog, and taking the mention of an entity out of the documents of others."""
+"""Deletion of entities, and removal of references to an entity from other documents."""
 
 import json
 from collections import defaultdict
@@ -33,7 +33,7 @@ _CHUNK_SIZE = 500
 
 @dataclass(frozen=True, slots=True)
 class DeleteResult:
-    """What a deletion took: the entity and the number of documents, versions included."""
+    """Result of a deletion: the entity and the number of deleted documents, versions included."""
 
     urn: str
     document_count: int
@@ -49,11 +49,11 @@ class Mention:
 
 @retry_deadlock
 def delete(*, urn: str, by: Actor, channel: str, is_open: bool = False) -> DeleteResult:
-    """Remove an entity for good: its documents, facets and grants. An entity nobody knows is no problem.
+    """Delete an entity with its documents, facets and grants. An unknown entity is no error.
 
-    Users, groups, roles and policies are removed like on their pages. Children stay and lose their parent, but for what
-    lies in a CDAP entity, which goes with it. Raises Invalid for what is no URN, Forbidden, and Conflict for the CDAP
-    instance.
+    Users, groups, roles and policies are deleted as on their pages. Children stay and lose their parent, except the
+    contents of a CDAP entity, which are deleted too. Raises Invalid for an invalid URN, Forbidden, and Conflict for the
+    CDAP instance.
     """
     problem = catalog_urns.find_problem(urn, "/urn")
     if problem is not None:
@@ -70,14 +70,14 @@ def delete(*, urn: str, by: Actor, channel: str, is_open: bool = False) -> Delet
 
 
 def delete_entities(*, urns: Sequence[str], by: str, channel: str) -> frozenset[str]:
-    """Remove entities inside the transaction of a write that was authorized; return every URN that was touched.
+    """Delete entities inside the transaction of an authorized write; return every touched URN.
 
-    With a CDAP entity goes what lies in it, and every grant there (rules/cdap.md CD-17). Raises Conflict for the
-    instance, which is there from the start.
+    The contents of a CDAP entity, and every grant there, are deleted too (rules/cdap.md CD-17). Raises Conflict for the
+    CDAP instance, which is permanent.
     """
     if INSTANCE_URN in urns:
         raise Conflict("The CDAP instance stays.")
-    # Grants are given behind the gate PEOPLE: none must be given on what goes.
+    # Grants are made behind the gate PEOPLE: none may be made on an entity being deleted.
     with open_write(Gate.PEOPLE):
         return _delete_entities(urns, by=by, channel=channel)
 
@@ -97,12 +97,12 @@ def _delete_entities(urns: Sequence[str], *, by: str, channel: str) -> frozenset
 
 
 def remove_references(*, urn: str, by: Actor, channel: str, dry_run: bool, is_open: bool = False) -> list[Mention]:
-    """Take the mention of a URN out of the documents of others; return the documents that name it.
+    """Remove references to a URN from other documents; return the documents that name it.
 
-    Documents are those of the catalog that yield facts, and memberships of groups and roles. Policies keep naming what
-    they name: without it they could speak to others. With `dry_run` nothing is written and nothing is asked: the door
-    shows only what its caller may view. Otherwise it needs what deleting the entity needs, and what leaving each group
-    or role needs.
+    These are the catalog's documents that yield facts, and memberships of groups and roles. Policies are not changed:
+    without the URN they could match other actors. With `dry_run` nothing is written or authorized: the interface must
+    limit the result to what its caller may view. Otherwise it needs the privileges for deleting the entity and for
+    leaving each group or role.
     """
     problem = catalog_urns.find_problem(urn, "/urn")
     if problem is not None:
@@ -112,7 +112,7 @@ def remove_references(*, urn: str, by: Actor, channel: str, dry_run: bool, is_op
         _require_removal(parsed_urn, by=by)
     if dry_run:
         return _to_mentions(_find_mentions(urn), _load_memberships(urn))
-    # Behind the gates, so that nobody changes what is read now before it is written.
+    # Behind the gates, so that nothing read here changes before it is written.
     with open_write(Gate.CATALOG, Gate.PEOPLE):
         mentions, memberships = _find_mentions(urn), _load_memberships(urn)
         _rewrite({key: remove_urn(document, urn) for key, document in mentions.items()}, by=by.urn, channel=channel)
@@ -125,14 +125,14 @@ def _to_mentions(*mappings: Mapping[tuple[str, str], Any]) -> list[Mention]:
 
 
 def _choose_gates(urn: Urn) -> tuple[Gate, ...]:
-    """Return the gates of a deletion: somebody of whom the catalog has nothing goes without waiting for its writers."""
+    """Return the gates of a deletion: a person without an entity in the catalog does not wait for its writers."""
     if urn.type in catalog_urns.PEOPLE_TYPES and not Entity.objects.filter(urn=urn.text).exists():
         return (Gate.PEOPLE,)
     return (Gate.CATALOG, Gate.PEOPLE)
 
 
 def remove_urn(document: Any, urn: str) -> Any:
-    """Return a document without a URN: entries of lists that are it or name it go, and so do keys that hold it."""
+    """Return a document without a URN: list entries that are or name it and keys that hold it are removed."""
     if isinstance(document, dict):
         return {key: remove_urn(value, urn) for key, value in document.items() if value != urn}
     if isinstance(document, list):
@@ -145,7 +145,7 @@ def _is_mention(entry: Any, urn: str) -> bool:
 
 
 def _require_removal(urn: Urn, *, by: Actor) -> None:
-    """Let the actor go on, or raise Forbidden; of what it may not view in the words for what is not stored."""
+    """Raise Forbidden unless the actor may delete; for a hidden entity as if it were not stored."""
     requests = required_privileges.build_delete_requests(urn)
     if refusal := disclosure.find_refusal(by=by, requests=requests):
         hidden_urns = view_permissions.find_hidden(urns=[urn.text], by=by)
@@ -157,7 +157,7 @@ def _require_removal(urn: Urn, *, by: Actor) -> None:
 
 
 def _record_removal(rows: Sequence[Entity], *, by: str, channel: str) -> None:
-    """Note each entity with its newest documents, before they go."""
+    """Record each entity with its newest documents, before the deletion."""
     record = AuditRecord(by=by, channel=channel, at=timezone.now())
     for start in range(0, len(rows), _CHUNK_SIZE):
         chunk = rows[start : start + _CHUNK_SIZE]
@@ -171,7 +171,7 @@ def _record_removal(rows: Sequence[Entity], *, by: str, channel: str) -> None:
 
 
 def _detach_children(parents: list[str], projects: list[str], *, channel: str) -> set[str]:
-    """Let go of the children of what was removed, some hundreds at a time."""
+    """Remove the parent or project from children of deleted entities, in chunks; return the touched URNs."""
     touched_urns: set[str] = set()
     if projects:
         project_members = list(Entity.objects.filter(project__among=projects).values_list("urn", "pk"))
@@ -197,7 +197,7 @@ _PARENT_ASPECTS = ("container", "domainProperties", "glossaryNodeInfo", "glossar
 
 
 def _find_mentions(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the documents whose facets or parent name the URN, by (entity, aspect)."""
+    """Return (entity, aspect) -> document for documents whose facets or parent name the URN."""
     mention_condition = Q(pk__in=Facet.objects.filter(value=urn).values("entity")) | Q(parent=urn)
     entities = Entity.objects.filter(mention_condition).exclude(urn=urn)
     rows = Aspect.objects.filter(entity__in=entities, name__among=sorted(PROJECTED_ASPECTS), version=0)
@@ -210,7 +210,7 @@ def _find_mentions(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _load_memberships(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the membership documents of users and groups that name the group or role, by (holder, aspect)."""
+    """Return (holder, aspect) -> membership document of users and groups that names the group or role."""
     ties = [
         (_MEMBERSHIP_ASPECTS[name], rows, path)
         for name, rows, path in relationships.list_incoming(urn=urn)
@@ -244,7 +244,7 @@ _MEMBERSHIP_ASPECTS = {
 
 
 def _rewrite(documents: Mapping[tuple[str, str], Any], *, by: str, channel: str) -> None:
-    """Write documents that lost something; one that is nothing without it goes as a whole."""
+    """Write changed documents; one that is invalid without the removed reference is deleted."""
     documents_by_entity: dict[str, list[tuple[str, Any]]] = defaultdict(list)
     for (urn, aspect), document in documents.items():
         documents_by_entity[urn].append((aspect, document))

@@ -1,4 +1,4 @@
-"""Loads files of proposals: each is checked as a whole, and then stored in pieces, each completely or not at all."""
+"""Import of proposal files: each is checked as a whole, then stored in chunks, each completely or not at all."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,23 +16,23 @@ from policies.errors import Invalid, PolicyAppError
 
 EntryT = TypeVar("EntryT")
 
-#: How many proposals one transaction stores. Other writers of documents wait for one at most.
+#: Maximum number of proposals in one transaction. Other writers of documents wait for one at most.
 MAX_PROPOSALS_PER_WRITE = 1000
 
-#: How long the loader leaves SQLite to other writers after each piece: they look again that often.
+#: Pause after each chunk on SQLite, so that other writers, which poll at this interval, get a turn.
 _SQLITE_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What a file brought: the number of its proposals, and of the entities they touched."""
+    """Result of an import: the number of proposals, and of the touched entities."""
 
     proposals: int
     entities: int
 
 
 class ImportInterrupted(PolicyAppError):
-    """A file was stored up to a proposal that was refused; `stored_count` is how many went in before its piece."""
+    """A proposal was refused after earlier chunks were stored; `stored_count` is the number of proposals in them."""
 
     def __init__(self, stored_count: int, error: PolicyAppError) -> None:
         self.stored_count = stored_count
@@ -45,10 +45,10 @@ def load(
 ) -> ImportResult:
     """Store every proposal of a file, MAX_PROPOSALS_PER_WRITE in one transaction; `stream` is read twice.
 
-    `on_progress` hears the number stored so far. The file is checked first: raises Invalid with every problem that
-    needs no database to be seen, placed at its index in the list, and then nothing of the file is stored. What only the
-    database can refuse (a CREATE of what is there, a missing privilege) raises Interrupted, and what was stored before
-    stays: loading the file again stores nothing twice.
+    `on_progress` is called with the number stored so far. The file is checked first: raises Invalid with every problem
+    that needs no database to detect, with the index in the list as pointer, and then nothing is stored. Problems that
+    only the database shows (a CREATE of something existing, a missing privilege) raise ImportInterrupted, and earlier
+    chunks stay stored: importing the file again stores nothing twice.
     """
     _check_file(stream)
     stream.seek(0)
@@ -88,11 +88,11 @@ def _cut(entries: Iterable[EntryT]) -> Iterator[list[EntryT]]:
 
 
 def _entry_index(problem: Problem) -> int:
-    """Return the index of the entry that a problem is about: entries are checked before the piece they are in."""
+    """Return the index of the entry of a problem: entries are checked before the chunk that contains them."""
     return int(problem.pointer.split("/")[1])
 
 
 def _let_others_write() -> None:
-    """Give way: SQLite keeps no queue of writers, so one that begins again at once may leave nobody else a turn."""
+    """Pause for other writers: SQLite has no queue of writers, so an immediate next write could starve them."""
     if connection.vendor == "sqlite" and not connection.in_atomic_block:
         time.sleep(_SQLITE_PAUSE_SECONDS)

@@ -1,6 +1,6 @@
-"""Reads files of proposals as `datahub ingest`'s file sink writes them: a JSON list, perhaps gzipped, of any length.
+"""Reader of proposal files by `datahub ingest`'s file sink: a JSON list, optionally gzipped, of any length.
 
-The list is read piece by piece, so a file larger than memory can be loaded.
+The list is read incrementally, so a file larger than memory can be imported.
 """
 
 import codecs
@@ -15,19 +15,19 @@ from policies.engine.errors import Problem
 from policies.errors import Invalid
 
 _PIECE_BYTES = 1 << 16
-#: Longest single entry, in characters: no door takes a longer body.
+#: Maximum length of an entry, in characters: no interface accepts a longer body.
 _MAX_ENTRY_CHARACTERS = 1 << 24
 _BLANKS = " \t\r\n"
 _GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_WINDOW_BITS = 31  # what zlib calls "with gzip's header"
+_GZIP_WINDOW_BITS = 31  # zlib's code for a gzip header
 
 _SNAPSHOT_DETAIL = "This is a snapshot (MCE), the form before proposals; write the file again with a current client."
 
 
 def read(stream: IO[bytes]) -> Iterator[tuple[Proposal | None, list[Problem]]]:
-    """Yield each proposal of a file, or the problems of an entry that is none, placed at `/<index>`.
+    """Yield (proposal, no problems) or (None, problems) for each entry of a file, with pointers `/<index>`.
 
-    Raises Invalid when the file as a whole is not what it should be: no JSON list, cut off, not UTF-8, badly packed.
+    Raises Invalid when the file as a whole is invalid: no JSON list, truncated, not UTF-8, damaged compression.
     """
     for index, entry in enumerate(_read_entries(_decode_text(stream))):
         problems = _check_entry(entry, f"/{index}")
@@ -104,7 +104,7 @@ class _TextBuffer:
         self._decoder = json.JSONDecoder()
 
     def read_character(self) -> str:
-        """Take the next character that is not blank, '' at the end."""
+        """Return the next character that is not blank, '' at the end."""
         while True:
             while self._position < len(self._text):
                 self._position += 1
@@ -118,7 +118,7 @@ class _TextBuffer:
         self._position -= 1
 
     def read_object(self, index: int) -> dict[str, Any]:
-        """Take one object, which may need many pieces."""
+        """Return the next object, which may need many pieces."""
         if self.read_character() != "{":
             _refuse(f"Entry {index} is not an object.")
         self.put_back()
@@ -128,7 +128,7 @@ class _TextBuffer:
             except RecursionError:
                 _refuse(f"Entry {index} is nested too deeply.")
             except ValueError as error:
-                # It may only be incomplete. The text doubles before the next attempt, so attempts stay few.
+                # The object may be incomplete. The text doubles before the next attempt, so there are few attempts.
                 if not self._grow_buffer():
                     _refuse(f"Entry {index} is not JSON: {error}.")
             else:
@@ -170,7 +170,7 @@ def _unpack(stream: IO[bytes]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(_GZIP_WINDOW_BITS)
     try:
         while piece:
-            # Bounded, so that a small packed piece cannot become a huge one in memory.
+            # Bounded, so that a small compressed piece cannot become a huge one in memory.
             yield unpacker.decompress(piece, 16 * _PIECE_BYTES)
             piece = unpacker.unconsumed_tail or stream.read(_PIECE_BYTES)
     except zlib.error as error:

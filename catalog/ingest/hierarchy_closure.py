@@ -1,6 +1,6 @@
-"""Keeps `Ancestry` the closure of the parents of nodes, rewriting only what lies below a change.
+"""Maintenance of `Ancestry`, the transitive closure of node parents; only nodes below a change are rewritten.
 
-A parent counts whether or not it is stored. In a cycle everybody is below all the others and nobody below itself.
+A parent counts whether or not it is stored. In a cycle each node is below all others and never below itself.
 """
 
 from collections.abc import Collection
@@ -9,7 +9,7 @@ from django.db import connection
 
 from catalog.models import NODE_TYPES, Ancestry, list_parameter
 
-# UNION drops what was found before, which is what ends the walk around a cycle.
+# UNION drops rows already found, which ends the recursion in a cycle.
 _INSERT_ANCESTORS_SQL = """
     WITH RECURSIVE above(node, ancestor) AS (
         SELECT urn, parent FROM catalog_entity WHERE parent IS NOT NULL AND type IN {types} {which}
@@ -26,9 +26,9 @@ _NODE_FILTER_SQL = {
 
 
 def rewrite(*, nodes: Collection[str]) -> None:
-    """Close anew above these nodes, whose parents changed, and above everything that lies below them.
+    """Rewrite the ancestors of these nodes, whose parents changed, and of all their descendants.
 
-    What is below a node now but was not before lies below another changed node, so the closure as it was names all.
+    A new descendant of a node is below another changed node, so the previous closure contains all descendants.
     """
     if not nodes:
         return
@@ -39,7 +39,7 @@ def rewrite(*, nodes: Collection[str]) -> None:
 
 
 def rebuild() -> None:
-    """Close anew above every node."""
+    """Rewrite the ancestors of every node."""
     Ancestry.objects.all().delete()
     _insert_ancestors(None)
 

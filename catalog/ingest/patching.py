@@ -1,4 +1,4 @@
-"""Patches on their way to becoming writes: what is stored is read, patched, and checked like anything written."""
+"""Conversion of patches into writes: the stored document is read, patched, and validated like any written one."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ from policies.errors import Invalid
 from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-#: Longest document that patches may make of one, in bytes: what a body can bring at once.
+#: Maximum length of a patched document, in bytes: that of a request body.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 
 
@@ -30,8 +30,8 @@ def apply_patches(
 ) -> list[ValidatedProposal]:
     """Return the items with each patch as a write of the whole document, in the transaction that writes them.
 
-    A later item meets what the earlier ones made. One query, and those for the rows of people. Raises Invalid for what
-    cannot be patched, and Forbidden instead to whoever may not read what the refusal would speak of.
+    A later item sees the results of earlier ones. One query, plus those for the rows of people. Raises Invalid for
+    impossible patches, but Forbidden to a caller who may not read the entities that its problems would describe.
     """
     patched_keys = {item.key for item in items if item.patch is not None}
     if not patched_keys:
@@ -46,7 +46,7 @@ def apply_patches(
             problems += [(item.urn, problem) for problem in item_problems]
         applied_items.append(applied_item)
         if item.key in patched_keys:
-            # What a client sends along with a deletion is not what is left.
+            # A deletion leaves no document, even if the client sent one along.
             texts[item.key] = None if item.change is ChangeType.DELETE else applied_item.proposal.document
     if problems:
         _require_read({urn for urn, _ in problems}, by=by, is_open=is_open)
@@ -57,7 +57,7 @@ def apply_patches(
 def _apply_patch(
     item: ValidatedProposal, patch: Patch, stored_text: str | None, stamp_value: DocumentTree
 ) -> tuple[ValidatedProposal, list[Problem]]:
-    """Return the item as a write, and what is wrong with it; `stamp_value` stamps what the patch has to make."""
+    """Return the item as a write, and its problems; `stamp_value` is the audit stamp for new parts."""
     document = blank_document(item.aspect, stamp_value) if stored_text is None else json.loads(stored_text)
     try:
         patched_document = patch.apply_to(document, stamp_value)
@@ -84,9 +84,9 @@ def _to_patch_problem(problem: Problem, item: ValidatedProposal) -> Problem:
 
 
 def _require_read(urns: Collection[Urn], *, by: Actor, is_open: bool) -> None:
-    """Let nobody learn, from what is wrong with a patch, of a document that they may not read.
+    """Raise Forbidden when the actor may not read an entity: problems of a patch describe its document.
 
-    Under view authorization they are told what making the entity needs, as where nothing is stored.
+    For entities hidden by view authorization the refusal is that of creating them, as if they were not stored.
     """
     read_requirement = datahub.load_operation_groups()["entity.read"]
     guarded_entities = sorted((urn.text, urn.type) for urn in urns if not (is_open and urn.type not in PEOPLE_TYPES))

@@ -1,7 +1,7 @@
-"""Which assets are in a data product: put in from the product's page, and taken out from the page of an asset.
+"""Assets of data products: added from the page of a product, removed from the page of an asset.
 
-Putting assets in needs Manage Data Products on a domain of the product, taking one out Edit Data Product on the asset
-(source 000); either way rights on the other side do not count.
+Adding assets needs Manage Data Products on a domain of the product, removing one needs Edit Data Product on the asset
+(source 000); privileges on the other side do not count.
 """
 
 import json
@@ -23,14 +23,14 @@ from policies.errors import Invalid
 from policies.models import Gate, open_write
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-#: Most data products that assets are taken out of in one call.
+#: Maximum number of data products from which one call removes assets.
 MAX_PRODUCTS = 1_000
 
 _PRODUCT_ASPECT = "dataProductProperties"
 
 
 def add_assets(*, product: str, assets: Sequence[str], by: Actor, channel: str) -> None:
-    """Put assets into a data product beside those that it has. Raises NotFound, Invalid and Forbidden."""
+    """Add assets to a data product. Raises NotFound, Invalid and Forbidden."""
 
     def change(document: dict[str, Any]) -> None:
         entries = document.get("assets") or []
@@ -54,7 +54,7 @@ def add_assets(*, product: str, assets: Sequence[str], by: Actor, channel: str) 
 
 
 def remove_assets(*, assets: Sequence[str], by: Actor, channel: str) -> None:
-    """Take assets out of every data product. Raises NotFound, Invalid and Forbidden."""
+    """Remove assets from every data product. Raises NotFound, Invalid and Forbidden."""
 
     def change(document: dict[str, Any]) -> None:
         document["assets"] = [edge for edge in document.get("assets") or () if edge["destinationUrn"] not in assets]

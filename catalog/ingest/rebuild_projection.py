@@ -1,4 +1,4 @@
-"""Throws the projection away and makes it again from the documents, which proves that it can be."""
+"""Rebuild of the whole projection from the documents, which proves that it can be derived."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -13,9 +13,9 @@ _CHUNK_SIZE = 1000
 
 
 def rebuild(*, on_progress: Callable[[int], None] = lambda _: None) -> int:
-    """Make every facet, ancestry and projected column anew, in one transaction; return the number of entities.
+    """Rebuild every facet, ancestry and projected column, in one transaction; return the number of entities.
 
-    `on_progress` hears the number done so far, now and then.
+    `on_progress` is called with the number done so far, after each chunk.
     """
     with open_write(Gate.CATALOG):
         PolicyVersion.touch_everything()

@@ -1,11 +1,11 @@
-"""What each change to the catalog needs, judged by what is stored before it.
+"""Privileges required by each change to the catalog, judged by what is stored before it.
 
 An existing entity: EDIT_ENTITY or the aspect's own privilege. A new one: CREATE_ENTITY or EDIT_ENTITY. The assets of
 data products, queries and logical parents follow the derived rules of the policies guide (source 000; rules/datahub.md
 c), and changes of tags the constraints of a.5. A data product is otherwise written like any entity, or with Manage Data
-Products on its domains; one that the API of entities makes needs that privilege. Terms and term groups inside a term
-group are also managed with Manage Direct Glossary Children on that group, or Manage All Glossary Children on it or on
-one above it (ADR 22).
+Products on its domains; creating one by the API of entities needs that privilege. Terms and term groups inside a term
+group are also managed with Manage Direct Glossary Children on that group, or Manage All Glossary Children on it or one
+of its ancestors (ADR 22).
 """
 
 import json
@@ -32,7 +32,7 @@ _PARENT_WRITE_NEEDS = ((Need((cdap.WRITE,), cdap.PARENT),),)
 _DOCS_PRIVILEGES = (("EDIT_ENTITY_DOCS",),)
 _LINEAGE_PRIVILEGES = (("EDIT_LINEAGE",),)
 
-#: What else suffices to write an aspect of an entity that exists: lists of privileges, all of one list.
+#: Alternatives to EDIT_ENTITY for writing an aspect of an existing entity: lists of privileges, each list all required.
 _ASPECT_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "applications": (("EDIT_ENTITY_APPLICATIONS_PRIVILEGE",),),
     "dataJobInputOutput": _LINEAGE_PRIVILEGES,
@@ -57,8 +57,8 @@ _ASPECT_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "upstreamLineage": _LINEAGE_PRIVILEGES,
 }
 
-#: Type → the platform privileges that also suffice to make one, and those that suffice to change what it is called and
-#: means, and to delete it (the policies guide: who manages tags, domains, glossaries and ownership types).
+#: Type -> platform privileges that also allow creating an entity, and those that also allow changing its name and
+#: definition and deleting it (the policies guide: managers of tags, domains, glossaries and ownership types).
 _CREATE_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "domain": (("CREATE_DOMAINS",), ("MANAGE_DOMAINS",)),
     "glossaryNode": (("MANAGE_GLOSSARIES",),),
@@ -70,7 +70,7 @@ _MANAGE_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     type_: tuple(privileges for privileges in lists if privileges[0].startswith("MANAGE_"))
     for type_, lists in _CREATE_PRIVILEGES.items()
 }
-#: The aspects that say what such an entity is called and means.
+#: Aspects with the name and definition of such an entity.
 _MANAGED_ASPECTS = frozenset(
     {
         "domainProperties",
@@ -83,28 +83,28 @@ _MANAGED_ASPECTS = frozenset(
 )
 
 _GLOSSARY_TYPES = frozenset({"glossaryNode", "glossaryTerm"})
-#: What also suffices for what is in a term group: a privilege on the group, or on that or one above it.
+#: Alternatives for entities in a term group: a privilege on the group, or on it or one of its ancestors.
 _GROUP_NEEDS = (
     Need(("MANAGE_GLOSSARY_CHILDREN",), "term_group"),
     Need(("MANAGE_ALL_GLOSSARY_CHILDREN",), "term_groups"),
 )
-#: The same of the term group that something is moved to.
+#: The same for the term group to which an entity is moved.
 _NEW_GROUP_NEEDS = (
     Need(("MANAGE_GLOSSARY_CHILDREN",), "new_term_group"),
     Need(("MANAGE_ALL_GLOSSARY_CHILDREN",), "new_term_groups"),
 )
 
-#: Aspects whose tags are checked against constraints, and what changing their tags needs (a.5).
+#: Aspects whose tags are checked against constraints, and the privileges for changing their tags (a.5).
 _TAG_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "globalTags": (("EDIT_ENTITY",), ("EDIT_ENTITY_TAGS",)),
     "schemaMetadata": (("EDIT_ENTITY",), ("EDIT_DATASET_COL_TAGS",)),
     "editableSchemaMetadata": (("EDIT_ENTITY",), ("EDIT_DATASET_COL_TAGS",)),
 }
 
-#: Types of `policies` → the group of privileges that rules them. Roles are ruled like the policies that name them.
+#: Types of `policies` -> their privilege group. Roles need the privileges of the policies that name them.
 _PRIVILEGE_GROUPS = {"corpuser": "user", "corpGroup": "group", "dataHubRole": "policy", "dataHubPolicy": "policy"}
 
-#: Documents that a judgement compares with what arrives.
+#: Stored documents that are compared with the arriving ones.
 COMPARED_ASPECTS = frozenset(_TAG_PRIVILEGES) | GLOSSARY_INFO | {_PRODUCT_PROPERTIES, "querySubjects", "logicalParent"}
 
 
@@ -116,10 +116,9 @@ def build_change_requests(
     with_constraints: bool,
     registered_urns: Collection[str] = (),
 ) -> list[AccessRequest]:
-    """Return what must be allowed, all of it, for these changes.
+    """Return the access requests that must all be allowed for these changes.
 
-    `existing_urns` are the URNs that exist before them, `registered_urns` those that the API of entities registers by
-    them.
+    `existing_urns` exist before the changes, `registered_urns` are registered by them (the API of entities).
     """
     batch = BatchRelatives(items)
     requests = [
@@ -137,9 +136,9 @@ def build_change_requests(
 
 
 def build_edit_request(urn: Urn, aspect: str) -> AccessRequest:
-    """Return what editing an aspect of an entity that exists needs, before anything about the edit is known.
+    """Return the request for editing an aspect of an existing entity, before the edit itself is known.
 
-    Constraints on tags look at the tags that change; who may change none of them is told so then.
+    Constraints on tags depend on the changed tags, so they are checked only when the edit is written.
     """
     resource = _resource_ref(urn)
     if urn.type == "query":
@@ -156,7 +155,7 @@ def build_edit_request(urn: Urn, aspect: str) -> AccessRequest:
 
 
 def build_manage_children_request(group: Urn) -> AccessRequest:
-    """Return what managing what is directly in a term group needs."""
+    """Return the request for managing the direct children of a term group."""
     manager_needs = any_of_requirement(_MANAGE_PRIVILEGES[group.type]).any_of
     requirement = Requirement((*manager_needs, *((need,) for need in _GROUP_NEEDS)))
     groups = (group.text, *load_groups_above({group.text}).get(group.text, ()))
@@ -164,7 +163,7 @@ def build_manage_children_request(group: Urn) -> AccessRequest:
 
 
 def _build_registration_request(urn: Urn, batch: "BatchRelatives", *, is_known: bool) -> AccessRequest:
-    """Return what writing an entity itself by the API needs, whatever its aspects."""
+    """Return the request for registering an entity by the API, whatever its aspects."""
     if urn.type == _DATA_PRODUCT:
         domains = batch.domains.get(urn.text, ())
         if not is_known:
@@ -181,7 +180,7 @@ def _build_registration_request(urn: Urn, batch: "BatchRelatives", *, is_known: 
 
 
 def build_delete_requests(urn: Urn) -> list[AccessRequest]:
-    """Return what deleting an entity of the catalog needs."""
+    """Return the requests for deleting an entity of the catalog."""
     operation = _DELETE_OPERATIONS.get(urn.type)
     requirement = (
         families.get_requirement(operation)
@@ -215,7 +214,7 @@ def _build_aspect_requests(
 def _build_glossary_info_request(
     item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives
 ) -> AccessRequest:
-    """Moving a term or term group needs a privilege on the group it leaves and one on the group it comes to."""
+    """Return the request for a glossary info; a move needs a privilege on the old and one on the new term group."""
     old_group, new_group = _parse_stored(documents, item).get(PARENT_NODE), batch.term_group(item.urn.text)
     if old_group == new_group:
         return AccessRequest(_edit_requirement(item.urn, item.aspect), _resource_ref(item.urn))
@@ -231,7 +230,7 @@ def _build_glossary_info_request(
 
 
 def _build_logical_parent_request(item: ValidatedProposal) -> AccessRequest:
-    """Setting needs both sides, clearing the child's."""
+    """Return the request for a logical parent: setting needs both sides, clearing only the child."""
     parent = ((item.parsed_document or {}).get("parent") or {}).get("destinationUrn")
     if parent is None:
         return AccessRequest(families.get_requirement("logical_parent.clear"), _resource_ref(item.urn))
@@ -243,7 +242,7 @@ def _build_logical_parent_request(item: ValidatedProposal) -> AccessRequest:
 def _build_query_request(
     item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives, *, is_known: bool
 ) -> AccessRequest:
-    """Every subject must allow it: those there were and those there will be, so that none can be swapped away."""
+    """Return the request for a query, on its old and new subjects: replacing a subject must not avoid its check."""
     stored_subjects = read_values(item, documents.document(item.urn.text, "querySubjects"), SUBJECT)
     subjects = tuple(dict.fromkeys((*stored_subjects, *batch.subjects.get(item.urn.text, ()))))
     verb = "delete" if _is_removal(item) else "update" if is_known else "create"
@@ -255,7 +254,7 @@ def _build_query_request(
 def _build_product_requests(
     item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives, *, is_known: bool
 ) -> list[AccessRequest]:
-    """An ordinary entity, or its domains' manager; only of changed assets a rule of their own decides (source 000)."""
+    """Return the requests for a product: as for any entity, or by its domains; for its assets see source 000."""
     resource, domains = _resource_ref(item.urn), batch.domains.get(item.urn.text)
     asset_requests = _build_asset_requests(item, documents, batch)
     if not is_known:
@@ -267,7 +266,7 @@ def _build_product_requests(
         return build_delete_requests(item.urn)
     if asset_requests and not _is_more_than_assets(item, documents):
         return asset_requests
-    # The domains stored now decide about a change of domains: nobody takes a product over by moving it.
+    # The stored domains decide about a change of domains: a move must not take a product over.
     relatives = {} if domains is None or item.aspect != _PRODUCT_PROPERTIES else {"domains": domains}
     update_requirement = _add_alternatives(
         _edit_requirement(item.urn, item.aspect), families.get_requirement("data_product.update").any_of
@@ -278,7 +277,7 @@ def _build_product_requests(
 def _build_asset_requests(
     item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives
 ) -> list[AccessRequest]:
-    """Return what changing the assets of a product needs, nothing when none changes."""
+    """Return the requests for changing the assets of a product, empty when none changes."""
     if item.aspect != _PRODUCT_PROPERTIES:
         return []
     changed_assets = _asset_urns(_parse_stored(documents, item)) ^ _asset_urns(dict(item.parsed_document or {}))
@@ -302,7 +301,7 @@ def _is_more_than_assets(item: ValidatedProposal, documents: DocumentSource) -> 
 
 
 def _build_tag_requests(item: ValidatedProposal, documents: DocumentSource) -> list[AccessRequest]:
-    """One policy must cover the change together with every tag that was added or removed."""
+    """Return the request that one policy must allow together with every added or removed tag."""
     changed_tags = column_tags(_parse_stored(documents, item)) ^ column_tags(item.parsed_document)
     if not changed_tags:
         return []
@@ -311,7 +310,7 @@ def _build_tag_requests(item: ValidatedProposal, documents: DocumentSource) -> l
 
 
 def build_create_request(urn: Urn, *, group: str | None = None) -> AccessRequest:
-    """Return what making an entity of the catalog needs; a term or term group in this group."""
+    """Return the request for creating an entity of the catalog; a term or term group in this group."""
     return _build_create_request_in(urn, () if group is None else (group, *load_groups_above({group}).get(group, ())))
 
 
@@ -330,7 +329,7 @@ def _build_create_request_in(urn: Urn, groups: tuple[str, ...]) -> AccessRequest
 
 
 def _allow_write_on_parent(request: AccessRequest) -> AccessRequest:
-    """Return what also suffices for a CDAP entity: WRITE on what it lies in (rules/cdap.md CD-8)."""
+    """Return the request with the alternative for a CDAP entity: WRITE on its parent (rules/cdap.md CD-8)."""
     name = cdap_entity_ids.parse(request.resource.urn) if request.resource is not None else None
     if name is None or name.parent is None:
         return request
@@ -348,7 +347,7 @@ def _edit_requirement(urn: Urn, aspect: str) -> Requirement:
 
 
 def _manager_needs(urn: Urn) -> tuple[tuple[Need, ...], ...]:
-    """Return what managing such an entity needs, beside the privileges on the entity itself."""
+    """Return the needs of managers of such an entity, in addition to privileges on the entity itself."""
     child_needs = tuple((need,) for need in _GROUP_NEEDS) if urn.type in _GLOSSARY_TYPES else ()
     return any_of_requirement(_MANAGE_PRIVILEGES.get(urn.type, ())).any_of + child_needs
 

@@ -1,4 +1,4 @@
-"""What workers do for the catalog: old versions of aspects are deleted."""
+"""Celery tasks of the catalog: deletion of old aspect versions."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from policies.pdp.tasks import DELETE_BATCH_SIZE, delete_all
 
 @shared_task(name="catalog.forget_aspect_versions", ignore_result=True)
 def forget_aspect_versions(**_: Any) -> int:
-    """Delete the versions of aspects beyond ASPECT_VERSIONS_KEPT, in batches; return how many. 0 keeps all of them."""
+    """Delete the aspect versions beyond ASPECT_VERSIONS_KEPT, in batches; return their number. 0 keeps all."""
     retained_versions = settings.ASPECT_VERSIONS_KEPT
     return (
         delete_all(

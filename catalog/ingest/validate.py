@@ -1,4 +1,4 @@
-"""What a door hands in, and the check of everything about it that needs no database."""
+"""Proposals as interfaces pass them in, and all validation that needs no database."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _ASPECT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
 
 
 class ChangeType(StrEnum):
-    """What a proposal does to its aspect: write it, if it or its whole entity is new, change it, or take it away."""
+    """Kinds of change to an aspect: write, create it or its entity, patch, delete."""
 
     UPSERT = "UPSERT"
     CREATE = "CREATE"
@@ -31,11 +31,11 @@ class ChangeType(StrEnum):
 class Proposal:
     """One change to one aspect as it arrived.
 
-    `document` and `system_metadata` are JSON as text and are stored byte for byte; the document is None for DELETE, and
-    what changes it for PATCH (`patches`). `type` may be left out, else it must be the one the URN names. With
-    `is_optional` a CREATE of what is there already is passed over instead of refused. `pointer` and `document_pointer`
-    are JSON pointers to the proposal and its document in what was sent; without them they are `/<index>` and
-    `/<index>/aspect`. With `keeps_unknown` the document is made of a stored one, whose unknown fields stay.
+    `document` and `system_metadata` are JSON text and are stored byte for byte; the document is None for DELETE, and
+    the patch for PATCH (`json_patch`). `type` may be empty, else it must be that of the URN. With `is_optional` a
+    CREATE of something existing is ignored instead of refused. `pointer` and `document_pointer` are JSON pointers to
+    the proposal and its document in the payload; the defaults are `/<index>` and `/<index>/aspect`. With
+    `keeps_unknown` the document is an edited stored one, whose unknown fields stay.
     """
 
     urn: str
@@ -52,9 +52,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedProposal:
-    """A proposal that is well-formed; `parsed_document` is None for DELETE and PATCH, which has its `patch`.
+    """A well-formed proposal; `parsed_document` is None for DELETE and PATCH, which has its `patch`.
 
-    `is_patched` stays when a patch has become a write of the whole document.
+    `is_patched` stays set when a patch has become a write of the whole document.
     """
 
     proposal: Proposal
@@ -72,23 +72,23 @@ class ValidatedProposal:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Which document this is about: (URN, aspect name)."""
+        """The key of the document: (URN, aspect name)."""
         return self.urn.text, self.proposal.aspect
 
     @property
     def document_pointer(self) -> str:
-        """Where the document stands in what was sent."""
+        """The JSON pointer to the document in the payload."""
         pointer = self.proposal.document_pointer
         return f"{self.pointer}/aspect" if pointer is None else pointer
 
     @property
     def is_removal_of_entity(self) -> bool:
-        """Whether the aspect that goes is the key, and with it everything."""
+        """Whether the deleted aspect is the key, which deletes the whole entity."""
         return self.change is ChangeType.DELETE and self.aspect == self.urn.key_aspect
 
 
 def check(proposals: Sequence[Proposal]) -> list[ValidatedProposal]:
-    """Return the proposals taken apart, in order. Raises Invalid with every problem of every one of them."""
+    """Return the parsed proposals in order. Raises Invalid with every problem of every one of them."""
     items: list[ValidatedProposal] = []
     problems: list[Problem] = []
     for index, proposal in enumerate(proposals):
@@ -145,7 +145,7 @@ def _check_urn(proposal: Proposal, pointer: str) -> list[Problem]:
 
 
 def _check_entity_type(proposal: Proposal, pointer: str) -> list[Problem]:
-    """Some aspects are kept for some types only."""
+    """Return the problem of an aspect that the entity type may not have."""
     types = register.ENTITY_TYPES_BY_ASPECT.get(proposal.aspect) if isinstance(proposal.aspect, str) else None
     if types is None or not isinstance(proposal.urn, str) or urns.entity_type(proposal.urn) in types:
         return []

@@ -1,7 +1,7 @@
-"""One write in progress: what is stored about the entities it touches, what it changes, and how that is written.
+"""One write in progress: the stored state of its entities, the changes, and their storage.
 
-Everything is worked out in memory between a fixed number of reads and a fixed number of writes, so a batch of 200 costs
-the queries of a batch of 5.
+Everything is computed in memory between a fixed number of reads and a fixed number of writes, so a batch of 200 takes
+as many queries as a batch of 5.
 """
 
 from collections import defaultdict
@@ -25,9 +25,9 @@ DocumentKey = tuple[str, str]
 
 
 class WriteSet:
-    """The entities named by a write, with those of their newest documents that matter to it.
+    """The entities named by a write, with the newest documents that it needs.
 
-    `entities` are the rows, new ones not saved yet; `stored_urns` the URNs that were known before.
+    `entities` are the rows, new ones unsaved; `stored_urns` are the URNs that existed before.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class WriteSet:
         self._load(PROJECTED_ASPECTS | set(aspects))
 
     def document(self, urn: str, aspect: str) -> str | None:
-        """Return the newest text of a document, as this write leaves it so far; None when there is none."""
+        """Return the newest text of a document, including changes so far; None when it does not exist."""
         row = self._current_rows.get((urn, aspect))
         return None if row is None else row.document
 
     def register(self, urn: str, *, object_id: str | None = None, **project: str | None) -> Entity:
-        """Note that an entity exists, with the ids that are given; `project=None` takes it out of its project."""
+        """Register an entity, with the ids that are given; `project=None` removes it from its project."""
         entity = self._ensure_entity(urn)
         if object_id is not None:
             entity.object_id = object_id
@@ -64,7 +64,7 @@ class WriteSet:
         return entity
 
     def apply(self, items: Iterable[ValidatedProposal]) -> list[Problem]:
-        """Take in the changes in their order and return what contradicts what is stored."""
+        """Apply the changes in order and return those that contradict stored data, as problems."""
         problems: list[Problem] = []
         item_list = list(items)
         self._load_next_versions(item_list)
@@ -81,7 +81,7 @@ class WriteSet:
         return problems
 
     def put(self, key: DocumentKey, text: str, metadata: str | None = None) -> None:
-        """Write a document; one with the same bytes gets no new version, only the newer metadata."""
+        """Write a document; the same bytes make no new version, only newer metadata."""
         entity, previous = self._ensure_entity(key[0]), self._current_rows.get(key)
         row = Aspect(entity=entity, name=key[1], document=text, system_metadata=metadata)
         row.created_at, row.created_by = self._now, self._by
@@ -95,7 +95,7 @@ class WriteSet:
         self._current_rows[key] = self._changed_rows[key] = row
 
     def remove(self, key: DocumentKey) -> None:
-        """Take a document away with all its versions; one that is not there is no problem."""
+        """Delete a document with all its versions; a missing one is no error."""
         previous = self._current_rows.pop(key, None)
         if previous is None:
             return
@@ -107,12 +107,12 @@ class WriteSet:
         self._next_versions[key] = 1
 
     def save(self) -> frozenset[str]:
-        """Write everything, the projection included, and return the URNs that were touched."""
+        """Write everything, projection included, and return the touched URNs."""
         self._delete()
         moved_nodes = self._project()
         versions = [*self._changed_rows.values(), *(row for rows in self._archived_rows.values() for row in rows)]
         for row in versions:
-            # Django took the number of the entity when it had none yet.
+            # Django copied the primary key of the entity before the entity had one.
             row.entity_id = row.entity.pk
         Aspect.objects.bulk_create(
             versions,
@@ -130,7 +130,7 @@ class WriteSet:
         return frozenset(self._described_urns | {urn for urn, _ in self._changed_rows})
 
     def _object_urns(self) -> set[str]:
-        """Return the URNs that the ids of objects would make: who is asked about one learns of the object instead."""
+        """Return the URNs made of the object ids: a question about one of them is answered for the object."""
         entities = [self.entities[urn] for urn in self._described_urns]
         return {urns.make(entity.type, entity.object_id) for entity in entities if entity.object_id is not None}
 
@@ -146,7 +146,7 @@ class WriteSet:
             self._current_rows[row.entity.urn, row.name] = row
 
     def _load_next_versions(self, items: Iterable[ValidatedProposal]) -> None:
-        """Look up the highest version of each document that will be replaced."""
+        """Load the highest version of each document that will be replaced."""
         keys = {item.key for item in items if item.key in self._current_rows and item.change is not ChangeType.DELETE}
         entity_ids = {key: self._current_rows[key].entity_id for key in keys if self._current_rows[key].pk is not None}
         if not entity_ids:
@@ -192,7 +192,7 @@ class WriteSet:
             Aspect.objects.filter(entity_id__among=entity_ids, name=name).delete()
 
     def _project(self) -> list[str]:
-        """Write columns and facets of what was described anew; return the nodes whose parent changed."""
+        """Write columns and facets of the changed entities; return the nodes whose parent changed."""
         entities = [self.entities[urn] for urn in sorted(self._described_urns)]
         stored_entities = {entity.pk: entity.urn for entity in entities if entity.urn in self.stored_urns}
         facets, moved_nodes = _project_entities(entities, self._projected_documents(), self._now)
@@ -214,12 +214,12 @@ class WriteSet:
 
 
 def entity_exists_problem(item: ValidatedProposal) -> Problem:
-    """Return what is wrong with making an entity that is there."""
+    """Return the problem of creating an existing entity."""
     return Problem(errors.ENTITY_EXISTS, f"{item.pointer}/entityUrn", "There is already an entity with this URN.")
 
 
 def aspect_exists_problem(item: ValidatedProposal) -> Problem:
-    """Return what is wrong with making an aspect that is there."""
+    """Return the problem of creating an existing aspect."""
     detail = f"The entity already has {item.aspect}."
     return Problem(errors.ASPECT_EXISTS, f"{item.pointer}/aspectName", detail)
 
@@ -249,7 +249,7 @@ def project_entity(entity: Entity, documents: Mapping[str, str]) -> frozenset[Fa
 
 
 def write_facets(*, existing_ids: list[int], facets: Mapping[int, frozenset[FacetValue]]) -> None:
-    """Make the facet rows of these entities (by number) what they should be; `existing_ids` may have rows already."""
+    """Write the facet rows of these entities (by primary key), changing only differences in `existing_ids`."""
     stale_ids: list[int] = []
     missing_facets = {(entity_id, facet) for entity_id, entity_facets in facets.items() for facet in entity_facets}
     if existing_ids:

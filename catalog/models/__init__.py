@@ -1,4 +1,4 @@
-"""The tables of what there is."""
+"""Tables of the catalog."""
 
 from catalog.models.assertions import AssertionText
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet

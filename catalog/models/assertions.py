@@ -1,4 +1,4 @@
-"""What should hold of access, as people wrote it down: every version, the newest one in force."""
+"""Assertions about access as people wrote them: every version, of which the newest applies."""
 
 from django.db import models
 from django.utils import timezone
@@ -7,9 +7,9 @@ from policies.models.fields import UrnField
 
 
 class AssertionText(models.Model):
-    """One version of the assertions (docs/assertions.md): the text as it was saved, who saved it and when.
+    """One version of the assertions (docs/assertions.md): the saved text, its author and time.
 
-    `number` counts from 1; nobody changes or deletes a version.
+    `number` counts from 1; versions are never changed or deleted.
     """
 
     number = models.PositiveIntegerField(unique=True)

@@ -1,7 +1,7 @@
-"""Entities, the documents they were described with, and what follows from those.
+"""Entities, their documents, and everything derived from these.
 
-`Aspect` is what the catalog was told. `Facet`, `Ancestry` and the columns name, parent and is_removed of `Entity` are a
-projection of it, written in the same transaction, that can be thrown away and made again (`rebuild_facets`).
+`Aspect` holds the documents as received. `Facet`, `Ancestry` and the columns name, parent and is_removed of `Entity`
+are a projection of them, written in the same transaction, which can be rebuilt at any time (`rebuild_facets`).
 """
 
 from django.db import models
@@ -16,10 +16,10 @@ NODE_TYPES = ("container", "domain", "glossaryNode", "glossaryTerm")
 
 
 class Entity(models.Model):
-    """A thing in the catalog.
+    """An entity of the catalog.
 
-    `object_id` is 24 lower-case hexadecimal digits, unique per type, null for what has none; `project` is the object id
-    of the project it is in; `parent` the URN of what it lies in, whether or not that is stored.
+    `object_id` is 24 lower-case hexadecimal digits, unique per type, or null; `project` is the object id of its
+    project; `parent` is the URN of its direct container, whether or not that is stored.
     """
 
     urn = UrnField(unique=True)
@@ -35,7 +35,7 @@ class Entity(models.Model):
     class Meta:
         ordering = ("name", "urn")
         verbose_name_plural = "entities"
-        # READ, WRITE, EXECUTE and ADMIN are the privileges that grants give, kept by django-guardian.
+        # READ, WRITE, EXECUTE and ADMIN are the privileges of grants, stored by django-guardian.
         permissions = [("READ", "Read"), ("WRITE", "Write"), ("EXECUTE", "Execute"), ("ADMIN", "Administer")]
         constraints = [
             models.UniqueConstraint(fields=["type", "object_id"], name="entity_object_id_once"),
@@ -51,7 +51,7 @@ class Entity(models.Model):
             models.Index(fields=["type", "name", "urn"], name="entity_by_type"),
             models.Index(fields=["parent"], name="entity_by_parent"),
             models.Index(fields=["project"], name="entity_by_project"),
-            # Counts of what is there look at the types alone; few are removed, so they are what counts leave out.
+            # Counts of present entities read the types only; few are removed, so counts exclude those.
             models.Index(fields=["type"], condition=Q(is_removed=False), name="entity_type_of_present"),
             models.Index(fields=["id"], condition=Q(is_removed=True), name="entity_removed"),
         ]
@@ -63,7 +63,7 @@ class Entity(models.Model):
 class Aspect(models.Model):
     """One document about an entity, as text, byte for byte as it arrived.
 
-    Version 0 is the newest. What it replaced moved to the next free number from 1 on, so higher is younger among these.
+    Version 0 is the newest. A replaced one gets the next free number from 1 on; of these, a higher number is newer.
     """
 
     entity = models.ForeignKey(Entity, on_delete=models.CASCADE, related_name="aspects")
@@ -84,7 +84,7 @@ class Aspect(models.Model):
 
 
 class Facet(models.Model):
-    """One value of one fact about an entity, as authorization and lists read it: direct facts only.
+    """One facet value of an entity, as authorization and lists read it: direct facts only.
 
     `type` is the URN of the ownership type for OWNER, '' for an owner without one and for every other field.
     """
@@ -96,7 +96,7 @@ class Facet(models.Model):
 
     class Meta:
         constraints = [
-            # Serves "the values of this field of this entity" as well.
+            # Also serves lookups of the values of one field of one entity.
             models.UniqueConstraint(fields=["entity", "field", "value", "type"], name="facet_once"),
         ]
         indexes = [models.Index(fields=["field", "value", "entity"], name="facet_by_value")]
@@ -106,7 +106,7 @@ class Facet(models.Model):
 
 
 class Ancestry(models.Model):
-    """A domain, container, term or term group lies below another, directly or not; never below itself."""
+    """A domain, container, term or term group with one of its ancestors, direct or indirect; never itself."""
 
     node = UrnField()
     ancestor = UrnField()

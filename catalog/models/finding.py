@@ -1,4 +1,4 @@
-"""What reports found wrong, and what became of it: outlives the runs that found it."""
+"""Findings of reports, and the decisions about them; they outlive the runs that found them."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,23 +7,23 @@ from django.utils import timezone
 from catalog.models.report import Report
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 
-#: Longest key, in characters: a type and a hash.
+#: Maximum length of a key, in characters: a type and a hash.
 MAX_KEY_LENGTH = 255
 
 
 class Finding(models.Model):
-    """One thing that a kind of report found, the same in every run by its key.
+    """One problem found by a kind of report, identified in every run by its key.
 
-    `kind` is the kind of the report, `type` what is wrong, `sentence` that in words, `values` the columns of its row by
-    name, `subject` the URN that it is about first and `repair` the statement that would end it: all of these as the
-    newest run says. `state`, `assignee` and `note` are what people say, and no run changes them but to close what is
-    gone and to open again what is back. An acceptance holds through the day `accepted_until` (UTC), where one is given,
-    and the finding is open after it. `decided_by` is '' when no person decided. Reports are forgotten in time, so the
-    moments stand beside them. Every decision is kept as a `FindingEvent`.
+    As in the newest run: `kind` is the kind of the report, `type` the kind of problem, `sentence` its description,
+    `values` the columns of its row by name, `subject` the main URN it is about and `repair` the statement that would
+    fix it. `state`, `assignee` and `note` are set by people; a run only closes findings that are gone and reopens those
+    that return. An acceptance holds through the day `accepted_until` (UTC), if set, and then the finding is open again.
+    `decided_by` is '' when no person decided. Old reports are deleted, so the times of both runs are stored as well.
+    Every decision is stored as a `FindingEvent`.
     """
 
     class Severity(models.TextChoices):
-        """How bad it is."""
+        """Severity of a finding."""
 
         CRITICAL = "CRITICAL", "Critical"
         HIGH = "HIGH", "High"
@@ -31,7 +31,7 @@ class Finding(models.Model):
         LOW = "LOW", "Low"
 
     class State(models.TextChoices):
-        """What became of it. ACCEPTED: it is meant to be so. CLOSED: it is gone, or somebody says that it will be."""
+        """State of a finding. ACCEPTED: it is intended. CLOSED: it is gone, or somebody says that it will be."""
 
         OPEN = "OPEN", "Open"
         ACCEPTED = "ACCEPTED", "Accepted"
@@ -85,9 +85,9 @@ class Finding(models.Model):
 
 
 class FindingEvent(models.Model):
-    """One change of the state of a finding: who made it, when, and with which note. These are never changed.
+    """One change of the state of a finding: its author, time and note. These are never changed.
 
-    `by` is '' when a run did it, which is `report` while it is kept, or when an acceptance ended.
+    `by` is '' when a run made the change (`report`, while it is stored), or when an acceptance ended.
     """
 
     finding = models.ForeignKey(Finding, on_delete=models.CASCADE, related_name="trail")

@@ -1,5 +1,5 @@
-"""Grants on single entities, kept by django-guardian as rows that reference the entity, so that they end with it, and
-grants on every entity whose URN begins alike.
+"""Grants on single entities, stored by django-guardian as rows with a foreign key, so that they are deleted with the
+entity, and grants on every entity whose URN has a common prefix.
 """
 
 from django.conf import settings
@@ -14,7 +14,7 @@ from policies.models.fields import BytewiseCharField, UrnField
 
 
 class EntityUserGrant(UserObjectPermissionBase):
-    """A user may use one privilege on one entity; who gave it, and when."""
+    """A grant of one privilege on one entity to a user, with grantor and time."""
 
     id = models.BigAutoField(primary_key=True)
     content_object = models.ForeignKey(Entity, on_delete=models.CASCADE, related_name="user_grants")
@@ -31,7 +31,7 @@ class EntityUserGrant(UserObjectPermissionBase):
 
 
 class EntityGroupGrant(GroupObjectPermissionBase):
-    """A group, or the hidden group of a role, may use one privilege on one entity; who gave it, and when."""
+    """A grant of one privilege on one entity to a group, or the hidden group of a role, with grantor and time."""
 
     id = models.BigAutoField(primary_key=True)
     content_object = models.ForeignKey(Entity, on_delete=models.CASCADE, related_name="group_grants")
@@ -48,10 +48,10 @@ class EntityGroupGrant(GroupObjectPermissionBase):
 
 
 class WildcardGrant(models.Model):
-    """A user, a group or a role may use one privilege on every entity whose URN begins with `prefix` (CD-5).
+    """A grant of one privilege on every entity whose URN begins with `prefix`, to a user, group or role (CD-5).
 
-    `pattern` is the URN with the asterisk, `kind` the one kind it is about, and `within` the innermost entity that all
-    it can ever cover lie in, so that it ends when that one does.
+    `pattern` is the URN with the asterisk, `kind` the only kind that it matches, and `within` the innermost entity that
+    contains everything that it can match, so that the grant is deleted with that entity.
     """
 
     user = models.ForeignKey(

@@ -1,7 +1,7 @@
-"""Lookups that cost one parameter however long the list: what is asked about thousands of URNs stays one query.
+"""Lookups with one parameter for any number of values: a query about thousands of URNs stays one query.
 
-`column__among=[…]` is membership. `prefix_range` is what STARTS_WITH means on a bytewise column: a half-open range,
-never LIKE, whose wildcards and letter case differ between databases.
+`column__among=[…]` is membership. `prefix_range` implements STARTS_WITH on a bytewise column: a half-open range, never
+LIKE, whose wildcards and letter case differ between databases.
 """
 
 import json
@@ -33,14 +33,14 @@ def list_parameter(values: list[Any], connection: BaseDatabaseWrapper) -> Any:
 
 
 class AmongLookup(_Lookup):
-    """Whether the column is one of the values; nothing is among no values."""
+    """Membership of the column in the values; an empty list matches nothing."""
 
     lookup_name = "among"
 
     def get_prep_lookup(self) -> list[Any]:
-        """Return the values as a list of plain texts or numbers, sorted: equal questions are equal statements.
+        """Return the values as a sorted list without duplicates: equal lookups give equal statements.
 
-        Texts that no column can hold are passed over: no row carries them.
+        Texts that no column can store are left out, since no row contains them.
         """
         return sorted({value for value in self.rhs if not isinstance(value, str) or is_storable(value)})
 
@@ -75,7 +75,7 @@ for _lookup_field in _LOOKUP_FIELDS:
 
 
 def prefix_range(column: str, prefixes: Iterable[str]) -> Q:
-    """Return the condition that a bytewise column begins with one of the prefixes; nothing begins with no prefix."""
+    """Return the condition that a bytewise column begins with one of the prefixes; no prefix matches nothing."""
     condition = Q(pk__in=[])
     for prefix in sorted(set(prefixes)):
         end = _prefix_end(prefix)
@@ -84,9 +84,9 @@ def prefix_range(column: str, prefixes: Iterable[str]) -> Q:
 
 
 def _prefix_end(prefix: str) -> str | None:
-    """Return the first text in byte order that is behind everything with the prefix, None when there is none.
+    """Return the first text in byte order after everything with the prefix, None when there is none.
 
-    UTF-8 sorts as code points do, so the last one that has a successor moves up by one; surrogates are no characters.
+    UTF-8 sorts by code point, so the last character that has a successor is incremented; surrogates are skipped.
     """
     while prefix:
         code_point = ord(prefix[-1]) + 1

@@ -1,4 +1,4 @@
-"""Reports: each run of a kind of report, and the rows it ended with."""
+"""Reports: each run of a kind of report, and the rows of its result."""
 
 import uuid
 
@@ -8,21 +8,21 @@ from django.utils import timezone
 
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 
-#: Longest key of a row, in characters: two URNs and a privilege.
+#: Maximum length of a row key, in characters: two URNs and a privilege.
 MAX_KEY_LENGTH = 1280
 
 
 class Report(models.Model):
-    """One run of a kind of report: what was asked, how far it is, and what came of it.
+    """One run of a kind of report: its parameters, progress and result.
 
-    `stage`, `done` and `total` say how far a run is (`total` 0: not known); `log` is the end of what the run said,
-    `problem` the one sentence that says why it failed. `policy_version` and `as_of` are those of the snapshot it was
-    made from. `summary` holds the headline numbers and the series of charts. `seen_at` moves while somebody works on
-    it; `attempts` says how many workers began it, since one that ends in the middle is followed by another.
+    `stage`, `done` and `total` are the progress (`total` 0: unknown); `log` is the end of the run's output, `problem`
+    the sentence with the reason of a failure. `policy_version` and `as_of` are those of the snapshot it was made from.
+    `summary` holds the headline numbers and the series of charts. `seen_at` is updated while a process works on the
+    run; `attempts` counts the workers that started it, since an interrupted worker is followed by another.
     """
 
     class Status(models.TextChoices):
-        """How far a run is; the last three are final."""
+        """Status of a run; the last three are final."""
 
         QUEUED = "QUEUED", "Queued"
         RUNNING = "RUNNING", "Running"
@@ -30,7 +30,7 @@ class Report(models.Model):
         FAILED = "FAILED", "Failed"
         CANCELLED = "CANCELLED", "Cancelled"
 
-    #: What a run can still leave.
+    #: Statuses that a run can still leave.
     OPEN_STATUSES = (Status.QUEUED, Status.RUNNING)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -76,7 +76,7 @@ class Report(models.Model):
                 condition=~Q(status="READY") | Q(policy_version__isnull=False, as_of__isnull=False),
                 name="report_dated_when_ready",
             ),
-            # One run of a kind at a time, whoever asks in the same moment.
+            # One open run of a kind at a time, even for simultaneous requests.
             models.UniqueConstraint(
                 fields=["kind"], condition=Q(status__in=["QUEUED", "RUNNING"]), name="report_one_open_of_a_kind"
             ),
@@ -90,8 +90,8 @@ class Report(models.Model):
 class ReportRow(models.Model):
     """One row of a table of a report.
 
-    `position` is its place in the table, from 0; `key` what it is about, the same in every run; `text` the words that a
-    search finds, casefolded; `values` the columns, in their order.
+    `position` is its index in the table, from 0; `key` identifies its subject in every run; `text` is the casefolded
+    text that searches match; `values` are the columns in order.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -1,4 +1,4 @@
-"""What the warehouses of the sample company really grant: exports of grants, with the drift of `data/grants.yaml`."""
+"""Exports of grants in the warehouses of the sample company, with the drift of `data/grants.yaml`."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Entities over the API: lists that hold nothing the caller may not view, and writes that keep documents whole."""
+"""Entities over the API: lists without entities that the caller may not view, and writes that keep documents whole."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -56,7 +56,7 @@ class EntityIn(EntityChange):
 
 
 class EntityListFilters(PageParameters):
-    """Which entities to list."""
+    """Filters of the list of entities."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN."
@@ -90,7 +90,7 @@ class EntityListView(ApiView):
         tag=TAG,
     )
     def get(self, _request: Request) -> Response:
-        """Return a page of entities; what the caller may not view is not in it."""
+        """Return a page of the entities that the caller may view."""
         query = self.parse_query(EntityListFilters)
         facet_urns = {name: query[name] for name in ("domain", "tag", "platform") if name in query}
         rows = entity_lists.list_entities(
@@ -114,7 +114,7 @@ class EntityListView(ApiView):
         tag=TAG,
     )
     def post(self, request: Request) -> Response:
-        """Register one entity or a list of up to 1,000, all or none; what is known is updated with the fields sent."""
+        """Register one entity or a list of up to 1,000, all or none; existing ones are updated with the fields sent."""
         payload: Any = request.data
         is_list = isinstance(payload, list)
         try:
@@ -131,7 +131,7 @@ class EntityDetailView(ApiView):
 
     @openapi_operation("entities_get", "Get an entity", answer=EntityOut, tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
-        """Return the entity with its documents; one that the caller may not view is not there."""
+        """Return the entity with its documents; one that the caller may not view is not found."""
         entity = entity_lists.get(urn=urn)
         if not view_permissions.may_view(entity, by=self.actor):
             raise NotFound(f"There is no entity {urn}.")
@@ -151,13 +151,13 @@ class EntityDetailView(ApiView):
 
 
 def serialize_entities(entities: Sequence[Entity | reachable_resources.ReachableRow]) -> list[dict[str, Any]]:
-    """Return entities as lists show them."""
+    """Return the JSON rows of entities."""
     columns = ("urn", "type", "name", "object_id", "project", "parent")
     return [{column: getattr(entity, column) for column in columns} for entity in entities]
 
 
 def serialize_with_aspects(entities: Sequence[Entity], by: Actor) -> list[dict[str, Any]]:
-    """Return entities with the documents that the caller may see, in a number of queries that does not grow."""
+    """Return the JSON rows of entities with the documents that the caller may see, in a constant number of queries."""
     aspects_by_urn = people_records.load_visible_documents(urns=[entity.urn for entity in entities], by=by)
     return [
         {**row, "aspects": {name: aspect.value for name, aspect in aspects_by_urn.get(row["urn"], {}).items()}}
@@ -166,5 +166,5 @@ def serialize_with_aspects(entities: Sequence[Entity], by: Actor) -> list[dict[s
 
 
 def _strip_list_index(problem: Problem) -> Problem:
-    """Return the problem of the only element of a list as that of what was sent."""
+    """Return the problem of the only element of a list with a pointer into the single body."""
     return Problem(problem.code, problem.pointer.removeprefix("/0"), problem.detail)

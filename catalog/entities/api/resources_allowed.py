@@ -1,4 +1,4 @@
-"""What may somebody use a privilege on? Filtered in the database, never row by row."""
+"""Resources on which an actor may use a privilege, filtered in the database, never row by row."""
 
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
@@ -15,13 +15,13 @@ from policies.http.api.views import PageParameters, build_page_serializer
 from policies.http.guard import signed_in
 from policies.pdp import actor_resolution, authorizer, inverse_queries
 
-#: Exact numbers of entities are told up to this many.
+#: Maximum count that is exact; a larger one is reported only as larger.
 MAX_COUNT = 10_000
 
 
 @extend_schema_serializer(component_name="WhatIn")
 class ResourcesAllowedIn(VersionIn, PageParameters):
-    """On which entities may this actor use this privilege? `query` is searched as in lists of entities."""
+    """A query for the entities on which an actor may use a privilege; `query` is searched as in lists of entities."""
 
     actor = strict_fields.StrictActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     privilege = strict_fields.StrictString(max_length=255)
@@ -31,7 +31,7 @@ class ResourcesAllowedIn(VersionIn, PageParameters):
 
 @signed_in
 class ResourcesAllowedView(DecisionView):
-    """What somebody may reach."""
+    """Resources that an actor may use a privilege on."""
 
     @openapi_operation(
         "what",
@@ -48,8 +48,8 @@ class ResourcesAllowedView(DecisionView):
     def post(self, request: Request) -> Response:
         """Return a page of entities, users, groups, roles and policies. A query string or the body names the page.
 
-        `scope` says whether it is everything the actor may use the privilege on, which whoever may ask about others is
-        told, or of that what the caller may view.
+        `scope` is whether the list is everything that the actor may use the privilege on (for callers that may ask
+        about others) or only the part that the caller may view.
         """
         self.parse_query()
         body = request.data

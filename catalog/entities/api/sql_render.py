@@ -1,4 +1,4 @@
-"""The query that shows what somebody may read of a table."""
+"""The query that selects the readable part of a table for an actor."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from policies.pdp.authorizer import ResourceRef
 
 
 class RenderIn(VersionIn):
-    """Which table, as the catalog knows it and as the database calls it, for whom, and in which dialect."""
+    """The table, as resource and by its name in the database, the actor, and the dialect."""
 
     actor = strict_fields.StrictActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     resource = ResourceIn()
@@ -44,7 +44,7 @@ class RenderOut(serializers.Serializer[Any]):
 
 @signed_in
 class RenderView(DecisionView):
-    """Rendering."""
+    """Rendering of readable tables as SQL."""
 
     @openapi_operation(
         "render",
@@ -54,7 +54,7 @@ class RenderView(DecisionView):
         statuses=(503,),
     )
     def post(self, request: Request) -> Response:
-        """Return the query; refused like a read."""
+        """Return the query; the refusal is that of reading the table."""
         payload = strict_fields.validate(RenderIn, request.data)
         actor_urn = payload.get("actor") or self.actor.urn
         if actor_urn != self.actor.urn:

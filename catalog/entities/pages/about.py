@@ -1,4 +1,4 @@
-"""The About tab of an entity: what it is, who owns it, and what it is marked with."""
+"""The About tab of an entity: description, owners, annotations and properties."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from catalog.aspects.web_links import is_web_address
 from catalog.entities import annotations
 from catalog.entities.pages import edit_controls
 
-#: Aspects whose fields are shown as properties, the first that says a thing wins.
+#: Aspects whose fields are shown as properties; for the description the first that has one wins.
 _PROPERTY_ASPECTS = (
     "editableDatasetProperties",
     "editableContainerProperties",
@@ -35,12 +35,12 @@ _PROPERTY_ASPECTS = (
     "dataPlatformInstanceProperties",
 )
 
-#: The first millisecond that Python's calendar no longer holds.
+#: First timestamp in milliseconds beyond Python's calendar.
 _MAX_MILLISECONDS = 253_402_300_800_000
 
 
 def build_about_context(entity_context: EntityContext, _request: HttpRequest) -> dict[str, Any]:
-    """Return what the tab shows."""
+    """Return the template context of the tab."""
     owners = [annotations.parse_owner(entry) for entry in entity_context.document("ownership").get("owners") or ()]
     tags = [entry["tag"] for entry in entity_context.document("globalTags").get("tags") or ()]
     terms = [entry["urn"] for entry in entity_context.document("glossaryTerms").get("terms") or ()]
@@ -67,7 +67,7 @@ def build_about_context(entity_context: EntityContext, _request: HttpRequest) ->
 
 
 def domain_urns(document: Mapping[str, Any]) -> list[str]:
-    """Return every domain that a document names, in either of its lists, each once."""
+    """Return every distinct domain of a document, from either of its lists."""
     associated_urns = [entry["domain"] for entry in document.get("domainAssociations") or ()]
     return list(dict.fromkeys([*(document.get("domains") or ()), *associated_urns]))
 
@@ -98,7 +98,7 @@ def _build_deprecation(document: Mapping[str, Any], references: Mapping[str, Ref
 
 
 def parse_milliseconds(milliseconds: object) -> datetime | None:
-    """Return the moment that DataHub's milliseconds mean, None for none and for what no calendar holds."""
+    """Return the datetime of DataHub's milliseconds, None for no value and for one outside the calendar."""
     if (
         not isinstance(milliseconds, int)
         or isinstance(milliseconds, bool)

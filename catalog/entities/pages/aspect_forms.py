@@ -1,4 +1,4 @@
-"""What each thing that can be edited asks for, reads from the form and saves."""
+"""Editors of an entity's aspects: each builds its form, reads the submitted data and saves it."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,36 +18,36 @@ from catalog.entities.pages.pickers import EntityPicker, PickerKind
 
 CHANNEL = "pages"
 
-#: How many ownership types a form offers.
+#: Maximum number of ownership types in a form.
 _MAX_OWNERSHIP_TYPES = 200
 
 _NO_TYPE_LABEL = "Without a type"
 
 
 class AspectEditor(Protocol):
-    """One form: made from what is stored, given what was sent, asked whether that will do, and told to save it."""
+    """An editor of one aspect: built from the stored document, filled with submitted data, validated and saved."""
 
     @property
     def template(self) -> str:
-        """The template that draws the fields."""
+        """The template of the fields."""
 
     def read(self, data: QueryDict) -> None:
-        """Take in what was sent."""
+        """Read the submitted data."""
 
     @property
     def is_valid(self) -> bool:
-        """Whether what was sent can be saved as far as the form knows."""
+        """Whether the submitted data can be saved, as far as the form can check."""
 
     def save(self, expected_fingerprint: str) -> None:
-        """Write it; `expected_fingerprint` is the mark of what was shown. Raises what `annotations` raises."""
+        """Save the data; `expected_fingerprint` is that of the document shown. Raises the errors of `annotations`."""
 
     def render_stored_lines(self) -> list[str]:
-        """Return what is stored, a line for each entry, for somebody whose edit came too late."""
+        """Return the stored values, a line for each entry, for an editor whose edit came too late."""
 
 
 @dataclass(frozen=True, slots=True)
 class _UrnListSpec:
-    """A list of URNs in an aspect: what its picker chooses, where the URNs are, and who writes changes."""
+    """A list of URNs in an aspect: its picker, the reader of its URNs, and the function that writes changes."""
 
     kind: PickerKind
     aspect: str
@@ -57,7 +57,7 @@ class _UrnListSpec:
 
 
 class UrnListEditor:
-    """A list of URNs behind a picker."""
+    """Editor of a list of URNs with a picker."""
 
     template = "catalog/edit_list.html"
 
@@ -70,21 +70,21 @@ class UrnListEditor:
         )
 
     def read(self, data: QueryDict) -> None:
-        """Take in what was sent."""
+        """Read the submitted data."""
         self._picker.read(data)
 
     @property
     def is_valid(self) -> bool:
-        """Whether everything that was added is known."""
+        """Whether every added URN is known."""
         return not self._picker.errors
 
     @property
     def picker(self) -> dict[str, Any]:
-        """What components/picker.html draws."""
+        """The context of components/picker.html."""
         return self._picker.build_context()
 
     def save(self, expected_fingerprint: str) -> None:
-        """Write what was added and removed; what the editor may not view stays."""
+        """Save added and removed URNs; those hidden from the editor stay."""
         picker, entity_context = self._picker, self._entity_context
         self._spec.write(
             urns=[entity_context.entity.urn],
@@ -96,13 +96,13 @@ class UrnListEditor:
         )
 
     def render_stored_lines(self) -> list[str]:
-        """Return the names of what is stored."""
+        """Return the names of the stored URNs."""
         names_by_urn = pickers.load_names(self._picker.initial_urns)
         return [names_by_urn.get(urn, urn) for urn in self._picker.initial_urns]
 
 
 class OwnersEditor:
-    """Owners with the type of each: those there are can be unticked, and several added as one type."""
+    """Editor of owners with ownership types: existing ones can be unticked, and several added with one type."""
 
     template = "catalog/edit_owners.html"
 
@@ -116,7 +116,7 @@ class OwnersEditor:
         self.chosen_type = ""
 
     def read(self, data: QueryDict) -> None:
-        """Take in what was sent."""
+        """Read the submitted data."""
         retained_values = set(data.getlist("kept"))
         self._retained_owners = [owner for owner in self._initial_owners if json.dumps(owner) in retained_values]
         self._picker.read(data)
@@ -126,17 +126,17 @@ class OwnersEditor:
 
     @property
     def is_valid(self) -> bool:
-        """Whether everybody who was added is known, and the type."""
+        """Whether every added owner and the ownership type are known."""
         return not self._picker.errors and not self.error
 
     @property
     def picker(self) -> dict[str, Any]:
-        """What components/picker.html draws."""
+        """The context of components/picker.html."""
         return {**self._picker.build_context(), "label": "Add users and groups"}
 
     @property
     def owners(self) -> list[dict[str, Any]]:
-        """The owners there are, each with the value of its box."""
+        """The existing owners, each with the value of its checkbox."""
         names_by_urn = pickers.load_names({urn for owner in self._initial_owners for urn in owner if urn})
         return [
             {
@@ -150,12 +150,12 @@ class OwnersEditor:
 
     @property
     def types(self) -> list[dict[str, Any]]:
-        """The ownership types to add somebody as."""
+        """The ownership types for new owners."""
         types = [("", _NO_TYPE_LABEL), *self._list_types()]
         return [{"urn": urn, "name": name, "is_chosen": urn == self.chosen_type} for urn, name in types]
 
     def save(self, expected_fingerprint: str) -> None:
-        """Write who was added and who was unticked."""
+        """Save added and unticked owners."""
         add = [(urn, self.chosen_type) for urn in self._picker.added_urns]
         remove = [owner for owner in self._initial_owners if owner not in self._retained_owners]
         entity_context = self._entity_context
@@ -169,7 +169,7 @@ class OwnersEditor:
         )
 
     def render_stored_lines(self) -> list[str]:
-        """Return the owners that are stored."""
+        """Return the stored owners."""
         return [f"{owner['name']} ({owner['as']})" for owner in self.owners]
 
     def _list_types(self) -> list[tuple[str, str]]:
@@ -177,7 +177,7 @@ class OwnersEditor:
 
 
 class DescriptionEditor:
-    """The description."""
+    """Editor of the description."""
 
     template = "catalog/edit_form.html"
 
@@ -189,7 +189,7 @@ class DescriptionEditor:
         self.form = DescriptionForm(initial={"text": initial_text})
 
     def read(self, data: QueryDict) -> None:
-        """Take in what was sent."""
+        """Read the submitted data."""
         self.form = DescriptionForm(data)
 
     @property
@@ -198,7 +198,7 @@ class DescriptionEditor:
         return self.form.is_valid()
 
     def save(self, expected_fingerprint: str) -> None:
-        """Write the text."""
+        """Save the text."""
         text, entity_context = self.form.cleaned_data["text"], self._entity_context
         annotations.set_description(
             urn=entity_context.entity.urn,
@@ -209,12 +209,12 @@ class DescriptionEditor:
         )
 
     def render_stored_lines(self) -> list[str]:
-        """Return the text that is stored."""
+        """Return the stored text."""
         return [self._text]
 
 
 class DeprecationEditor:
-    """Whether the entity should still be used."""
+    """Editor of the deprecation."""
 
     template = "catalog/edit_form.html"
 
@@ -229,16 +229,16 @@ class DeprecationEditor:
         self.form = DeprecationForm(initial=self._initial_values)
 
     def read(self, data: QueryDict) -> None:
-        """Take in what was sent."""
+        """Read the submitted data."""
         self.form = DeprecationForm(data)
 
     @property
     def is_valid(self) -> bool:
-        """Whether the day is one."""
+        """Whether the date is valid."""
         return self.form.is_valid()
 
     def save(self, expected_fingerprint: str) -> None:
-        """Write it."""
+        """Save the deprecation."""
         data, entity_context = self.form.cleaned_data, self._entity_context
         annotations.set_deprecation(
             urns=[entity_context.entity.urn],
@@ -251,7 +251,7 @@ class DeprecationEditor:
         )
 
     def render_stored_lines(self) -> list[str]:
-        """Return what is stored."""
+        """Return the stored values."""
         lines = [
             "Deprecated" if self._initial_values["is_deprecated"] else "Not deprecated",
             str(self._initial_values["note"]),
@@ -260,7 +260,7 @@ class DeprecationEditor:
 
 
 class LinksEditor:
-    """Links to pages about the entity."""
+    """Editor of links to pages about the entity."""
 
     template = "catalog/edit_links.html"
 
@@ -271,7 +271,7 @@ class LinksEditor:
         self.formset = LinkFormSet(initial=self._initial_links, prefix="links")
 
     def read(self, data: QueryDict) -> None:
-        """Take in what was sent."""
+        """Read the submitted data."""
         self.formset = LinkFormSet(data, initial=self._initial_links, prefix="links")
 
     @property
@@ -280,7 +280,7 @@ class LinksEditor:
         return self.formset.is_valid()
 
     def save(self, expected_fingerprint: str) -> None:
-        """Write the links that have an address."""
+        """Save the links that have an address."""
         rows = [form.cleaned_data for form in self.formset if form.cleaned_data.get("url")]
         links = [EntityLink(row["url"], row.get("label") or "") for row in rows]
         entity_context = self._entity_context
@@ -293,7 +293,7 @@ class LinksEditor:
         )
 
     def render_stored_lines(self) -> list[str]:
-        """Return the links that are stored."""
+        """Return the stored links."""
         return [f"{row['label'] or 'Link'}: {row['url']}" for row in self._initial_links]
 
 
@@ -317,7 +317,7 @@ _EDITOR_CLASSES: Mapping[str, Callable[[EntityContext], AspectEditor]] = {
 
 
 def build_editor(key: str, entity_context: EntityContext) -> AspectEditor:
-    """Return the form for one of `controls.CONTROLS`."""
+    """Return the editor for one of `edit_controls.CONTROLS`."""
     return (
         UrnListEditor(entity_context, _LIST_SPECS[key]) if key in _LIST_SPECS else _EDITOR_CLASSES[key](entity_context)
     )

@@ -1,4 +1,4 @@
-"""/catalog: search with filters, and the ways in by domain, container, platform and tag."""
+"""/catalog: search with filters, and browsing by domain, container, platform and tag."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,18 +23,18 @@ from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
 
-#: How many values a select of the filters offers; the ways in show all.
+#: Maximum number of values in a filter select; the browse pages show all.
 MAX_CHOICES = 100
 
-#: The ways in: key → label.
+#: Browse pages: key -> label.
 BROWSE_LABELS = {"domains": "Domains", "containers": "Containers", "platforms": "Platforms", "tags": "Tags"}
 
-#: Ways in that are trees: the type of the nodes, the facet that says what is in one, and the filter that lists it.
+#: Browse pages with a tree: the type of the nodes, the facet of the entities in one, and the filter that lists them.
 _TREE_FACETS = {
     "domains": ("domain", selectors.DOMAIN, "domain"),
     "containers": ("container", selectors.CONTAINER, "container"),
 }
-#: Ways in that are lists: the facet, and the filter.
+#: Browse pages with a list: the facet and the filter.
 _LIST_FACETS = {"platforms": (PLATFORM, "platform"), "tags": (selectors.TAG, "tag")}
 
 COLUMNS = ({"label": "Name"}, {"label": "Type"}, {"label": "Platform"}, {"label": "State"})
@@ -44,7 +44,7 @@ COLUMNS = ({"label": "Name"}, {"label": "Type"}, {"label": "Platform"}, {"label"
 @never_cache
 @signed_in
 def list_entities(request: HttpRequest) -> HttpResponse:
-    """The entities, searched, filtered and paged; an htmx request gets the list alone."""
+    """List the entities, searched, filtered and paged; an htmx request gets only the list."""
     by = get_actor(request)
     form = CatalogFilterForm(request.GET)
     form.is_valid()
@@ -75,7 +75,7 @@ def list_entities(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def browse(request: HttpRequest, way: str) -> HttpResponse:
-    """One way in: the nodes of a tree, or the values in use."""
+    """Show one browse page: the nodes of a tree, or the values in use."""
     if way not in BROWSE_LABELS:
         raise NotFound("There is no such way into the catalog.")
     by = get_actor(request)
@@ -109,7 +109,7 @@ _BROWSE_COLUMNS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 
 
 def build_rows(entities: Sequence[Entity]) -> list[dict[str, Any]]:
-    """Return entities as lists show them, in a number of queries that does not grow."""
+    """Return the table rows of entities, in a constant number of queries."""
     urns = [entity.urn for entity in entities]
     platforms = entity_lists.load_values(urns=urns, field=PLATFORM)
     references = load_references({urn for platform_urns in platforms.values() for urn in platform_urns})
@@ -129,7 +129,7 @@ def build_rows(entities: Sequence[Entity]) -> list[dict[str, Any]]:
 
 
 def list_url(**filters: str) -> str:
-    """Return the address of the list with these filters."""
+    """Return the URL of the list with these filters."""
     return f"{reverse('catalog')}?{urlencode(filters)}"
 
 
@@ -154,10 +154,10 @@ def _fill_choices(form: CatalogFilterForm, by: Actor) -> None:
 
 
 def _build_hidden_filters(filters: Mapping[str, str], request: HttpRequest, by: Actor) -> list[dict[str, str]]:
-    """Return the filters that no select shows, each with the address of the list without it."""
+    """Return the filters without a select, each with the URL of the list without it."""
     urns_by_filter = {name: filters[name] for name in ("container", "term") if name in filters}
     concealed_urns = view_permissions.find_hidden(urns=list(urns_by_filter.values()), by=by)
-    # Called by what its URN says, as one that is not stored.
+    # A concealed entity is named by its URN, like one that is not stored.
     references = load_references(set(urns_by_filter.values()), known_names=dict.fromkeys(concealed_urns, ""))
     filter_links = []
     for name, urn in urns_by_filter.items():

@@ -1,17 +1,17 @@
-"""The columns of a dataset: what the source says of each, and what people added."""
+"""The columns of a dataset, from its source and from edits by people."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Newer sources write a path as [version=2.0].[type=struct].address.[type=string].city; people read address.city.
+# Newer sources write a path as [version=2.0].[type=struct].address.[type=string].city; it is shown as address.city.
 _PATH_MARKS = re.compile(r"\[[^\]]*\]\.?")
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetColumn:
-    """One column: its path as stored and as people read it, and what is attached to it (URNs, each once)."""
+    """One column: its path as stored and as shown, and its annotations (distinct URNs)."""
 
     path: str
     name: str
@@ -24,7 +24,7 @@ class DatasetColumn:
 
 
 def build_columns(schema: Mapping[str, Any], editable_schema: Mapping[str, Any]) -> list[DatasetColumn]:
-    """Return the columns in the order of the source, then those that only people mention."""
+    """Return the columns in the order of the source, then those that appear only in edits."""
     edited_fields = {entry["fieldPath"]: entry for entry in editable_schema.get("editableSchemaFieldInfo") or ()}
     source_fields = {entry["fieldPath"]: entry for entry in schema.get("fields") or ()}
     keys = set(schema.get("primaryKeys") or ())

@@ -1,6 +1,6 @@
-"""Redirects from the addresses of DataHub's own web pages, so that people's links and bookmarks go on working.
+"""Redirects from the URLs of DataHub's own web pages, so that links and bookmarks keep working.
 
-A redirect is made from the address alone: it is the same for an entity that is hidden, absent or there.
+A redirect depends on the URL alone: it is the same for a hidden, a missing and an existing entity.
 """
 
 import re
@@ -15,7 +15,7 @@ from django.views.generic import RedirectView
 from policies.http.guard import signed_in
 from policies.http.pages import layout_context
 
-#: The first part of the address of an entity's page in DataHub's web application.
+#: First path segment of entity pages in DataHub's web application.
 ENTITY_PATHS = (
     "application",
     "businessTerm",
@@ -39,24 +39,24 @@ ENTITY_PATHS = (
     "tasks",
 )
 
-#: Where an entity's URN ends and the name of a tab of its page begins.
+#: Matches the name of a page tab after the URN of an entity.
 _TAB_SUFFIX = re.compile(r"(?<=\))/.*$|/[A-Z][A-Za-z ]*/?$")
 
-#: Pages of DataHub's settings, by what stands after /settings/: the section of our menu that they belong to.
+#: DataHub's settings pages, by the path after /settings/: the section of our menu to which they belong.
 _SETTINGS_SECTIONS = {"permissions": "Permissions", "identities": "Users & Groups"}
 
 
 @require_safe
 @signed_in
 def redirect_to_entity(_request: HttpRequest, urn: str, route: str = "entity") -> HttpResponse:
-    """Redirect to the page of the entity; a tab's name after the URN is left out."""
+    """Redirect to the page of the entity, without the tab name after the URN."""
     return redirect(route, urn=_TAB_SUFFIX.sub("", urn))
 
 
 @require_safe
 @signed_in
 def redirect_to_search(request: HttpRequest, **_parts: str) -> HttpResponse:
-    """Redirect to the catalog with the words that were searched for; DataHub's filters are left out."""
+    """Redirect to the catalog with the search text; DataHub's filters are left out."""
     query = request.GET.get("query", "").strip()
     return redirect(reverse("catalog") + (f"?{urlencode({'q': query})}" if query not in ("", "*") else ""))
 
@@ -64,14 +64,14 @@ def redirect_to_search(request: HttpRequest, **_parts: str) -> HttpResponse:
 @require_safe
 @signed_in
 def redirect_to_settings(request: HttpRequest, part: str = "") -> HttpResponse:
-    """Redirect to the first page of the settings, or of a section, that the caller may use, else to their profile."""
+    """Redirect to the first settings page (of a section) that the caller may use, else to the profile."""
     return redirect(
         layout_context.find_settings_url(request, section=_SETTINGS_SECTIONS.get(part, "")) or reverse("profile")
     )
 
 
 def _build_redirect(address: str, route: str, **parts: str) -> URLPattern:
-    """Return the pattern of an address that leads to one page of ours."""
+    """Return the pattern of a URL that redirects to one of our pages."""
     view = signed_in(RedirectView.as_view(pattern_name=route))
     return path(address, view, parts, name=f"datahub-{address.replace('/', '-')}")
 

@@ -1,4 +1,4 @@
-"""What may be edited on an entity's page, and who may: asked for the whole page at once."""
+"""Editable parts of an entity's page, and the permission to edit them, decided for the whole page at once."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -37,9 +37,9 @@ _GLOSSARY_TYPES = frozenset({"glossaryNode", "glossaryTerm"})
 
 @dataclass(frozen=True, slots=True)
 class EditControl:
-    """One thing that can be edited: its title, the aspect that keeps it, and the types of entities that have it.
+    """An editable part: its title, the aspect that stores it, and the types of entities that have it.
 
-    `aspect` is empty where it depends on the type.
+    `aspect` is empty when it depends on the type.
     """
 
     title: str
@@ -47,7 +47,7 @@ class EditControl:
     types: Collection[str]
 
     def resolve_aspect(self, type_: str) -> str:
-        """Return the aspect that keeps it for a type."""
+        """Return the aspect that stores it for a type."""
         return self.aspect or DESCRIPTIONS[type_][0]
 
 
@@ -64,7 +64,7 @@ CONTROLS: Mapping[str, EditControl] = {
 
 
 def list_edit_urls(entity_context: EntityContext) -> dict[str, str]:
-    """Return the address of each edit that the reader may make on the entity."""
+    """Return key -> URL of each edit that the viewer may make on the entity."""
     keys = list(_list_possible(entity_context.entity.type))
     urn = urns.parse(entity_context.entity.urn)
     access_requests = [
@@ -80,12 +80,12 @@ def list_edit_urls(entity_context: EntityContext) -> dict[str, str]:
 
 
 def is_possible(key: str, type_: str) -> bool:
-    """Whether entities of this type have such a thing to edit."""
+    """Whether entities of this type have this editable part."""
     return key in _list_possible(type_)
 
 
 def find_refusal(entity_context: EntityContext, key: str) -> Forbidden | None:
-    """Return the refusal of an edit, naming what the reader lacks; None when they may."""
+    """Return the refusal of an edit with the missing privileges; None when it is allowed."""
     urn = urns.parse(entity_context.entity.urn)
     return disclosure.find_refusal(
         by=entity_context.by,

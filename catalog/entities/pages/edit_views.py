@@ -1,7 +1,7 @@
-"""/catalog/edit/<key>/<urn>: one form for each thing that can be edited on an entity.
+"""/catalog/edit/<key>/<urn>: one form for each editable part of an entity.
 
-Nothing typed is lost: a refused form comes back as it was sent, with what is wrong beside its fields. Who edits what
-somebody else changed meanwhile is told so and shown what is stored now.
+No input is lost: a rejected form is shown again as submitted, with errors next to its fields. After a concurrent edit
+the form names the conflict and shows the stored values.
 """
 
 from http import HTTPStatus
@@ -27,7 +27,7 @@ from policies.http.guard import signed_in
 @never_cache
 @signed_in
 def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
-    """Answer the form, and save what was posted."""
+    """Show the form, and save submitted data."""
     entity_context = EntityContext.load(request, urn)
     if not edit_controls.is_possible(key, entity_context.entity.type):
         raise NotFound("This cannot be edited on this type of entity.")
@@ -75,7 +75,7 @@ def _render_refusal(
     sentences: list[str],
     status: HTTPStatus,
 ) -> HttpResponse:
-    """Show the form again as it was sent; the next attempt is measured against what is stored now."""
+    """Show the form as submitted; after a conflict the next attempt is compared with the current document."""
     current_context = EntityContext.load(request, entity_context.entity.urn)
     is_stale = status == HTTPStatus.CONFLICT
     stored_lines = build_editor(key, current_context).render_stored_lines() if is_stale else None
@@ -130,7 +130,7 @@ def _current_fingerprint(entity_context: EntityContext, key: str) -> str:
 
 
 def _word_missing_privileges(refusal: Forbidden) -> list[str]:
-    """Return what is missing in sentences; a constraint on tags refuses a change that its privilege allows."""
+    """Return the missing privileges as sentences; a constraint on tags refuses a change that its privilege allows."""
     privileges_by_name = vocabulary.load_datahub()
     lists = [
         ", ".join(

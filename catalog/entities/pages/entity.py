@@ -1,4 +1,4 @@
-"""/catalog/<urn>: one entity, in tabs; what its reader may not view is not on it."""
+"""/catalog/<urn>: one entity, in tabs, without anything that its viewer may not view."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -23,10 +23,10 @@ from catalog.entities.pages.columns import build_columns
 from catalog.models import Entity
 from policies.http.guard import signed_in
 
-#: How many entries of a list a tab shows, and how many assets of a page of contents.
+#: Number of entries per page in the Contents tab.
 TAB_PAGE_SIZE = 25
 
-#: The filter of the list that shows everything in an entity of this type.
+#: Filter of the list that shows everything in an entity, by its type.
 _LIST_FILTERS = {
     "container": "container",
     "dataPlatform": "platform",
@@ -36,7 +36,7 @@ _LIST_FILTERS = {
     "tag": "tag",
 }
 
-#: Types that other entities lie in or under.
+#: Types with a Contents tab.
 _CONTAINER_TYPES = frozenset({*_LIST_FILTERS, "dataProduct", "project"})
 
 
@@ -44,7 +44,7 @@ _CONTAINER_TYPES = frozenset({*_LIST_FILTERS, "dataProduct", "project"})
 @never_cache
 @signed_in
 def show_entity(request: HttpRequest, urn: str) -> HttpResponse:
-    """The entity, on the tab that is asked for."""
+    """Show the entity with the requested tab."""
     entity_context = EntityContext.load(request, urn)
     tab = request.GET.get("show", "")
     tab = tab if tab in _tab_labels(entity_context) else "about"
@@ -64,7 +64,7 @@ def render_page(
     status: HTTPStatus = HTTPStatus.OK,
     **tab_context: Any,
 ) -> HttpResponse:
-    """Answer the page of an entity with this tab open; `tab_context` is what the tab's template sees."""
+    """Render the page of an entity with this tab open; `tab_context` is the context of the tab's template."""
     tabs = {
         key: (label, _tab_url(entity_context, key)) for key, label in _tab_labels(entity_context).items()
     } | tab_registry.list_links(entity_context)
@@ -160,7 +160,7 @@ def _build_contents_context(entity_context: EntityContext, request: HttpRequest)
 
 
 def _list_contents(row: Entity, entity_context: EntityContext) -> Any:
-    """Return what lies in an entity: by its filter everything below as well, otherwise the direct children."""
+    """Return the contents of an entity: by its list filter including descendants, else the direct children."""
     name = _LIST_FILTERS.get(row.type)
     if name is None:
         return browsing.list_children(urn=row.urn, by=entity_context.by)

@@ -1,4 +1,4 @@
-"""Forms of the catalog's pages: what may be typed, and how it is asked for."""
+"""Forms of the catalog's pages."""
 
 from datetime import UTC, datetime, time
 from typing import Any
@@ -8,23 +8,23 @@ from django import forms
 from catalog.aspects.web_links import is_web_address
 from catalog.urns import MAX_URN_BYTES
 
-#: Longest description and note, in characters.
+#: Maximum length of descriptions and notes, in characters.
 MAX_TEXT_LENGTH = 20_000
 
-#: How many links an entity may have here.
+#: Maximum number of links of an entity in the form.
 MAX_LINKS = 100
 
 _WEB_URL_MESSAGE = "Give an address that begins with http:// or https://."
 
 
 def validate_web_address(address: str) -> None:
-    """Raise ValidationError for a text that is there and may not become a link."""
+    """Raise ValidationError for a non-empty text that may not become a link."""
     if address and not is_web_address(address):
         raise forms.ValidationError(_WEB_URL_MESSAGE)
 
 
 class CatalogFilterForm(forms.Form):
-    """What narrows the list of entities. A value that is no choice narrows nothing and is shown as an error."""
+    """Filters of the list of entities. An invalid value does not filter and is shown as an error."""
 
     q = forms.CharField(
         label="Search",
@@ -40,7 +40,7 @@ class CatalogFilterForm(forms.Form):
     term = forms.CharField(required=False, max_length=MAX_URN_BYTES, widget=forms.HiddenInput)
 
     def set_choices(self, name: str, choices: list[tuple[str, str]], empty_label: str) -> None:
-        """Set what a select offers; a value that was asked for and is not among it stays choosable."""
+        """Set the options of a select; a requested value that is not among them stays selectable."""
         value = str(self[name].value() or "")
         options = [*choices, *([(value, value)] if value and value not in dict(choices) else [])]
         widget = self.fields[name].widget
@@ -48,7 +48,7 @@ class CatalogFilterForm(forms.Form):
 
 
 class DescriptionForm(forms.Form):
-    """What people should know about an entity."""
+    """Description of an entity."""
 
     text = forms.CharField(
         label="Description", required=False, max_length=MAX_TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 10})
@@ -56,7 +56,7 @@ class DescriptionForm(forms.Form):
 
 
 class DeprecationForm(forms.Form):
-    """Whether an entity should still be used."""
+    """Deprecation of an entity."""
 
     is_deprecated = forms.BooleanField(label="This should no longer be used", required=False)
     note = forms.CharField(
@@ -76,13 +76,13 @@ class DeprecationForm(forms.Form):
 
     @property
     def decommission_time(self) -> datetime | None:
-        """The day it goes, as its first moment in UTC."""
+        """The removal date, as its first moment in UTC."""
         day = self.cleaned_data["leaves_on"]
         return None if day is None else datetime.combine(day, time(), tzinfo=UTC)
 
 
 class LinkForm(forms.Form):
-    """A link to a page about an entity; without an address there is no link."""
+    """A link to a page about an entity; a form without an address is no link."""
 
     url = forms.CharField(
         label="Address",
@@ -94,7 +94,7 @@ class LinkForm(forms.Form):
     label = forms.CharField(label="What it is", required=False, max_length=500)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse words without an address."""
+        """Reject a label without an address."""
         data = super().clean() or {}
         if data.get("label") and not data.get("url") and "url" not in self.errors:
             self.add_error("url", "Give the address, or clear the words to drop the link.")

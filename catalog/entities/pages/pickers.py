@@ -1,4 +1,4 @@
-"""What pickers offer and what they sent: things chosen by URN, checked against what their chooser may see."""
+"""Pickers of entities and people: suggestions, and validation of chosen URNs against the caller's view permissions."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,19 +21,19 @@ from policies.http.guard import get_actor, signed_in
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer, display_names
 
-#: How many suggestions one search gives.
+#: Maximum number of suggestions of one search.
 MAX_SUGGESTIONS = 20
 
-#: How many URNs one picker takes at once.
+#: Maximum number of URNs in one picker.
 MAX_CHOICES = 10_000
 
-#: How many wrong URNs are named.
+#: Maximum number of invalid URNs that are named.
 _MAX_LISTED_ERRORS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class PickerKind:
-    """What a picker chooses: entities or people of these types. `label` names several of them."""
+    """The entities or people of these types that a picker offers; `label` is a plural."""
 
     name: str
     label: str
@@ -41,7 +41,7 @@ class PickerKind:
 
     @property
     def search_url(self) -> str:
-        """The address that answers a search with suggestions."""
+        """The URL that answers a search with suggestions."""
         return reverse("catalog-pick", args=[self.name])
 
 
@@ -62,7 +62,7 @@ PICKER_KINDS: Mapping[str, PickerKind] = {
 
 @dataclass(slots=True)
 class EntityPicker:
-    """One picker of a form: what was there before, what is chosen now, and what is wrong with that."""
+    """One picker of a form: initial and chosen URNs, and errors."""
 
     kind: PickerKind
     by: Actor
@@ -73,7 +73,7 @@ class EntityPicker:
     errors: list[str] = field(default_factory=list)
 
     def read(self, data: QueryDict) -> None:
-        """Take in what was sent: ticked boxes and pasted lines."""
+        """Read the submitted data: ticked boxes and pasted lines."""
         self.pasted_text = data.get(f"{self.kind.name}_pasted", "")
         lines = (line.strip() for line in self.pasted_text.splitlines())
         self.chosen_urns = tuple(dict.fromkeys([*data.getlist(self.kind.name), *(line for line in lines if line)]))
@@ -83,18 +83,18 @@ class EntityPicker:
 
     @property
     def added_urns(self) -> list[str]:
-        """What was not there before."""
+        """The chosen URNs that are not initial."""
         initial_urns = set(self.initial_urns)
         return [urn for urn in self.chosen_urns if urn not in initial_urns]
 
     @property
     def removed_urns(self) -> list[str]:
-        """What was there before."""
+        """The initial URNs that are no longer chosen."""
         chosen_urns = set(self.chosen_urns)
         return [urn for urn in self.initial_urns if urn not in chosen_urns]
 
     def build_context(self) -> dict[str, Any]:
-        """Return what components/picker.html draws."""
+        """Return the context of components/picker.html."""
         pasted_lines = set(self.pasted_text.splitlines())
         picked_urns = [urn for urn in self.chosen_urns if urn not in pasted_lines]
         names_by_urn = load_names(picked_urns)
@@ -133,7 +133,7 @@ def build_option(urn: str, name: str) -> dict[str, str]:
 
 
 def load_names(entity_urns: Collection[str]) -> dict[str, str]:
-    """Return what people call these."""
+    """Return URN -> display name."""
     return authorizer.load_names(urns=entity_urns) if entity_urns else {}
 
 
@@ -141,7 +141,7 @@ def load_names(entity_urns: Collection[str]) -> dict[str, str]:
 @never_cache
 @signed_in
 def list_options(request: HttpRequest, kind: str) -> HttpResponse:
-    """Suggestions for a picker, as it draws them; nothing that may not be viewed is among them."""
+    """Return the suggestions of a picker as HTML, without entities that may not be viewed."""
     if kind not in PICKER_KINDS:
         raise NotFound("There is nothing of this kind to choose.")
     picker_kind, text = PICKER_KINDS[kind], request.GET.get("q", "").strip()

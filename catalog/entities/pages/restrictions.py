@@ -1,4 +1,4 @@
-"""Which part of a table somebody may read, as a query, and which role contributes what to it."""
+"""The readable part of a table for an actor, as a query, with the contribution of each role."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ _DEFAULT_TABLE_NAME = "this_table"
 
 
 class RestrictionsForm(ActorPrivilegesForm):
-    """Who, which dataset or view, and what the database calls it."""
+    """Actor, dataset or view, and its table name in the database."""
 
     table = forms.CharField(
         label="Table name in the database",
@@ -41,7 +41,7 @@ class RestrictionsForm(ActorPrivilegesForm):
 @never_cache
 @signed_in
 def show_restrictions(request: HttpRequest) -> HttpResponse:
-    """The query that shows what somebody may read of a table, and where each part of it comes from."""
+    """Show the query for the readable part of a table, and the origin of each restriction."""
     form = RestrictionsForm.from_query(request.GET)
     return explore_common.render_question_page(
         request, route="why-restrictions", form=form, template="why/restrictions.html", build_answer=_build_answer
@@ -86,7 +86,7 @@ def _build_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> 
 
 
 def _group_by_role(actor: Actor, allow_statements: list[Statement]) -> dict[str, list[Statement]]:
-    """Return the statements under each role through which the actor holds them; '' for those held otherwise."""
+    """Return role -> statements that apply to the actor through it; '' for those that apply otherwise."""
     statements_by_role: dict[str, list[Statement]] = {}
     for statement in allow_statements:
         for role in statement.actors.tokens & actor.roles or {""}:
@@ -95,7 +95,7 @@ def _group_by_role(actor: Actor, allow_statements: list[Statement]) -> dict[str,
 
 
 def _render_query(form: WhyForm, actor: Actor, resource: ResourceRef, name: str) -> dict[str, str]:
-    """Return the query, or why there is none; a name that no database takes is replaced unless it was typed."""
+    """Return the query or the reason for its absence; an invalid table name is replaced unless the user typed it."""
     typed_name = form.cleaned_data["table"]
     table_names = [typed_name] if typed_name else [name or _DEFAULT_TABLE_NAME, _DEFAULT_TABLE_NAME]
     detail = ""

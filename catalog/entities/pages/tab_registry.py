@@ -1,4 +1,4 @@
-"""The tabs that other rooms add to the page of an entity. `catalog.urls` registers them beside the addresses."""
+"""Registry of tabs that other rooms add to the page of an entity; `catalog.urls` registers them with the URLs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from django.http import HttpRequest
 
 from catalog.access.entity_context import EntityContext
 
-#: What the template of a tab sees.
+#: Builds the template context of a tab.
 LoadTab = Callable[[EntityContext, HttpRequest], dict[str, Any]]
-#: Key → (label, address) of tabs that have pages of their own, for one entity and its reader.
+#: Returns key -> (label, URL) of tabs with pages of their own, for one entity and its viewer.
 ListLinks = Callable[[EntityContext], Mapping[str, tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class EntityTab:
-    """A tab of the page itself: `catalog/_<key>.html` draws it, for the entities that it applies to."""
+    """A tab of the entity page, rendered by `catalog/_<key>.html`, for the entities to which it applies."""
 
     key: str
     label: str
@@ -29,27 +29,27 @@ _links: dict[str, ListLinks] = {}
 
 
 def register_tab(tab: EntityTab) -> None:
-    """Add a tab to the page of every entity that it applies to."""
+    """Add a tab to the page of every entity to which it applies."""
     _tabs[tab.key] = tab
 
 
 def register_links(name: str, list_links: ListLinks) -> None:
-    """Add tabs that lead to pages of their own; `name` is whose they are."""
+    """Add tabs with pages of their own; `name` identifies the room that registers them."""
     _links[name] = list_links
 
 
 def find_tab(key: str) -> EntityTab | None:
-    """Return the registered tab with this key."""
+    """Return the registered tab with this key, None when there is none."""
     return _tabs.get(key)
 
 
 def list_tabs(entity_context: EntityContext) -> dict[str, str]:
-    """Return key → label of the registered tabs that apply to an entity."""
+    """Return key -> label of the registered tabs that apply to an entity."""
     return {tab.key: tab.label for tab in _tabs.values() if tab.applies_to(entity_context)}
 
 
 def list_links(entity_context: EntityContext) -> dict[str, tuple[str, str]]:
-    """Return key → (label, address) of the pages that stand beside the tabs of an entity."""
+    """Return key -> (label, URL) of the linked pages next to the tabs of an entity."""
     links_by_key: dict[str, tuple[str, str]] = {}
     for list_room_links in _links.values():
         links_by_key |= list_room_links(entity_context)

@@ -1,4 +1,4 @@
-"""How the pages call the types of entities."""
+"""Labels of entity types on pages."""
 
 import re
 
@@ -33,10 +33,10 @@ _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
 
 def singular_label(type_: str) -> str:
-    """Return the word for one entity of a type; a type nobody named is spelt out."""
+    """Return the label of one entity of a type; derived from the type's name when it has none."""
     return _TYPE_LABELS[type_][0] if type_ in _TYPE_LABELS else _WORD_BREAK.sub(" ", type_).capitalize()
 
 
 def plural_label(type_: str) -> str:
-    """Return the word for several entities of a type."""
+    """Return the label of several entities of a type."""
     return _TYPE_LABELS[type_][1] if type_ in _TYPE_LABELS else _WORD_BREAK.sub(" ", type_).capitalize()

@@ -1,8 +1,8 @@
-"""JSON patches as DataHub's clients write them: a list of operations, or an object that also says how arrays are keyed.
+"""JSON patches in the format of DataHub's clients: a list of operations, or an object that also names array keys.
 
-Arrays that have keys are addressed by the values of the keys, never by index: `/owners/urn:li:corpuser:jo/DATAOWNER`.
-A key that an entry does not have is an empty step, and a path that ends among the keys means every entry below it. Only
-add, replace and remove are known; what is not there is removed already, since clients repeat themselves.
+Entries of keyed arrays are addressed by key values, never by index: `/owners/urn:li:corpuser:jo/DATAOWNER`. A key that
+an entry lacks is an empty step, and a path that ends among the keys means every entry below it. Only add, replace and
+remove are supported; removing something missing is no error, since clients repeat themselves.
 """
 
 import json
@@ -17,13 +17,13 @@ from catalog.ingest.json_patch.keyed_arrays import ArrayKeys, ArrayPath, KeyedAr
 from catalog.ingest.json_patch.lineage import LINEAGE_KEYS, FineGrainedLineage
 from policies.engine.errors import MAX_PROBLEMS, Problem
 
-#: What joins the steps of a nested path in the names of keys.
+#: Separator of the steps of a nested path in key names.
 SEPARATOR = "\u241f"
 
-#: Most steps of a path: as deep as a document may be.
+#: Maximum number of steps of a path: the maximum depth of a document.
 _MAX_PATH_STEPS = 100
 
-#: Most operations of one patch: each walks down the document.
+#: Maximum number of operations of one patch: each walks down the document.
 MAX_OPERATIONS = 20_000
 
 _OPERATIONS = ("add", "replace", "remove")
@@ -33,7 +33,7 @@ DocumentTree = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PatchOperation:
-    """One change: the steps of its path are undone of their escapes, `value` counts for add and replace."""
+    """One change: the steps of its path are unescaped; `value` is used by add and replace."""
 
     name: str
     path: tuple[str, ...]
@@ -42,15 +42,15 @@ class PatchOperation:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Operations in order, and the keys of arrays by their place (the names of the fields that lead there)."""
+    """Operations in order, and the keys of arrays by array path (field names only)."""
 
     operations: tuple[PatchOperation, ...]
     keys: Mapping[ArrayPath, ArrayKeys]
 
     def apply_to(self, document: DocumentTree, stamp: Mapping[str, Any]) -> DocumentTree:
-        """Return the document as it is after all operations; `stamp` says who patches and when.
+        """Return the document after all operations; `stamp` is the audit stamp of the patch.
 
-        Raises Impossible, naming the operation that is.
+        Raises PatchError, naming the operation that failed.
         """
         tree: DocumentTree = dict(document)
         blanks = {path: blank_document(aspect, stamp) for path, aspect in _EMBEDDED_ASPECTS.items()}
@@ -63,7 +63,7 @@ class Patch:
 
 
 def read(aspect: str, text: object) -> tuple[Patch | None, list[Problem]]:
-    """Return the patch of an aspect that a text holds and no problem, or None and every problem of its form."""
+    """Return (patch, no problems) for the text of an aspect's patch, or (None, all problems of its form)."""
     body, problems = register.parse(text)
     if problems:
         return None, problems
@@ -84,7 +84,7 @@ def read(aspect: str, text: object) -> tuple[Patch | None, list[Problem]]:
 
 
 def blank_document(aspect: str, stamp: Mapping[str, Any]) -> DocumentTree:
-    """Return what the patch of an aspect that is not there begins with; `stamp` says who patches and when."""
+    """Return the document from which a patch of a missing aspect starts; `stamp` is the audit stamp of the patch."""
     document: DocumentTree = json.loads(_BLANK_DOCUMENTS.get(aspect, "{}"))
     if aspect in _STAMP_FIELDS:
         document[_STAMP_FIELDS[aspect]] = dict(stamp)
@@ -108,7 +108,7 @@ def _read_keys(names_by_array: Any) -> tuple[dict[ArrayPath, ArrayKeys], list[Pr
 
 
 def _read_operations(entries: list[Any]) -> tuple[list[PatchOperation], list[Problem]]:
-    """Return the operations of a patch, and what is wrong with them up to MAX_PROBLEMS problems."""
+    """Return the operations of a patch and their problems, ending after MAX_PROBLEMS + 1 of these."""
     operations: list[PatchOperation] = []
     problems: list[Problem] = []
     for position, entry in enumerate(entries):
@@ -144,9 +144,9 @@ def _apply(
     keys: Mapping[ArrayPath, ArrayKeys],
     blanks: Mapping[ArrayPath, DocumentTree],
 ) -> None:
-    """Walk down to what the path names, making objects and keyed arrays on the way for an add, and change it there.
+    """Walk down the path, creating objects and keyed arrays on the way for an add, and apply the change at its end.
 
-    `blanks` are the objects that begin with something, by their places.
+    `blanks` are the initial contents of created objects, by array path.
     """
     node: Any = tree
     array_path: ArrayPath = ()
@@ -180,7 +180,7 @@ def _open_child(
     keys: Mapping[ArrayPath, ArrayKeys],
     blanks: Mapping[ArrayPath, DocumentTree] | None,
 ) -> Any:
-    """Return what is below a step, copied so that it can be changed; None where nothing is and nothing is made."""
+    """Return the child at a step, copied for modification; None when it is missing and not created."""
     if isinstance(node, list):
         index = _parse_index(node, step)
         if index is None:
@@ -208,7 +208,7 @@ def _open_child(
 
 
 def _copy_level(value: Any) -> Any:
-    """Return a copy of one level, so that the document a patch came from stays what it was."""
+    """Return a copy of one level, so that the original document stays unchanged."""
     return dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else value
 
 
@@ -242,14 +242,14 @@ def _change_list(node: list[Any], step: str, operation: PatchOperation) -> None:
 
 
 def _parse_index(node: Sequence[Any], step: str) -> int | None:
-    """Return the place in a list that a step names (no leading zeros, RFC 6901), None when there is none."""
+    """Return the list index of a step (no leading zeros, RFC 6901), None when it is invalid or out of range."""
     if not (step.isascii() and step.isdigit()) or len(step) > 9 or (step[0] == "0" and step != "0"):
         return None
     return int(step) if int(step) < len(node) else None
 
 
 def _to_plain(value: Any) -> Any:
-    """Return a tree with its keyed arrays as lists again."""
+    """Return the tree with keyed arrays converted back to lists."""
     if isinstance(value, KeyedArray):
         return [_to_plain(entry) for entry in value.entries()]
     if isinstance(value, dict):
@@ -269,8 +269,8 @@ def _parse_default_keys() -> Iterator[tuple[str, dict[ArrayPath, ArrayKeys]]]:
         yield aspect, keys
 
 
-#: Aspect, then each array with its keys; one without keys is a list of texts that are addressed by themselves. These
-#: are the keys that clients of before `arrayPrimaryKeys` take for granted.
+#: Aspect, then each array with its keys; one without keys is a list of texts addressed by themselves. Clients older
+#: than `arrayPrimaryKeys` assume these keys.
 _DEFAULT_KEYS_TEXT = """
 access roles=urn
 actors users=user groups=group
@@ -295,7 +295,7 @@ upstreamLineage upstreams=dataset fineGrainedLineages=transformOperation,downstr
 
 DEFAULT_KEYS: Mapping[str, Mapping[ArrayPath, ArrayKeys]] = MappingProxyType(dict(_parse_default_keys()))
 
-#: What an aspect must have for clients to read it, where a patch alone would not bring it.
+#: Required content of aspects that a patch alone would not create.
 _BLANK_DOCUMENTS: Mapping[str, str] = {
     "dataJobInputOutput": '{"inputDatasets": [], "outputDatasets": []}',
     "domains": '{"domains": []}',
@@ -308,7 +308,7 @@ _BLANK_DOCUMENTS: Mapping[str, str] = {
     "structuredProperties": '{"properties": []}',
     "upstreamLineage": '{"upstreams": []}',
 }
-#: Aspects that stand inside another: the place without the entries of arrays, and the aspect.
+#: Aspects embedded in others: array path (field names only) -> aspect.
 _EMBEDDED_ASPECTS: Mapping[ArrayPath, str] = {
     ("editableSchemaFieldInfo", "globalTags"): "globalTags",
     ("editableSchemaFieldInfo", "glossaryTerms"): "glossaryTerms",

@@ -1,21 +1,21 @@
-"""Arrays while they are patched: entries are found by the values of their keys, and keep their order."""
+"""Arrays during a patch: entries are found by the values of their keys, and keep their order."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-#: Where an array stands: the names of the fields that lead to it, without the entries of outer arrays.
+#: Path of an array: the names of the fields that lead to it, without entries of outer arrays.
 ArrayPath = tuple[str, ...]
 
-#: The keys of an array, each as the path to it inside an entry; without any it is a list of texts, each its own key.
+#: The keys of an array, each as a path inside an entry; without keys it is a list of texts, each its own key.
 ArrayKeys = tuple[tuple[str, ...], ...]
 
 
 class PatchError(ValueError):
-    """An operation that cannot be done to a document; the message is a sentence saying why."""
+    """An operation that cannot be applied to a document; the message is a sentence with the reason."""
 
 
 class EntryChange(Protocol):
-    """What is done to an entry."""
+    """A change of an entry."""
 
     @property
     def name(self) -> str:
@@ -23,11 +23,11 @@ class EntryChange(Protocol):
 
     @property
     def value(self) -> Any:
-        """What is put there."""
+        """The new value."""
 
 
 class KeyedArray:
-    """An array as a tree of its keys; a leaf holds all entries that agree in them, with their places in the order."""
+    """An array as a tree of its keys; a leaf holds all entries with equal keys, with their positions in the order."""
 
     def __init__(self, entries: Sequence[Any], keys: ArrayKeys) -> None:
         self._keys = keys
@@ -38,14 +38,14 @@ class KeyedArray:
             self._ensure_leaf(self._entry_path(entry)).append((self._take_number(), entry))
 
     def entries(self) -> Iterator[Any]:
-        """Yield the entries in order: those that were there, then what was added."""
+        """Yield the entries in order: existing ones, then added ones."""
         leaves = sorted(self._list_leaves(), key=lambda leaf: leaf[0])
         return (entry for _, _, entry in leaves)
 
     def walk(self, steps: list[str], change: EntryChange) -> Any:
-        """Take the keys from the front of the steps; change what they name, or return the entry that the rest is about.
+        """Apply a change to the entries named by the leading steps; return the entry when steps remain, else None.
 
-        Raises Impossible for a path that ends among the keys and does not remove.
+        Used steps are removed from `steps`. Raises PatchError for a path that ends among the keys unless it removes.
         """
         path, rest = steps[: self._depth], steps[self._depth :]
         if change.name == "remove" and not rest:
@@ -64,7 +64,7 @@ class KeyedArray:
         return None
 
     def _copy_entry(self, leaf: list[tuple[int, Any]], path: Sequence[str], change: EntryChange) -> Any:
-        """Return the entry, copied so that it can be changed; an add makes one that has its keys."""
+        """Return the entry, copied for modification; an add creates one with its keys."""
         if not leaf:
             if change.name == "remove":
                 return None
@@ -115,7 +115,7 @@ class KeyedArray:
         node.pop(path[-1], None)
 
     def _list_leaves(self) -> Iterator[tuple[int, tuple[str, ...], Any]]:
-        """Yield each entry with its place in the order and the values of its keys."""
+        """Yield each entry with its position and the values of its keys."""
         return self._walk_leaves(self._tree, ())
 
     def _walk_leaves(self, node: Any, path: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...], Any]]:
@@ -131,7 +131,7 @@ class KeyedArray:
 
 
 def _key_text(entry: Any, key: Sequence[str]) -> str:
-    """Return the value of a key as it stands in a path, '' for one that is not there."""
+    """Return the value of a key as a path step, '' when it is missing."""
     for step in key:
         if not isinstance(entry, dict):
             return ""

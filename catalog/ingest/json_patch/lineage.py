@@ -1,4 +1,4 @@
-"""Fine-grained lineages while they are patched: clients speak of one upstream of one downstream at a time."""
+"""Fine-grained lineage during a patch: clients address one upstream of one downstream at a time."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -6,17 +6,17 @@ from typing import Any
 
 from catalog.ingest.json_patch.keyed_arrays import KeyedArray
 
-#: The keys of such a list, as steps of a path: `/fineGrainedLineages/<operation>/<downstream>/<query>/<upstream>`.
+#: The keys of such a list, as path steps: `/fineGrainedLineages/<operation>/<downstream>/<query>/<upstream>`.
 LINEAGE_KEYS = (("transformOperation",), ("downstreams",), ("query",), ("upstreams",))
 
-#: How a path says that there is no operation or no query.
+#: Path step for no operation or no query.
 _NO_VALUE = "NONE"
 
 _LINEAGE_TYPES = {"upstreamType": "FIELD_SET", "downstreamType": "FIELD"}
 
 
 class FineGrainedLineage(KeyedArray):
-    """A list of lineages, each taken apart into its upstreams; one that a path cannot name stays as it is."""
+    """A list of lineages, each split into its upstreams; one that no path can name stays unchanged."""
 
     def __init__(self, entries: Sequence[Any]) -> None:
         super().__init__((), LINEAGE_KEYS)
@@ -30,7 +30,7 @@ class FineGrainedLineage(KeyedArray):
                 self._ensure_leaf(path).append((self._take_number(), rest))
 
     def entries(self) -> Iterator[Any]:
-        """Yield lineages in order; upstreams of which nothing else differs are one lineage again."""
+        """Yield the lineages in order; upstreams that differ in nothing else are combined into one lineage."""
         lineages_by_key: dict[tuple[str, ...], tuple[int, Any]] = {}
         for number, (operation, downstream, query, upstream), rest in sorted(
             self._list_leaves(), key=lambda leaf: leaf[0]

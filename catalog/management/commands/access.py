@@ -1,4 +1,4 @@
-"""`manage.py access`: who reached an entity, what a person reached, or who gained and lost access between two runs."""
+"""`manage.py access`: people who reached an entity, entities that a person reached, or changes between two runs."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ from policies.errors import PolicyAppError
 
 
 class Command(BaseCommand):
-    """Asks finished effective access reports, which kept what they were made from; lines are URNs, with counts."""
+    """Query finished effective access reports by the snapshots they kept; output lines are URNs, with counts."""
 
     help = (
         "Query a finished effective access report by --entity, by --person, or by --since an earlier run and --facet."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read the report and what is asked of it."""
+        """Add the report, the privilege and the query."""
         parser.add_argument("report", help="id of the report: the last part of the address of its page")
         parser.add_argument("privilege", help="for example VIEW_ENTITY_PAGE")
         query_group = parser.add_mutually_exclusive_group(required=True)
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Answer, a line a URN."""
+        """Print the answer, one URN per line."""
         try:
             self._answer(options)
         except (PolicyAppError, CorruptSnapshot) as error:

@@ -1,4 +1,4 @@
-"""`manage.py load_catalog FILE…`: store the proposals that `datahub ingest`'s file sink wrote."""
+"""`manage.py load_catalog FILE…`: store the proposals in files of `datahub ingest`'s file sink."""
 
 import shutil
 import sys
@@ -16,16 +16,16 @@ from policies.pdp.authorizer import SYSTEM
 
 
 class Command(BaseCommand):
-    """Acts as the system; a file with a problem that can be seen beforehand stores nothing."""
+    """Import files as the system; a file whose validation fails stores nothing."""
 
     help = "Load metadata proposals from files that DataHub's file sink wrote: JSON lists, plain or gzipped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the files."""
+        """Add the files."""
         parser.add_argument("files", nargs="+", metavar="FILE", help="path of a file, or - for standard input")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Load the files in their order; the first that is refused ends the command."""
+        """Import the files in order; the first refused one ends the command."""
         for name in options["files"]:
             start_time = monotonic()
             result = self._load(name)
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         try:
             if name == "-":
                 with TemporaryFile() as copy:
-                    # A file is read twice, and a pipe can be read once.
+                    # A file is read twice, but a pipe can be read only once.
                     shutil.copyfileobj(sys.stdin.buffer, copy)
                     copy.seek(0)
                     return self._read(copy)

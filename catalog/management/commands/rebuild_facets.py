@@ -1,4 +1,4 @@
-"""`manage.py rebuild_facets`: make facets, ancestries and projected columns again from the documents."""
+"""`manage.py rebuild_facets`: rebuild facets, ancestries and projected columns from the documents."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from catalog.ingest import rebuild_projection
 
 
 class Command(BaseCommand):
-    """Safe at any time: other writers wait, readers see the old projection until the new one is complete."""
+    """Rebuild the projection. Safe at any time: other writers wait, readers see the old projection until the end."""
 
     help = (
         "Rebuild what the catalog derives from its stored documents: facets, ancestries and columns. Safe at any time."
     )
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        """Rebuild and say how much there was."""
+        """Rebuild and print the number of entities."""
         count = rebuild_projection.rebuild(on_progress=self._show_progress)
         if self.stderr.isatty():
             self.stderr.write("")

@@ -1,4 +1,4 @@
-"""`manage.py report KIND [--wait]`: start a report, or make it here and now; `nightly` starts the nightly set."""
+"""`manage.py report KIND [--wait]`: queue a report or run it in this process; `nightly` queues the nightly set."""
 
 import json
 from typing import Any
@@ -13,17 +13,17 @@ from catalog.reports.services import reports
 from policies.errors import Invalid, PolicyAppError
 from policies.pdp.authorizer import SYSTEM
 
-#: Stands for every kind that runs each night.
+#: Name for all kinds that run each night.
 NIGHTLY = "nightly"
 
 
 class Command(BaseCommand):
-    """Acts as the system. With --wait this process makes the report, and ends with 1 unless it is READY."""
+    """Request a report as the system. With --wait this process runs it, and exits with 1 unless it is READY."""
 
     help = "Start a report; a worker runs it. With --wait this process runs it and prints the outcome."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read the kind, its parameters and --wait."""
+        """Add the kind, its parameters and --wait."""
         parser.add_argument("kind", metavar="KIND", help="one of " + ", ".join((*KINDS, NIGHTLY)))
         parser.add_argument("--wait", action="store_true", help="run the report in this process and wait for it")
         parser.add_argument(
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, kind: str, wait: bool, parameters: str, **__: Any) -> None:
-        """Queue the report, or make it."""
+        """Queue the report, or run it."""
         if kind == NIGHTLY:
             self.stdout.write(f"{report_tasks.run_nightly_reports()} reports are queued.")
             return

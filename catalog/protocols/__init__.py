@@ -1,1 +1,1 @@
-"""Packages that speak somebody else's protocol and call the same services and queries as our own API and pages."""
+"""Protocols of other products, on top of the same services and queries as our own API and pages."""

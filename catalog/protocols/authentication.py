@@ -1,8 +1,8 @@
-"""Who is calling, where METADATA_SERVICE_AUTH_ENABLED has a say.
+"""Authentication of callers of the protocol endpoints, by access token.
 
-Only a token says who is calling. The session of the pages opens nothing here, which is why these paths need no CSRF
-token. With METADATA_SERVICE_AUTH_ENABLED off (loopback only, settings see to it) a call without a token is the root
-user's; a browser that another site made call is refused then, since nothing else would tell it apart.
+The session of the pages is not accepted here, so these paths need no CSRF token. With METADATA_SERVICE_AUTH_ENABLED off
+(only on a loopback address, enforced by the settings) a call without a token acts as the root user; such a call is
+refused if a browser sent it on behalf of another site, since nothing else distinguishes it.
 """
 
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ _FOREIGN_FETCH_SITES = frozenset({"cross-site", "same-site"})
 
 
 def authenticate_caller(request: HttpRequest) -> Actor:
-    """Return who is calling, with groups and roles. Raises Unauthenticated."""
+    """Return the caller with groups and roles. Raises UnauthenticatedError, and Forbidden for calls of other sites."""
     if settings.METADATA_SERVICE_AUTH_ENABLED or request.headers.get("Authorization"):
         return bearer_authentication.authenticate_caller(request)
     if is_foreign(request):
@@ -32,7 +32,7 @@ def authenticate_caller(request: HttpRequest) -> Actor:
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Whether a browser sent this because of a page of another site."""
+    """Whether a browser sent the request on behalf of another site, by `Origin` or `Sec-Fetch-Site`."""
     origin = request.headers.get("Origin")
     is_other_origin = origin is not None and _origin_host(origin) != request.get_host()
     return is_other_origin or request.headers.get("Sec-Fetch-Site") in _FOREIGN_FETCH_SITES

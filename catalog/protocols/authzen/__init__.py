@@ -1,1 +1,1 @@
-"""OpenID AuthZEN 1.0: questions and searches of policy enforcement points, answered by the same `authority`."""
+"""OpenID AuthZEN 1.0: evaluations and searches for policy enforcement points, decided by `policies.pdp.authorizer`."""

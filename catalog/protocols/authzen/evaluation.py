@@ -1,4 +1,4 @@
-"""Evaluations: each becomes a question of ours, all of a batch are answered together."""
+"""AuthZEN evaluations, translated to access requests; those of a batch are decided together."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,14 +14,14 @@ from policies.errors import Forbidden, PolicyAppError
 from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest
 
-#: Members that stand at the top of a batch for items that lack them; an item replaces one whole.
+#: Top-level members of a batch that serve as defaults of its items; an item replaces a member as a whole.
 _DEFAULT_MEMBERS = ("subject", "action", "resource", "context")
 
 EvaluationResponse = dict[str, Any]
 
 
 def evaluate(reader: RequestReader, by: Actor) -> EvaluationResponse:
-    """Answer one evaluation. Raises Malformed, Forbidden and what `authority.answer` raises."""
+    """Answer one evaluation. Raises MalformedRequest, Forbidden and the errors of `authorizer.answer_and_log`."""
     question = _parse_question(reader)
     (answer,) = _answer_questions([question], by)
     if isinstance(answer, Forbidden):
@@ -32,9 +32,9 @@ def evaluate(reader: RequestReader, by: Actor) -> EvaluationResponse:
 
 
 def evaluate_batch(reader: RequestReader, by: Actor) -> EvaluationResponse:
-    """Answer a batch in order, or like one evaluation where there is nothing to evaluate in turn.
+    """Answer the evaluations of a batch in order; a request without any is answered like `evaluate`.
 
-    A broken item is refused in its place. Raises Malformed for a broken batch, and Forbidden.
+    An invalid item gets an error as its answer. Raises MalformedRequest for an invalid batch, and Forbidden.
     """
     semantic, items = reader.read_semantic(), reader.read_evaluations()
     if not items and not reader.problems:
@@ -58,7 +58,7 @@ def evaluate_batch(reader: RequestReader, by: Actor) -> EvaluationResponse:
 
 
 def require_ask_about_others(by: Actor) -> None:
-    """Raise Forbidden unless the caller may ask about somebody else."""
+    """Raise Forbidden unless the caller may ask about other actors."""
     authorizer.require(by=by, any_of=request_serializers.ASK_ABOUT_OTHERS_PRIVILEGES)
 
 
@@ -73,7 +73,7 @@ def _parse_evaluation(item: Any, defaults: RequestObject) -> dict[str, Any] | Ma
 
 
 def _parse_question(reader: RequestReader) -> dict[str, Any]:
-    """Return an evaluation as a question of ours; one whose subject cannot act here has no actor."""
+    """Return an evaluation as the fields of a question; `actor` is None for a subject that cannot act here."""
     subject, action, resource = reader.read_subject(), reader.read_action(), reader.read_resource()
     reader.check_context()
     reader.raise_problems()
@@ -87,7 +87,7 @@ def _parse_question(reader: RequestReader) -> dict[str, Any]:
 
 
 def _answer_questions(sent_questions: Sequence[dict[str, Any]], by: Actor) -> list[EvaluationResponse | PolicyAppError]:
-    """Answer the questions in order; a subject that cannot act here is denied without asking."""
+    """Return the answers in order; a subject that cannot act here is denied without a decision."""
     known_questions = [question for question in sent_questions if question["actor"] is not None]
     parsed_questions = (
         request_serializers.parse_questions(
@@ -112,7 +112,7 @@ def _answer_questions(sent_questions: Sequence[dict[str, Any]], by: Actor) -> li
 
 
 def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) -> tuple[Actor, AccessRequest]:
-    """Return a question with what the request says of its parties in place of what is stored."""
+    """Return actor and access request with the properties of the request in place of those stored."""
     access_request = question.access_request
     if access_request.resource is not None and sent_question["said"]:
         access_request = replace(

@@ -1,7 +1,7 @@
-"""What the words of enforcement points mean here: types of subjects and resources, and names of actions.
+"""Mapping of AuthZEN names to ours: types of subjects and resources, names of actions.
 
-AUTHZEN_SUBJECT_TYPES, AUTHZEN_RESOURCE_TYPES and AUTHZEN_ACTIONS are the tables; a word that stands in none of them
-means itself. An id may be a URN; any other becomes one with its type.
+The tables are AUTHZEN_SUBJECT_TYPES, AUTHZEN_RESOURCE_TYPES and AUTHZEN_ACTIONS; a name in none of them stands for
+itself. An id may be a URN; any other id becomes one with its type.
 """
 
 import re
@@ -17,12 +17,12 @@ from policies.models.people import USER_PREFIX
 _USER_TYPE = "corpuser"
 _URN_PREFIX = "urn:li:"
 
-#: Ids of objects of Datazone, which are looked up by type and id.
+#: Ids of Datazone objects, which are looked up by type and id.
 _OBJECT_ID = re.compile(r"[0-9a-f]{24}")
 
 
 def actor_urn(subject: EntityRef) -> str | None:
-    """Return the URN of the user a subject is, None for one of a type that cannot act here."""
+    """Return the URN of the user that a subject denotes, None for a type or URN that cannot act here."""
     if subject.id.startswith(USER_PREFIX):
         return subject.id
     return f"{USER_PREFIX}{subject.id}" if is_person(subject.type) and not subject.id.startswith(_URN_PREFIX) else None
@@ -34,26 +34,26 @@ def is_person(type_: str) -> bool:
 
 
 def privilege_name(action: Action) -> str:
-    """Return the privilege that an action needs."""
+    """Return the privilege of an action: its entry in AUTHZEN_ACTIONS, else its own name."""
     name: str = settings.AUTHZEN_ACTIONS.get(action.name, action.name)
     return name
 
 
 def action_names(privileges: Mapping[str, Any]) -> list[str]:
-    """Return what these privileges are called: the actions that need them, or their own names."""
+    """Return the sorted action names for these privileges: their aliases in AUTHZEN_ACTIONS, else their own names."""
     aliased_privileges = set(settings.AUTHZEN_ACTIONS.values())
     aliases = [action for action, privilege in settings.AUTHZEN_ACTIONS.items() if privilege in privileges]
     return sorted({*aliases, *(privilege for privilege in privileges if privilege not in aliased_privileges)})
 
 
 def entity_type(resource: EntityRef) -> str:
-    """Return the type of entity that resources of this type are."""
+    """Return the entity type that a resource type denotes."""
     type_name: str = settings.AUTHZEN_RESOURCE_TYPES.get(resource.type, resource.type)
     return type_name
 
 
 def parse_resource(resource: EntityRef) -> dict[str, str]:
-    """Return a resource as questions name it (api.md section 1). Raises Malformed for an id that makes no URN."""
+    """Return a resource as questions contain it (api.md section 1). Raises MalformedRequest for an invalid id."""
     kind = entity_type(resource)
     if _OBJECT_ID.fullmatch(resource.id):
         return {"type": kind, "id": resource.id}
@@ -65,10 +65,10 @@ def parse_resource(resource: EntityRef) -> dict[str, str]:
 
 
 def fact_overrides(resource: EntityRef) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return what is said of a resource as questions carry it."""
+    """Return the properties of a resource as (field, values) pairs that override stored facts."""
     return tuple(resource.properties.items())
 
 
 def entity_id(urn: str, type_: str) -> str:
-    """Return the id of an entity found by a search: what follows its type in the URN."""
+    """Return the id of an entity: the part of its URN after the type."""
     return urn.removeprefix(f"{_URN_PREFIX}{type_}:")

@@ -1,7 +1,6 @@
-"""What arrives in a body, taken apart: subject, action, resource, context, options, page.
+"""Request bodies of AuthZEN, parsed: subject, action, resource, context, options, page.
 
-Members that nobody knows are ignored, as the standard wants. Whatever is malformed or incomplete is said in one text
-that names every member.
+Unknown members are ignored, as the standard requires. One error text names every malformed or missing member.
 """
 
 import json
@@ -37,14 +36,14 @@ class MalformedRequest(PolicyAppError):
 
 
 class EvaluationsSemantic(StrEnum):
-    """When the evaluations of a batch stop."""
+    """Rule by which a batch stops: never, at the first deny or at the first permit."""
 
     EXECUTE_ALL = "execute_all"
     DENY_ON_FIRST_DENY = "deny_on_first_deny"
     PERMIT_ON_FIRST_PERMIT = "permit_on_first_permit"
 
     def should_stop_after(self, *, is_allowed: bool) -> bool:
-        """Whether nothing is evaluated after an answer like this."""
+        """Whether the batch ends after such an answer."""
         return (self is self.DENY_ON_FIRST_DENY and not is_allowed) or (
             self is self.PERMIT_ON_FIRST_PERMIT and is_allowed
         )
@@ -52,7 +51,7 @@ class EvaluationsSemantic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EntityRef:
-    """A subject or a resource: its type, its id (empty where a whole type is meant) and what is said of it."""
+    """A subject or a resource: type, id (empty if only the type counts) and properties as facet field → values."""
 
     type: str
     id: str
@@ -61,7 +60,7 @@ class EntityRef:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is to be done: its name, and what is said of it."""
+    """An action: name, and properties as facet field → values."""
 
     name: str
     properties: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -69,7 +68,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """Which part of a search is wanted; `limit` None leaves it to us."""
+    """The requested page of a search; `limit` None means the default page size."""
 
     token: str = ""
     limit: int | None = None
@@ -77,17 +76,17 @@ class PageRequest:
 
 @dataclass(slots=True)
 class RequestReader:
-    """Takes members out of an object and collects everything that is wrong with them."""
+    """Reader of the members of a JSON object; collects the problems that it finds."""
 
     members: RequestObject
     problems: list[str] = field(default_factory=list)
 
     def read_subject(self, *, is_type_only: bool = False) -> EntityRef:
-        """Return the subject; of one that is sought only the type is needed."""
+        """Return the subject; with `is_type_only` (a subject search) only its type is read."""
         return self._read_entity("subject", is_type_only=is_type_only)
 
     def read_resource(self, *, is_type_only: bool = False) -> EntityRef:
-        """Return the resource; of one that is sought only the type is needed."""
+        """Return the resource; with `is_type_only` (a resource search) only its type is read."""
         return self._read_entity("resource", is_type_only=is_type_only)
 
     def read_action(self) -> Action:
@@ -101,12 +100,12 @@ class RequestReader:
         )
 
     def check_context(self) -> None:
-        """Check the context, which is optional and has no say."""
+        """Check that the context, if any, is an object; its content has no effect."""
         if self.members.get("context") is not None and not isinstance(self.members["context"], dict):
             self.problems.append("context must be an object")
 
     def read_page(self) -> PageRequest:
-        """Return which part of a search is wanted."""
+        """Return the requested page; a limit above MAX_ITEMS is cut to it."""
         page = self.members.get("page")
         if page is None:
             return PageRequest()
@@ -123,7 +122,7 @@ class RequestReader:
         return PageRequest(token or "", None if limit is None else min(limit, MAX_ITEMS))
 
     def read_semantic(self) -> EvaluationsSemantic:
-        """Return when a batch stops; other options are ignored."""
+        """Return the rule by which the batch stops; other options are ignored."""
         options = self.members.get("options")
         if options is None:
             return EvaluationsSemantic.EXECUTE_ALL
@@ -139,7 +138,7 @@ class RequestReader:
         return EvaluationsSemantic(semantic)
 
     def read_evaluations(self) -> list[Any]:
-        """Return the members `read_evaluations`, as they came; none where there is nothing to evaluate in turn."""
+        """Return the entries of `evaluations`, unparsed; an empty list if there are none."""
         evaluations = self.members.get("evaluations")
         if evaluations is None:
             return []
@@ -152,7 +151,7 @@ class RequestReader:
         return evaluations
 
     def raise_problems(self) -> None:
-        """Raise Malformed naming everything that was wrong."""
+        """Raise MalformedRequest with every problem, if there are any."""
         if self.problems:
             raise MalformedRequest("; ".join(self.problems))
 
@@ -167,7 +166,7 @@ class RequestReader:
         return EntityRef(kind, self._read_text(entity, name, "id"), self._read_properties(entity, name, prefix))
 
     def _read_object(self, name: str) -> RequestObject | None:
-        """Return a needed object whose properties, where it has some, are an object."""
+        """Return a required object, None if it is absent or no object; its `properties`, if any, must be an object."""
         value = self.members.get(name)
         if not isinstance(value, dict):
             self.problems.append(f"{name} is required" if value is None else f"{name} must be an object")
@@ -177,7 +176,7 @@ class RequestReader:
         return value
 
     def _read_properties(self, entity: RequestObject, name: str, prefix: str) -> Mapping[str, frozenset[str]]:
-        """Return what is said, as facts whose fields begin like this."""
+        """Return the properties as facet field → values; each field begins with `prefix`."""
         raw_properties = entity.get("properties")
         try:
             return property_conditions.to_facets(raw_properties, prefix) if isinstance(raw_properties, dict) else {}
@@ -199,7 +198,7 @@ class RequestReader:
 
 
 def parse_body(request: HttpRequest) -> RequestReader:
-    """Return the members of the body, a JSON object. Raises Malformed."""
+    """Return a reader of the JSON object in the body. Raises MalformedRequest."""
     if request.content_type != _JSON_CONTENT_TYPE:
         raise MalformedRequest(f"The body must be {_JSON_CONTENT_TYPE}.")
     raw = request.body

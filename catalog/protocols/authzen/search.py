@@ -1,7 +1,7 @@
-"""Searches: which subjects, which resources, which actions would be permitted.
+"""AuthZEN searches: the subjects, resources or actions that would be permitted.
 
-Subjects and resources are found in the database and come in the order of their URNs, a page at a time. A token says
-after which one the next page begins; it is signed, and good for the search it came from only.
+Subjects and resources are read from the database in the order of their URNs, a page at a time. A page token contains
+the last result of its page; it is signed, and valid only for the search that issued it.
 """
 
 import hashlib
@@ -32,16 +32,16 @@ from policies.engine.requirements import privilege_requirement
 from policies.pdp import authorizer, fact_cache, inverse_queries, users_by_actor_clause
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-#: How many results a page has that says nothing of it.
+#: Results of a page if the request sets no limit.
 _DEFAULT_PAGE_SIZE = 100
 
-#: How many users are asked about at once while a page of subjects fills.
+#: Users decided about at once while a page of subjects is filled.
 _USER_CHUNK_SIZE = 500
 
-#: Tokens that are in use were signed under this, so it stays.
+#: Tokens in use were signed with this salt, so it must not change.
 _SALT = "catalog.doors.authzen.searching"
 
-#: What goes into a token beside the place, so that it fits no other search.
+#: Members of the request whose digest is in a token, so that it is valid for no other search.
 _TOKEN_MEMBERS = ("subject", "action", "resource", "context")
 
 SearchResponse = dict[str, Any]
@@ -49,9 +49,9 @@ PageLoader = Callable[[str, int], Sequence[str]]
 
 
 def find_resources(reader: RequestReader, by: Actor) -> SearchResponse:
-    """Return the entities of a type on which the subject may do this. Raises Malformed and Forbidden.
+    """Return a page of the entities of a type on which the subject may use the action. Raises as `find_actions`.
 
-    `context.scope` says whether they are all of these, or of them what the caller may view.
+    `context.scope` tells whether they are all such entities or those that the caller may view.
     """
     subject, action, resource = reader.read_subject(), reader.read_action(), reader.read_resource(is_type_only=True)
     page = _read_page(reader)
@@ -72,9 +72,9 @@ def find_resources(reader: RequestReader, by: Actor) -> SearchResponse:
 
 
 def find_subjects(reader: RequestReader, by: Actor) -> SearchResponse:
-    """Return the users who may do this with the resource. Raises Malformed and Forbidden.
+    """Return a page of the users who may use the action on the resource. Raises MalformedRequest and Forbidden.
 
-    Without a total: users whom a policy denies are found out page by page.
+    There is no total: each page decides about its users only.
     """
     subject, action, resource = reader.read_subject(is_type_only=True), reader.read_action(), reader.read_resource()
     page = _read_page(reader)
@@ -97,7 +97,7 @@ def find_subjects(reader: RequestReader, by: Actor) -> SearchResponse:
 
 
 def find_actions(reader: RequestReader, by: Actor) -> SearchResponse:
-    """Return what the subject may do with the resource. Raises Malformed and Forbidden."""
+    """Return a page of the actions that the subject may use on the resource. Raises MalformedRequest and Forbidden."""
     subject, resource = reader.read_subject(), reader.read_resource()
     page = _read_page(reader)
     urn = identifiers.actor_urn(subject)
@@ -144,7 +144,7 @@ def _load_resource(resource: EntityRef, by: Actor) -> ResourceRef | None:
 
 
 def _find_permitted_urns(rows: Any, after: str, access_request: AccessRequest, action: Action) -> Iterable[str]:
-    """Give the users after this one whom the decision permits, asking about many at once."""
+    """Yield the URNs after `after` of the users whom the decision permits, decided in chunks of _USER_CHUNK_SIZE."""
     while chunk := list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:_USER_CHUNK_SIZE]):
         actors = fact_cache.get_actors(urns=chunk)
         access_requests = [
@@ -159,7 +159,7 @@ def _find_permitted_urns(rows: Any, after: str, access_request: AccessRequest, a
 
 
 def _load_page(find: PageLoader, page: PageRequest, members: RequestObject) -> tuple[list[str], str]:
-    """Return the page, and after which result the next one begins ('' when there is none)."""
+    """Return the results of a page and the token of the next page ('' if there is none)."""
     after = _read_token(page.token, members)
     limit = _DEFAULT_PAGE_SIZE if page.limit is None else page.limit
     results = list(find(after, limit + 1))
@@ -183,7 +183,7 @@ def _sign_token(after: str, members: RequestObject) -> str:
 
 
 def _read_token(token: str, members: RequestObject) -> str:
-    """Return after which result a page begins. Raises Malformed for a token that is not of this search."""
+    """Return the result after which a page begins. Raises MalformedRequest for a token that is not of this search."""
     if not token:
         return ""
     try:

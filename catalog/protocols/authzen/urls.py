@@ -1,4 +1,4 @@
-"""The paths of AuthZEN 1.0."""
+"""URL paths of AuthZEN 1.0."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The endpoints (clients.md 3.1), and the document that says where they are."""
+"""AuthZEN endpoints (clients.md 3.1), and the metadata document with their URLs."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -20,12 +20,12 @@ from policies.errors import PolicyAppError
 from policies.http import guard
 from policies.outages import UNAVAILABLE, find_outage
 
-#: What records call this interface.
+#: Name of this channel in the decision log.
 CHANNEL = "authzen"
 
 RequestHandler = Callable[[RequestReader, Actor], dict[str, object]]
 
-#: The members of the metadata and the views they name.
+#: Member of the metadata document → name of the URL.
 ENDPOINTS = {
     "access_evaluation_endpoint": "authzen-evaluation",
     "access_evaluations_endpoint": "authzen-evaluations",
@@ -36,7 +36,7 @@ ENDPOINTS = {
 
 
 def _endpoint_view(handler: RequestHandler) -> Callable[[HttpRequest], HttpResponse]:
-    """Make a view of a function: a caller first, then the body, then the answer, or a refusal as text."""
+    """Return a view for a handler: authenticate, parse the body, answer JSON, or an error as text."""
 
     @wraps(handler)
     def handle(request: HttpRequest) -> HttpResponse:
@@ -70,13 +70,13 @@ search_actions = _endpoint_view(search.find_actions)
 @require_safe
 @guard.public.with_channel(CHANNEL)
 def get_configuration(request: HttpRequest) -> HttpResponse:
-    """Where everything is; below PUBLIC_URL where that is set, since a proxy may hide under which name it is asked."""
+    """Return the metadata document; URLs begin with PUBLIC_URL if set, since a proxy may hide the requested host."""
     base = settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
     endpoints = {member: f"{base}{reverse(name)}" for member, name in ENDPOINTS.items()}
     return JsonResponse({"policy_decision_point": base, **endpoints})
 
 
 def _error_response(status: int, text: str) -> HttpResponse:
-    # The text may repeat what was sent, half a surrogate pair included.
+    # The text may repeat input with half a surrogate pair, which UTF-8 cannot encode.
     body = text.encode("utf-8", "backslashreplace")
     return HttpResponse(body, status=status, content_type="text/plain; charset=utf-8")

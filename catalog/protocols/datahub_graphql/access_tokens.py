@@ -1,4 +1,4 @@
-"""Access tokens (clients.md 2.3). The text of one is answered when it is made, and never again."""
+"""Access tokens (clients.md 2.3). The text of a token is returned only when it is created."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from policies.writes import required_privileges
 ENTITY_TYPE = "dataHubAccessToken"
 TOKEN_URN_PREFIX = f"urn:li:{ENTITY_TYPE}:"
 
-#: What a list is narrowed by → the column it is in: who acts with a token, and who made it.
+#: Filter of a list → its column: the user that a token acts as, and its creator.
 _FILTER_COLUMNS: Mapping[str, str] = {"actorUrn": "user__urn", "ownerUrn": "created_by"}
 
-#: Most filters of a list, and most values of one.
+#: Most filters of a list, and most values of one filter.
 MAX_FILTERS = 200
 
 query = QueryType()
@@ -37,24 +37,24 @@ metadata_type = ObjectType("AccessTokenMetadata")
 
 @dataclass(frozen=True, slots=True)
 class TokenNode:
-    """A token as an entity to answer with."""
+    """An access token as an entity in a response."""
 
     token: AccessToken
 
     @property
     def urn(self) -> str:
-        """Its URN."""
+        """URN of the token."""
         return f"{TOKEN_URN_PREFIX}{self.token.pk}"
 
     @property
     def kind(self) -> str:
-        """The type that its URN names."""
+        """Entity type in the URN."""
         return ENTITY_TYPE
 
 
 @mutation.field("createAccessToken")
 def create_token(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Make a token for oneself, for somebody else or for a service account."""
+    """Create an access token for the caller, another user or a service account."""
     new_token = access_tokens.create(
         owner=input["actorUrn"],
         is_for_service=input["type"] == "SERVICE_ACCOUNT",
@@ -69,14 +69,14 @@ def create_token(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mappin
 
 @mutation.field("revokeAccessToken")
 def revoke_token(_root: None, info: Info, *, tokenId: str) -> bool:  # noqa: N803  # the schema's
-    """End a token at once."""
+    """Revoke a token at once."""
     access_tokens.revoke(token_id=tokenId.removeprefix(TOKEN_URN_PREFIX), by=info.context.by, channel=CHANNEL)
     return True
 
 
 @query.field("listAccessTokens")
 def list_tokens(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a page of tokens that have not ended, newest first."""
+    """Return a page of tokens that are neither revoked nor expired, newest first."""
     values_by_field = _parse_filters(input.get("filters") or ())
     by = info.context.by
     authorizer.require(by=by, requirement=_find_requirement(values_by_field, by))
@@ -88,53 +88,53 @@ def list_tokens(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping
 
 @metadata_type.field("id")
 def resolve_id(token_node: TokenNode, _info: Info) -> str:
-    """Return its id."""
+    """Return the id of the token."""
     return str(token_node.token.pk)
 
 
 @metadata_type.field("name")
 def resolve_name(token_node: TokenNode, _info: Info) -> str:
-    """Return its name."""
+    """Return the name of the token."""
     return token_node.token.name
 
 
 @metadata_type.field("description")
 def resolve_description(token_node: TokenNode, _info: Info) -> str:
-    """Return what it is for."""
+    """Return the description of the token."""
     return token_node.token.description
 
 
 @metadata_type.field("actorUrn")
 def resolve_actor_urn(token_node: TokenNode, _info: Info) -> str:
-    """Return who acts with it."""
+    """Return the URN of the user that the token acts as."""
     return str(token_node.token.user.urn)
 
 
 @metadata_type.field("ownerUrn")
 def resolve_owner_urn(token_node: TokenNode, _info: Info) -> str:
-    """Return who made it."""
+    """Return the URN of the token's creator."""
     return str(token_node.token.created_by)
 
 
 @metadata_type.field("createdAt")
 def resolve_created_at(token_node: TokenNode, _info: Info) -> int:
-    """Return when it was made, in milliseconds."""
+    """Return the creation time in milliseconds since 1970."""
     return to_milliseconds(token_node.token.created_at)
 
 
 @metadata_type.field("expiresAt")
 def resolve_expires_at(token_node: TokenNode, _info: Info) -> int | None:
-    """Return when it ends, in milliseconds; nothing for one that never does."""
+    """Return the expiry time in milliseconds since 1970; None for a token that does not expire."""
     return None if token_node.token.expires_at is None else to_milliseconds(token_node.token.expires_at)
 
 
 def to_milliseconds(moment: datetime) -> int:
-    """Return a time as clients read it: milliseconds since 1970."""
+    """Return a time in milliseconds since 1970."""
     return int(moment.timestamp() * 1000)
 
 
 def _parse_filters(filters: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return field → the values one of which it has; raises Invalid for what a list of tokens is not narrowed by."""
+    """Return filter field → accepted values. Raises Invalid for too many filters and for unsupported ones."""
     if len(filters) > MAX_FILTERS or any(len(criterion.get("values") or ()) > MAX_FILTERS for criterion in filters):
         detail = f"A list of tokens has at most {MAX_FILTERS} filters of as many values."
         raise Invalid.from_problem(code="filter.large", pointer="/filters", detail=detail)
@@ -161,7 +161,7 @@ def _parse_filters(filters: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]
 
 
 def _find_requirement(values_by_field: Mapping[str, Sequence[str]], by: Actor) -> Requirement:
-    """Return what a list needs: that of one actor what making it a token does, else that of what one made oneself."""
+    """Return the requirement of a list: for one actor that of creating its tokens, else of managing own or others'."""
     actor_urns, owner_urns = values_by_field.get("actorUrn"), values_by_field.get("ownerUrn")
     if actor_urns is not None and len(actor_urns) == 1:
         return access_tokens.creation_requirement(

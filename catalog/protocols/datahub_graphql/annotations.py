@@ -1,6 +1,6 @@
-"""What is attached to an entity: tags, terms, owners, domains, links, deprecation, and what it lies in.
+"""Annotations of an entity: tags, terms, owners, domains, links, deprecation, status and parents.
 
-What one of them names is named here whoever asks; more is told of it as of every entity.
+A URN in an annotation is returned even if the caller may not view its entity; its fields are those of a hidden entity.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -29,28 +29,28 @@ deprecation_type = ObjectType("Deprecation")
 
 _OWNER_TYPES = ("corpuser", "corpGroup")
 
-#: Most levels that a list of parents goes up; hierarchies are shorter, and a loop among them ends here.
+#: Most levels of a list of parents; real hierarchies are shorter.
 _MAX_PARENTS = 50
 
-#: How the URNs of the ownership types begin that stand for the older `type`.
+#: Prefix of the URNs of the ownership types that replace the older `type`.
 _SYSTEM_TYPE_PREFIX = "urn:li:ownershipType:__system__"
 
 
 @owner_type.type_resolver
 @actor_type.type_resolver
 def resolve_owner_type(node: Node, *_: Any) -> str:
-    """Return the type that an owner is answered as."""
+    """Return the GraphQL type of an owner."""
     return str(nodes.resolve_graphql_type(node))
 
 
 def resolve_tags(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return the tags of the entity itself."""
+    """Return the tags of the entity itself, not of its columns."""
     entity = _load_entity_or_person(node, info)
     return None if entity is None else build_tags(entity.document("globalTags"), node, info)
 
 
 def build_tags(document: Mapping[str, Any] | None, node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return the tags that a document names, of the entity or one of its columns; nothing without a document."""
+    """Return the tags in a `globalTags` document of the entity or one of its columns; None without a document."""
     if document is None:
         return None
     entries = document.get("tags") or ()
@@ -64,13 +64,13 @@ def build_tags(document: Mapping[str, Any] | None, node: Node, info: Info) -> Ma
 
 
 def resolve_terms(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return the glossary terms of the entity itself."""
+    """Return the glossary terms of the entity itself, not of its columns."""
     entity = _load_entity_or_person(node, info)
     return None if entity is None else build_terms(entity.document("glossaryTerms"), node, info)
 
 
 def build_terms(document: Mapping[str, Any] | None, node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return the glossary terms that a document names, as `build_tags` does."""
+    """Return the glossary terms in a `glossaryTerms` document, as `build_tags` does."""
     if document is None:
         return None
     entries = document.get("terms") or ()
@@ -89,7 +89,7 @@ def build_terms(document: Mapping[str, Any] | None, node: Node, info: Info) -> M
 
 
 def resolve_ownership(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return who owns the entity, and as what."""
+    """Return the owners of the entity with their ownership types."""
     entity = _load_entity_or_person(node, info)
     document = None if entity is None else entity.document("ownership")
     if entity is None or document is None:
@@ -103,7 +103,7 @@ def resolve_ownership(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 
 def resolve_domain(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return the first domain of the entity, as DataHub's pages show it."""
+    """Return the first domain of the entity, as shown in DataHub's pages."""
     entity = _load_entity_or_person(node, info)
     document = None if entity is None else entity.document("domains")
     if document is None:
@@ -115,7 +115,7 @@ def resolve_domain(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 
 def resolve_deprecation(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return whether the entity should still be used, and why not."""
+    """Return the deprecation of the entity, None without one."""
     entity = _load_entity_or_person(node, info)
     return None if entity is None else entity.document("deprecation")
 
@@ -123,12 +123,12 @@ def resolve_deprecation(node: Node, info: Info) -> Mapping[str, Any] | None:
 @deprecation_type.field("actorEntity")
 @deprecation_type.field("replacement")
 def resolve_deprecation_entity(document: Mapping[str, Any], info: Info) -> Node | None:
-    """Return who deprecated the entity, or what is to be used instead."""
+    """Return the user who deprecated the entity, or its replacement."""
     return _as_entity(document.get("actor" if info.field_name == "actorEntity" else "replacement"), info)
 
 
 def resolve_browse_path(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return the path on which pages let people browse to the entity, from the outermost."""
+    """Return the browse path of the entity, outermost entry first."""
     entity = _load_entity_or_person(node, info)
     document = None if entity is None else entity.document("browsePathsV2")
     if document is None:
@@ -138,20 +138,20 @@ def resolve_browse_path(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 
 def resolve_status(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return whether the entity was deleted softly; nothing where nobody ever said."""
+    """Return whether the entity is soft-deleted; None without a `status` aspect."""
     entity = _load_entity_or_person(node, info)
     document = None if entity is None else entity.document("status")
     return None if document is None else {"removed": bool(document.get("removed"))}
 
 
 def resolve_sub_types(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what kind of its type the entity is, such as a view."""
+    """Return the subtypes of the entity, such as a view among datasets."""
     entity = _load_entity_or_person(node, info)
     return None if entity is None else entity.document("subTypes")
 
 
 def resolve_sub_type(node: Node, info: Info) -> str | None:
-    """Return the first of its kinds."""
+    """Return the first subtype of the entity."""
     names = (resolve_sub_types(node, info) or {}).get("typeNames") or [None]
     name: str | None = names[0]
     return name
@@ -168,31 +168,31 @@ def resolve_links(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 
 def resolve_container(node: Node, info: Info) -> Node | None:
-    """Return the container that the entity lies in."""
+    """Return the container of the entity."""
     container_urn = _find_parent_urn(load_entity(node, info), "container")
     return None if container_urn is None else nodes.build_one(container_urn, info)
 
 
 def resolve_parent_containers(node: Node, info: Info) -> Mapping[str, Any]:
-    """Return the containers above the entity, from the nearest outwards."""
+    """Return the containers above the entity, nearest first."""
     ancestors = _load_ancestors(node, info, "container")
     return {"count": len(ancestors), "containers": ancestors}
 
 
 def resolve_parent_domains(node: Node, info: Info) -> Mapping[str, Any]:
-    """Return the domains above a domain, from the nearest outwards."""
+    """Return the domains above a domain, nearest first."""
     ancestors = _load_ancestors(node, info, "domain")
     return {"count": len(ancestors), "domains": ancestors}
 
 
 def resolve_parent_nodes(node: Node, info: Info) -> Mapping[str, Any]:
-    """Return the term groups above a term or a group, from the nearest outwards."""
+    """Return the term groups above a term or a term group, nearest first."""
     ancestors = _load_ancestors(node, info, "glossaryNode")
     return {"count": len(ancestors), "nodes": ancestors}
 
 
 def _load_ancestors(node: Node, info: Info, kind: str) -> list[Node]:
-    """Return the parents of a type, nearest first, as far up as they are stored and viewed; one look-up a level."""
+    """Return the parents of a type, nearest first, up to one that is not stored or viewable; one lookup per level."""
     parent_urns: list[str] = []
     current: Node = node
     while len(parent_urns) < _MAX_PARENTS:
@@ -216,7 +216,7 @@ def _find_parent_urn(entity: StoredEntity | None, kind: str) -> str | None:
     return None
 
 
-#: Type of a parent → the aspects and keys that name one.
+#: Type of a parent → the aspects and keys that hold its URN.
 _PARENT_KEYS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "container": (("container", "container"),),
     "domain": (("domainProperties", "parentDomain"),),
@@ -264,7 +264,7 @@ def _as_user(urn: object, info: Info) -> Node | None:
 
 
 def _load_entity_or_person(node: Node, info: Info) -> StoredEntity | None:
-    """Return what is stored of an entity, also beside what `policies` keeps of people."""
+    """Return the stored entity; unlike `load_entity`, also for users, groups, roles and policies."""
     if node.kind not in urns.PEOPLE_TYPES:
         return load_entity(node, info)
     context = info.context

@@ -1,6 +1,6 @@
-"""What people attach to entities: tags, terms, owners, domains, descriptions, links, deprecation and soft deletion.
+"""Mutations of annotations: tags, terms, owners, domains, descriptions, links, deprecation and soft deletion.
 
-Each is one write of all the entities named, all or none.
+Each is one write of all listed entities, all or none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ mutation = MutationType()
 
 #: Most entries of each list of an input: entities, tags, terms, owners.
 MAX_ENTRIES = 100
-#: Most pairs of an entity and what is attached to it, in one call; each is an entry of a document that is written.
+#: Most pairs of entity and attachment in one call; each is an entry of a document that is written.
 MAX_PAIRS = 2_000
-#: Latest time that a deprecation can name, in milliseconds: the end of the year 9999.
+#: Latest decommission time in milliseconds: the end of the year 9999.
 _MAX_MILLISECONDS = 253_402_300_799_000
 
 InputEntry = TypeVar("InputEntry")
@@ -40,7 +40,7 @@ InputEntry = TypeVar("InputEntry")
 @mutation.field("removeTag")
 @mutation.field("batchRemoveTags")
 def edit_tags(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Add tags to entities, or take them off."""
+    """Add tags to entities, or remove them."""
     tags, is_added = _parse_attachment_urns(input, "tag"), _is_added(info)
     annotations.edit_tags(
         urns=_parse_resource_urns(input, tags),
@@ -59,7 +59,7 @@ def edit_tags(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("removeTerm")
 @mutation.field("batchRemoveTerms")
 def edit_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Apply glossary terms to entities, or take them back."""
+    """Add glossary terms to entities, or remove them."""
     terms, is_added = _parse_attachment_urns(input, "term"), _is_added(info)
     annotations.edit_terms(
         urns=_parse_resource_urns(input, terms),
@@ -76,7 +76,7 @@ def edit_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("addOwners")
 @mutation.field("batchAddOwners")
 def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Add owners to entities; they and their ownership types have to be there."""
+    """Add owners to entities. Raises Invalid for owners and ownership types that do not exist."""
     entries = validate_entries(input.get("owners", [input]), "/owners")
     pairs = parse_owner_pairs(entries, default=input.get("ownershipTypeUrn"))
     _check_stored([pair_urn for pair in pairs for pair_urn in pair if pair_urn], by=info.context.by)
@@ -94,7 +94,7 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("removeOwner")
 @mutation.field("batchRemoveOwners")
 def remove_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Take owners off entities, as owners of one type or of every."""
+    """Remove owners from entities, with one ownership type or with every."""
     owners = validate_entries(input.get("ownerUrns") or [input["ownerUrn"]], "/ownerUrns")
     entity_urns, by, type_ = _parse_resource_urns(input, owners), info.context.by, input.get("ownershipTypeUrn")
     if type_ is None:
@@ -116,14 +116,14 @@ def set_domain(
     entityUrn: str,  # noqa: N803  # the schema's
     domainUrn: str | None = None,  # noqa: N803  # the schema's
 ) -> bool:
-    """Put an entity into one domain, or into none."""
+    """Set or clear the domain of an entity."""
     _set_domain([entityUrn], domainUrn, info)
     return True
 
 
 @mutation.field("batchSetDomain")
 def set_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Put entities into one domain, or into none."""
+    """Set or clear the domain of several entities."""
     _set_domain(_parse_resource_urns(input), input.get("domainUrn"), info)
     return True
 
@@ -132,7 +132,7 @@ def set_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("updateLink")
 @mutation.field("removeLink")
 def edit_link(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Add a link to a page about an entity, change it or take it away."""
+    """Add, change or remove a link to a page about an entity."""
     verb = info.field_name.removesuffix("Link")
     current_url = {"add": None, "update": input.get("currentUrl"), "remove": input["linkUrl"]}[verb]
     label = input.get("currentLabel") if verb == "update" else input.get("label") if verb == "remove" else None
@@ -162,7 +162,7 @@ def update_description(_root: None, info: Info, *, input: Mapping[str, Any]) -> 
 @mutation.field("updateDeprecation")
 @mutation.field("batchUpdateDeprecation")
 def update_deprecation(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Say whether entities should still be used."""
+    """Mark entities as deprecated, or undo that."""
     moment = input.get("decommissionTime")
     if moment is not None and not 0 <= moment <= _MAX_MILLISECONDS:
         raise Invalid.from_problem(code="range", pointer="/decommissionTime", detail="This is no time in milliseconds.")
@@ -180,14 +180,14 @@ def update_deprecation(_root: None, info: Info, *, input: Mapping[str, Any]) -> 
 
 @mutation.field("batchUpdateSoftDeleted")
 def set_removed(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Delete entities softly, or take that back."""
+    """Soft-delete entities, or undo that."""
     entity_urns = [validate_urn(urn) for urn in validate_entries(input["urns"], "/urns")]
     annotations.set_removed(urns=entity_urns, is_removed=input["deleted"], by=info.context.by, channel=CHANNEL)
     return True
 
 
 def validate_entries(entries: Sequence[InputEntry], pointer: str) -> Sequence[InputEntry]:
-    """Return the entries of a list; raises Invalid for one that is too long."""
+    """Return the entries of a list. Raises Invalid for more than MAX_ENTRIES."""
     if len(entries) > MAX_ENTRIES:
         raise Invalid.from_problem(
             code="list.long", pointer=pointer, detail=f"This list has at most {MAX_ENTRIES} entries."
@@ -198,7 +198,7 @@ def validate_entries(entries: Sequence[InputEntry], pointer: str) -> Sequence[In
 def parse_owner_pairs(
     entries: Iterable[Mapping[str, Any]], *, key: str = "ownerUrn", default: str | None = None
 ) -> list[OwnerPair]:
-    """Return the owners of an input with their ownership types; the older `type` names one that DataHub brings."""
+    """Return the owners of an input with their ownership types; the older `type` becomes a built-in type of DataHub."""
     pairs = []
     for entry in entries:
         type_urn = entry.get("ownershipTypeUrn") or default
@@ -213,7 +213,7 @@ def parse_owner_pairs(
 
 
 def _parse_resource_urns(input: Mapping[str, Any], attachments: Sequence[object] = ()) -> list[str]:
-    """Return the entities that an input names. Raises Invalid for parts of them, and where too much is attached."""
+    """Return the entity URNs of an input. Raises Invalid for columns, and for too many entries or attachments."""
     entries = [entry for entry in validate_entries(input.get("resources", [input]), "/resources") if entry is not None]
     if any(entry.get("subResource") or entry.get("subResourceType") for entry in entries):
         detail = "Columns are described by ingestion, as editableSchemaMetadata of their dataset."
@@ -249,7 +249,7 @@ def _set_domain(entity_urns: Sequence[str], domain: str | None, info: Info) -> N
 
 
 def _check_stored(required_urns: Sequence[str], *, by: Actor) -> None:
-    """Raise Invalid naming those that nothing is stored of; who is named as an owner has to be there."""
+    """Raise Invalid with the URNs that are neither viewable entities nor users, groups, roles or policies."""
     existing_urns = (
         entity_lists.list_stored_urns(urns=required_urns) - view_permissions.find_hidden(urns=required_urns, by=by)
     ) | display_names.load_names(urns=required_urns).keys()

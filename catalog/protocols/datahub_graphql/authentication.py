@@ -1,8 +1,8 @@
-"""Who is calling: a bearer token, or the session of somebody who signed in.
+"""Authentication by a bearer token, or by the session of the pages.
 
-A session comes with every request that a browser makes, whoever made it do so. It counts here only where no other site
-can have: the body is JSON, which a form cannot send, and the browser names no other origin; or the request has the CSRF
-token of the pages.
+A browser sends the session with every request, also with one that another site caused. A session counts here only if
+the body is JSON, which a form cannot send, and the browser names no other origin; or if the request has the CSRF token
+of the pages.
 """
 
 from django.http import HttpRequest, HttpResponse
@@ -13,14 +13,14 @@ from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.pdp import actor_resolution
 
-#: What the record of changes calls this door.
+#: Name of this channel in the change log.
 CHANNEL = "graphql"
 
 _JSON_CONTENT_TYPE = "application/json"
 
 
 def authenticate_caller(request: HttpRequest) -> Actor:
-    """Return who is calling, with groups and roles. Raises Unauthenticated, Forbidden."""
+    """Return the caller with groups and roles. Raises UnauthenticatedError, Forbidden."""
     if "Authorization" in request.headers or not request.user.is_authenticated:
         return authentication.authenticate_caller(request)
     is_ours = request.content_type == _JSON_CONTENT_TYPE and not authentication.is_foreign(request)
@@ -33,7 +33,7 @@ def authenticate_caller(request: HttpRequest) -> Actor:
 def _has_csrf_token(request: HttpRequest) -> bool:
     check = CSRFCheck(_empty_response)
     check.process_request(request)
-    # It returns why the request is refused, None where it is not.
+    # `process_view` returns a response if the request is refused, else None.
     return check.process_view(request, _empty_response, (), {}) is None
 
 

@@ -1,4 +1,4 @@
-"""What is in a domain or a data product, and how much there is of each type."""
+"""Contents of domains and data products, and counts of entities by type."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -24,13 +24,13 @@ domain_type = ObjectType("Domain")
 product_type = ObjectType("DataProduct")
 
 _DEFAULT_PAGE_SIZE = 10
-#: Most domains or products of one answer whose contents are listed; how much is in them is counted for any number.
+#: Most domains or products of one response whose contents are listed; counts have no such limit.
 MAX_LISTED_PARENTS = 100
 
 
 @query.field("getEntityCounts")
 def count_entities(_root: None, info: Info, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return how many entities of each type the caller may view; without types, of those of the catalog."""
+    """Return the number of entities of each type that the caller may view; without `types`, of each catalog type."""
     kinds = dict.fromkeys(nodes.parse_type_name(name) for name in (input or {}).get("types") or ())
     counts = browsing.count_types(by=info.context.by)
     if kinds:
@@ -45,7 +45,7 @@ def count_entities(_root: None, info: Info, *, input: Mapping[str, Any] | None =
 @domain_type.field("entities")
 @product_type.field("entities")
 def resolve_entities(node: Node, info: Info, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a page of what is directly in a domain, or of the assets of a product; all are counted at once."""
+    """Return a page of the entities directly in a domain, or of the assets of a product; totals load in a batch."""
     arguments = input or {}
     page_arguments = {name: arguments[name] for name in ("start", "count") if arguments.get(name) is not None}
     start, count = paging.parse_bounds({"count": _DEFAULT_PAGE_SIZE, **page_arguments})
@@ -73,7 +73,7 @@ def resolve_entities(node: Node, info: Info, *, input: Mapping[str, Any] | None 
 
 
 def _build_rows(info: Info, arguments: Mapping[str, Any] | None = None, *, kind: str = "") -> SearchRows:
-    """Return what the caller may view of one type, or of the catalog, narrowed as an input says."""
+    """Return the entities of one type, or of the catalog, that the caller may view, filtered by an input."""
     search_input = arguments or {}
     and_filters = [{"and": search_input["filters"]}] if search_input.get("filters") else []
     search_request = Search(

@@ -1,7 +1,7 @@
-"""What resolvers share during one call: who is calling, and what was looked up for all entities of a list at once.
+"""Context of one call: the caller, and values loaded for all entities of a list at once.
 
-A list notes the URNs it answers with. The first field that needs more of one of them looks it up for all those noted,
-so that the number of queries follows from the document and not from the length of its lists.
+A list adds the URNs of its entities to the batch. The first field that needs more of one of them loads it for the whole
+batch, so that the number of queries depends on the document and not on the length of its lists.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -15,13 +15,13 @@ from policies.pdp import actor_resolution
 
 ValueT = TypeVar("ValueT")
 
-#: Looks something up for entities of any type, by URN; those that have nothing are left out.
+#: Loader of values for entities of any type, by URN; entities without a value are left out.
 BatchLoader = Callable[[Collection[str]], Mapping[str, ValueT]]
 
 
 @dataclass(slots=True)
 class Context:
-    """One call: its caller, whether it wrote a policy, and what was looked up for it."""
+    """The context of one call: its caller, whether it wrote a policy, the batch and the loaded values."""
 
     by: Actor
     is_policy_written: bool = False
@@ -29,11 +29,11 @@ class Context:
     _cache: dict[Hashable, dict[str, Any]] = field(default_factory=dict)
 
     def add_to_batch(self, urns: Collection[str]) -> None:
-        """Say which entities are answered with."""
+        """Add the URNs of entities in the response to the batch."""
         self._batch_urns.update(dict.fromkeys(urns))
 
     def load_batched(self, urn: str, cache_key: Hashable, load: BatchLoader[ValueT]) -> ValueT | None:
-        """Return what is known of an entity, looking it up for every noted one; `cache_key` names what that is."""
+        """Return the value of an entity or None, loaded for the whole batch and cached under `cache_key`."""
         cache = self._cache.setdefault(cache_key, {})
         if urn not in cache:
             urns = self.list_missing_urns(urn, cache_key)
@@ -42,7 +42,7 @@ class Context:
         return value
 
     def list_missing_urns(self, urn: str, cache_key: Hashable) -> list[str]:
-        """Return for which entities the next look at this one would look something up."""
+        """Return the URNs for which `load_batched` would call its loader."""
         cache = self._cache.get(cache_key, {})
         return (
             []
@@ -51,11 +51,11 @@ class Context:
         )
 
     def begin_write(self) -> None:
-        """Forget what was looked up, since it may not be true any more: what the caller may do included."""
+        """Clear batch and cache and reload the caller, since the write may change any of them."""
         self._batch_urns.clear()
         self._cache.clear()
         self.by = actor_resolution.load_actor(urn=self.by.urn)
 
 
-#: What a resolver is told of its field.
+#: Second argument of a resolver: its field, the schema and the context.
 Info = GraphQLResolveInfo[Context]

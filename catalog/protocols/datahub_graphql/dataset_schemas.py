@@ -1,4 +1,4 @@
-"""The columns of a dataset, as its source has them: what `schemaMetadata` says, newest version."""
+"""Columns of a dataset as in its source: the newest version of `schemaMetadata`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
@@ -19,17 +19,17 @@ column_type = ObjectType("SchemaFieldEntity")
 platform_schema_union = UnionType("PlatformSchema")
 
 _ASPECT = "schemaMetadata"
-#: Ends of the names of the classes of types, such as `com.linkedin.schema.StringType`.
+#: Suffix of the class names of column types, such as `com.linkedin.schema.StringType`.
 _TYPE_SUFFIX = "Type"
-#: Most URNs that the columns of a list of datasets name and that are looked up together.
+#: Most URNs, referred to by the columns of a list of datasets, that are added to the batch.
 _MAX_REFERENCED_URNS = 10_000
-#: Keys under which the document of a source holds its whole schema as one text.
+#: Keys for the whole schema as one text, depending on the kind of source.
 _SCHEMA_TEXT_KEYS = ("tableSchema", "documentSchema", "rawSchema", "schema")
 
 
 @dataset_type.field("schemaMetadata")
 def resolve_schema_metadata(node: Node, info: Info, *, version: int | None = None) -> Mapping[str, Any] | None:
-    """Return the columns of a dataset; nothing where none are stored. Raises Invalid for an older version."""
+    """Return the columns of a dataset, None if none are stored. Raises Invalid for a version other than 0."""
     if version:
         detail = "Only the newest version, 0, is answered; older ones are found over REST."
         raise Invalid.from_problem(code="range", pointer="/version", detail=detail)
@@ -60,24 +60,24 @@ def resolve_schema_metadata(node: Node, info: Info, *, version: int | None = Non
 
 @column_type.field("fieldPath")
 def resolve_field_path(node: Node, _info: Info) -> str:
-    """Return the path of a column in its dataset, as its URN says it."""
+    """Return the path of a column in its dataset, as in its URN."""
     return urns.parse(node.urn).key_document.get("fieldPath", "")
 
 
 @column_type.field("parent")
 def resolve_parent(node: Node, info: Info) -> Node:
-    """Return the dataset that a column belongs to."""
+    """Return the dataset of a column."""
     return nodes.build_one(next(iter(urns.field_dataset_urns(node.urn)), node.urn), info)
 
 
 @platform_schema_union.type_resolver
 def resolve_platform_schema_type(schema: Mapping[str, Any], *_: Any) -> str:
-    """Return the type that the schema of a source is answered as."""
+    """Return the GraphQL type of the schema of a source."""
     return "KeyValueSchema" if "keySchema" in schema else "TableSchema"
 
 
 def _add_columns_to_batch(node: Node, info: Info) -> None:
-    """Note what the columns of all datasets of a list name, so that it is looked up for all of them at once."""
+    """Add the URNs to which columns of the batched datasets refer, so that they are loaded together."""
     context = info.context
 
     def load(entity_urns: Collection[str]) -> Mapping[str, None]:
@@ -127,11 +127,11 @@ def _render_column(entry: Mapping[str, Any], node: Node, info: Info) -> dict[str
 
 
 def _column_type_name(document: Any, info: Info) -> str:
-    """Return the type of a column; a class that is none of DataHub's is a STRUCT, as in DataHub."""
+    """Return the type of a column; a class that is not DataHub's is a STRUCT, as in DataHub."""
     inner = document.get("type") if isinstance(document, dict) else None
     name = next(iter(inner), "") if isinstance(inner, dict) else ""
     type_name = name.rpartition(".")[2].removesuffix(_TYPE_SUFFIX).upper()
-    # What DataHub calls a record is a STRUCT in its GraphQL.
+    # DataHub's record class is a STRUCT in its GraphQL.
     return nodes.enum_value(type_name, "SchemaFieldDataType", info.schema, "STRUCT") or "STRUCT"
 
 

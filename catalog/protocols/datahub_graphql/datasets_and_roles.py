@@ -1,6 +1,6 @@
-"""The catalog's entities: their names, properties and platforms.
+"""Catalog entities: their names, properties and platforms.
 
-Nothing is told of an entity that the caller may not view; whoever speaks of it names its URN.
+Of an entity that the caller may not view, fields return only data from its URN.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,7 +21,7 @@ from policies.pdp import authorizer
 
 query = QueryType()
 
-#: Field of the query → the type of the entity that it returns by URN.
+#: Query field → type of the entity that it returns by URN.
 _TYPE_BY_QUERY_FIELD: Mapping[str, str] = {
     "dataPlatform": "dataPlatform",
     "dataProduct": "dataProduct",
@@ -33,10 +33,10 @@ _TYPE_BY_QUERY_FIELD: Mapping[str, str] = {
     "tag": "tag",
 }
 
-#: Ends of the names of the aspects that describe an entity.
+#: Suffixes of the names of the aspects that can contain a description.
 _DESCRIPTIVE_SUFFIXES = ("Properties", "Info")
 
-#: Type → the aspect that holds its `resolve_properties`, and the one that holds its `editableProperties`.
+#: Type → the aspect of its `properties` field.
 _PROPERTIES_ASPECTS: Mapping[str, str] = {
     "chart": "chartInfo",
     "container": "containerProperties",
@@ -57,16 +57,16 @@ _PROPERTIES_ASPECTS: Mapping[str, str] = {
     "tag": "tagProperties",
 }
 
-#: The platform of what names none, as DataHub spells it.
+#: Platform of entities without one, in DataHub's spelling.
 _UNKNOWN_PLATFORM = "urn:li:dataPlatform:unknown"
 
-#: Where DataHub's GraphQL says a term comes from when nobody said.
+#: Default of `termSource` in DataHub's GraphQL.
 _TERM_SOURCE = "INTERNAL"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEntity:
-    """What is stored of an entity: its name, its documents, and the external roles it names."""
+    """A stored entity: name, documents by aspect, and the URNs of the external roles in its `access` aspect."""
 
     urn: str
     name: str
@@ -74,24 +74,24 @@ class StoredEntity:
     roles: tuple[str, ...]
 
     def document(self, aspect: str) -> dict[str, Any] | None:
-        """Return a document, parsed; None where there is none."""
+        """Return the parsed document of an aspect; None if there is none or it is no object."""
         aspect_row = self.aspects.get(aspect)
         return None if aspect_row is None or not isinstance(aspect_row.value, dict) else aspect_row.value
 
     @property
     def description(self) -> str | None:
-        """What it is said to be, by people before its source."""
+        """The description; an edited one takes precedence over that of the source."""
         return _find_description(self.aspects)
 
 
 class EntityFields(SchemaBindable):
-    """Resolvers by field name, for every type of entities that has the field and no resolver of its own for it."""
+    """Resolvers by field name, for every entity type that has the field but no resolver of its own for it."""
 
     def __init__(self, resolvers: Mapping[str, Any]) -> None:
         self._resolvers = resolvers
 
     def bind_to_schema(self, schema: GraphQLSchema) -> None:
-        """Bind the resolvers; ariadne looks for this name."""
+        """Bind the resolvers; ariadne calls this method."""
         entity = schema.type_map["Entity"]
         for graphql_type in schema.type_map.values():
             if isinstance(graphql_type, GraphQLObjectType) and isinstance(entity, GraphQLInterfaceType):
@@ -103,7 +103,7 @@ class EntityFields(SchemaBindable):
 
 
 def resolve_entity(_root: None, info: Info, *, urn: str) -> Node:
-    """Return an entity of the type that the field is named for. Raises NotFound, and Forbidden for one not viewed."""
+    """Return an entity of the type that the field is named for. Raises Invalid, NotFound (also if not viewable)."""
     return get_entity(urn, info, _TYPE_BY_QUERY_FIELD[info.field_name])
 
 
@@ -112,25 +112,25 @@ for _query_field in _TYPE_BY_QUERY_FIELD:
 
 
 def load_entity(node: Node, info: Info) -> StoredEntity | None:
-    """Return what is stored of an entity, looked up for all of a list at once; None for one that is not viewed."""
+    """Return a stored entity, loaded for the whole batch; None for one that is not stored or may not be viewed."""
     context = info.context
     return context.load_batched(node.urn, "catalogue", lambda entity_urns: _load_entities(entity_urns, context))
 
 
 def resolve_name(node: Node, info: Info) -> str:
-    """Return what people call the entity; the part of the URN that names it where nothing is stored or viewed."""
+    """Return the display name of an entity; its identifier in the URN if it is not stored or may not be viewed."""
     entity = load_entity(node, info)
     return urns.parse(node.urn).identifier if entity is None else entity.name
 
 
 def resolve_name_if_stored(node: Node, info: Info) -> str | None:
-    """Return what people call the entity; nothing for one that is not stored, or not viewed."""
+    """Return the display name of an entity; None if it is not stored or may not be viewed."""
     entity = load_entity(node, info)
     return None if entity is None else entity.name
 
 
 def resolve_key_part(node: Node, info: Info) -> str | None:
-    """Return the part of the URN that the field is named for, as the key aspect says it."""
+    """Return the part of the key aspect for which the field is named, or the whole key if there is no such part."""
     parsed_urn = urns.parse(node.urn)
     return parsed_urn.key_document.get(_KEY_NAMES.get(info.field_name, info.field_name), parsed_urn.key)
 
@@ -144,24 +144,24 @@ _KEY_NAMES = {
 
 
 def resolve_origin(node: Node, info: Info) -> str | None:
-    """Return the environment that the URN names, PROD where it names none that DataHub knows."""
+    """Return the environment in the URN, PROD if there is none that DataHub knows."""
     environment = urns.parse(node.urn).key_document.get("origin", "").upper()
     return nodes.enum_value(environment, "FabricType", info.schema, "PROD")
 
 
 def resolve_exists(node: Node, info: Info) -> bool:
-    """Whether it is stored, as far as the caller may know."""
+    """Whether the entity is stored and the caller may view it."""
     return load_entity(node, info) is not None
 
 
 def resolve_description(node: Node, info: Info) -> str | None:
-    """Return what the entity is said to be."""
+    """Return the description of the entity."""
     entity = load_entity(node, info)
     return None if entity is None else entity.description
 
 
 def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the source of the entity says of it; name and description are those that people see."""
+    """Return the properties of the entity from its source, with the name and description that the pages show."""
     entity = load_entity(node, info)
     if entity is None:
         return None
@@ -185,23 +185,20 @@ def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 
 def resolve_editable_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what people wrote about the entity; nothing where nobody did."""
+    """Return the edited properties of the entity, None if there are none."""
     entity = load_entity(node, info)
     return None if entity is None else entity.document(f"editable{node.kind[0].upper()}{node.kind[1:]}Properties")
 
 
 def custom_properties(urn: str, document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the custom properties of a document in the order in which they are stored."""
+    """Return the custom properties of a document, in stored order."""
     values = document.get("customProperties")
     pairs = values.items() if isinstance(values, dict) else ()
     return [{"key": key, "value": None if value is None else str(value), "associatedUrn": urn} for key, value in pairs]
 
 
 def audit_stamp(entity: StoredEntity, aspect: str, stamp_name: str = "lastModified") -> dict[str, Any]:
-    """Return when a document was changed last, or created: as it says itself, else when it was stored here.
-
-    Charts and dashboards keep both times in one record, `lastModified`.
-    """
+    """Return time (milliseconds) and actor of a document's change or creation: its own stamp, else the write's."""
     document = entity.document(aspect) or {}
     record = document.get("lastModified")
     stamps = record if isinstance(record, dict) and isinstance(record.get("lastModified"), dict) else document
@@ -213,12 +210,12 @@ def audit_stamp(entity: StoredEntity, aspect: str, stamp_name: str = "lastModifi
 
 
 def storage_stamp(aspect: aspect_documents.StoredAspect) -> dict[str, Any]:
-    """Return when a document was stored, and by whom."""
+    """Return time (milliseconds since 1970) and actor of the write of a document."""
     return {"time": int(aspect.created_at.timestamp() * 1000), "actor": aspect.created_by}
 
 
 def resolve_platform(node: Node, info: Info) -> Node | None:
-    """Return the platform that the URN names, else the one that `dataPlatformInstance` says, else the unknown one."""
+    """Return the platform in the URN, else that in `dataPlatformInstance`, else the unknown platform."""
     platform_urn = urns.parse(node.urn).platform
     if platform_urn is None:
         document = _load_instance_document(node, info)
@@ -227,7 +224,7 @@ def resolve_platform(node: Node, info: Info) -> Node | None:
 
 
 def resolve_platform_instance(node: Node, info: Info) -> Node | None:
-    """Return the installation of its platform that the entity is in."""
+    """Return the platform instance of the entity."""
     instance_urn = _load_instance_document(node, info).get("instance")
     return None if not isinstance(instance_urn, str) else nodes.build_one(instance_urn, info)
 
@@ -238,18 +235,18 @@ def _load_instance_document(node: Node, info: Info) -> Mapping[str, Any]:
 
 
 def resolve_document_info(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what a text in the catalog is titled."""
+    """Return the `documentInfo` of a document."""
     entity = load_entity(node, info)
     return None if entity is None else entity.document("documentInfo")
 
 
 def resolve_data_flow(node: Node, info: Info) -> Node | None:
-    """Return the pipeline that a task belongs to, as its URN says."""
+    """Return the pipeline of a task, as in its URN."""
     flow_urn = urns.parse(node.urn).key_document.get("flow", "")
     return None if urns.find_problem(flow_urn, "") is not None else nodes.build_one(flow_urn, info)
 
 
-#: Types of which `resolve_name` is text at all times; of the others it is left out where nothing is stored.
+#: Types whose `name` is never null; for other types it is null if the entity is not stored or viewable.
 _ALWAYS_NAMED_TYPES = (
     "Dataset",
     "Tag",
@@ -307,13 +304,13 @@ def _load_entities(entity_urns: Collection[str], context: Context) -> Mapping[st
         urn: StoredEntity(urn, names.get(urn) or urn, aspects, _role_urns(aspects))
         for urn, aspects in documents.items()
     }
-    # Noted here, so that what all of them name is looked up at once.
+    # Added to the batch, so that the entities to which all of them refer are loaded at once.
     context.add_to_batch([referenced_urn for entity in entities.values() for referenced_urn in referenced_urns(entity)])
     return entities
 
 
 def referenced_urns(entity: StoredEntity) -> Iterable[str]:
-    """Yield the URNs that a field of the entity may answer with."""
+    """Yield the URNs that fields of the entity may return."""
     yield from entity.roles
     yield from filter(None, [urns.parse(entity.urn).platform])
     for aspect, key in _REFERENCE_KEYS:
@@ -321,7 +318,7 @@ def referenced_urns(entity: StoredEntity) -> Iterable[str]:
             yield from (text for text in _entry_texts(entry) if text.startswith("urn:li:"))
 
 
-#: Aspect and key of the documents whose fields answer with other entities.
+#: Aspect and key of the documents from which fields return other entities.
 _REFERENCE_KEYS = (
     ("container", "container"),
     ("dataPlatformInstance", "instance"),
@@ -355,7 +352,7 @@ def _find_description(aspects: Mapping[str, aspect_documents.StoredAspect]) -> s
 
 
 def _descriptive_documents(aspects: Mapping[str, aspect_documents.StoredAspect]) -> Iterable[Mapping[str, Any]]:
-    # What people wrote goes before what the source delivered.
+    # Edited documents come before those of the source.
     ordered_aspects = sorted(aspects.items(), key=lambda item: (not item[0].startswith("editable"), item[0]))
     documents = (aspect.value for name, aspect in ordered_aspects if name.endswith(_DESCRIPTIVE_SUFFIXES))
     return (document for document in documents if isinstance(document, dict))

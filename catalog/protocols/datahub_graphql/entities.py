@@ -1,4 +1,4 @@
-"""Entities one by one: what is stored under a URN."""
+"""Entities by URN, and the caller."""
 
 from ariadne import ObjectType, QueryType
 
@@ -31,7 +31,7 @@ def resolve_corp_user(caller: Node, _info: Info) -> Node:
 
 @query.field("entityExists")
 def resolve_entity_exists(_root: None, info: Info, *, urn: str) -> bool:
-    """Whether something with this URN is stored, as far as the caller may know."""
+    """Whether an entity with this URN is stored and the caller may view it. Raises Invalid for a malformed URN."""
     hidden_urns = view_permissions.find_hidden(urns=[validate_urn(urn)], by=info.context.by)
     return not hidden_urns and aspect_documents.load_aspects(urn=urn) is not None
 
@@ -52,7 +52,7 @@ def list_entities(
 ) -> list[Node | None]:
     """Return the entities with these URNs in their order; None for one that is not stored or may not be viewed.
 
-    Raises Invalid for too many, and for what is no URN.
+    Raises Invalid for more than MAX_ENTITIES and for invalid URNs.
     """
     if len(urns) > MAX_ENTITIES:
         raise Invalid.from_problem(
@@ -79,7 +79,7 @@ def resolve_group(_root: None, info: Info, *, urn: str) -> Node:
 
 
 def validate_urn(urn: str, *kinds: str) -> str:
-    """Return a URN; raises Invalid for what is none, or not one of these types."""
+    """Return the URN. Raises Invalid if it is malformed or of none of these types."""
     problem = urns.find_problem(urn, "/urn", kinds)
     if problem is not None:
         raise Invalid([problem])
@@ -89,7 +89,7 @@ def validate_urn(urn: str, *kinds: str) -> str:
 def get_entity(urn: str, info: Info, *kinds: str) -> Node:
     """Return the entity with this URN, of one of these types.
 
-    Raises Invalid, and NotFound, also for one that the caller may not view.
+    Raises Invalid, and NotFound, also for an entity that the caller may not view.
     """
     if (
         view_permissions.find_hidden(urns=[validate_urn(urn, *kinds)], by=info.context.by)

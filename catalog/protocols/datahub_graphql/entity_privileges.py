@@ -1,4 +1,4 @@
-"""What the caller may do with an entity, as switches of DataHub's pages; the services ask the same when it is done."""
+"""Privileges of the caller on an entity, as switches of DataHub's pages; the services check the same on each write."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -19,7 +19,7 @@ from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 privileges_type = ObjectType("EntityPrivileges")
 
-#: Types whose entities are data, with everything that can be attached to data.
+#: Types of data assets, which can have every annotation.
 _ASSET_TYPES = frozenset(
     {
         "chart",
@@ -37,7 +37,7 @@ _ASSET_TYPES = frozenset(
 )
 _DATASET_TYPES = frozenset({"dataset"})
 
-#: Switch → the aspect that it is about, and the types of entities that have it.
+#: Switch → the aspect that it is about, and the entity types with that aspect.
 _EDIT_SWITCHES: Mapping[str, tuple[str, frozenset[str]]] = {
     "canEditDomains": ("domains", _ASSET_TYPES | {"dataProduct", "glossaryNode", "glossaryTerm"}),
     "canEditTags": ("globalTags", _ASSET_TYPES | {"dataProduct"}),
@@ -49,7 +49,7 @@ _EDIT_SWITCHES: Mapping[str, tuple[str, frozenset[str]]] = {
     "canEditEmbed": ("embed", _ASSET_TYPES),
 }
 
-#: Switch → the privileges on the entity of which one suffices, and the types that it is about.
+#: Switch → privileges on the entity, one of which suffices, and the entity types to which it applies.
 _PRIVILEGE_SWITCHES: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "canEditLineage": (("EDIT_ENTITY", "EDIT_LINEAGE"), _ASSET_TYPES),
     "canEditDataProducts": (("EDIT_ENTITY", "EDIT_ENTITY_DATA_PRODUCTS"), _ASSET_TYPES),
@@ -62,7 +62,7 @@ _PRIVILEGE_SWITCHES: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "canViewDatasetOperations": (("VIEW_DATASET_OPERATIONS",), _DATASET_TYPES),
 }
 
-#: Switches of what this site does not do.
+#: Switches of features that this site does not have.
 _UNSUPPORTED_SWITCHES = (
     "canEditAssertions",
     "canEditIncidents",
@@ -79,18 +79,18 @@ _UNSUPPORTED_SWITCHES = (
 
 
 def resolve_entity_privileges(node: Node, info: Info) -> Node | None:
-    """Return the entity, of which each switch is asked for; nothing for one that is not stored or may not be viewed."""
+    """Return the entity, from which each switch is resolved; None if it is not stored or may not be viewed."""
     return None if load_entity(node, info) is None else node
 
 
 def build_edit_request(switch: str, urn: Urn) -> AccessRequest | None:
-    """Return what editing the aspect of a switch needs; None for a type that does not have it."""
+    """Return the access request for editing the aspect of a switch; None for a type without that aspect."""
     aspect, types = _EDIT_SWITCHES[switch]
     return required_privileges.build_edit_request(urn, aspect) if urn.type in types else None
 
 
 def build_privilege_request(switch: str, urn: Urn) -> AccessRequest | None:
-    """Return the question for one of the privileges of a switch; None for a type that it is not about."""
+    """Return the access request for the privileges of a switch; None for a type to which it does not apply."""
     names, types = _PRIVILEGE_SWITCHES[switch]
     return (
         AccessRequest(any_of_requirement([[name] for name in names]), ResourceRef(urn.text, urn.type))
@@ -100,12 +100,12 @@ def build_privilege_request(switch: str, urn: Urn) -> AccessRequest | None:
 
 
 def build_description_request(urn: Urn) -> AccessRequest | None:
-    """Return what editing the description needs."""
+    """Return the access request for editing the description; None for a type without one."""
     return required_privileges.build_edit_request(urn, DESCRIPTIONS[urn.type][0]) if urn.type in DESCRIPTIONS else None
 
 
 def build_manage_request(urn: Urn) -> AccessRequest | None:
-    """Return what renaming an entity of a vocabulary needs."""
+    """Return the access request for renaming a vocabulary entity; None for other types."""
     return (
         required_privileges.build_edit_request(urn, VOCABULARY_TYPES[urn.type].aspect)
         if urn.type in VOCABULARY_TYPES
@@ -114,7 +114,7 @@ def build_manage_request(urn: Urn) -> AccessRequest | None:
 
 
 def build_children_request(urn: Urn) -> AccessRequest | None:
-    """Return what managing what is directly in a term group needs."""
+    """Return the access request for managing the direct children of a term group; None for other types."""
     return required_privileges.build_manage_children_request(urn) if urn.type == "glossaryNode" else None
 
 
@@ -128,7 +128,7 @@ _REQUEST_BUILDERS: Mapping[str, Callable[[Urn], AccessRequest | None]] = {
 
 
 def resolve_switch(node: Node, info: Info) -> bool | None:
-    """Return whether the caller may do what the field is named for, asked for all entities of a list at once."""
+    """Return whether the caller may, decided for the whole batch; None if the switch does not apply to the type."""
     switch, by = info.field_name, info.context.by
 
     def load(entity_urns: Collection[str]) -> Mapping[str, bool]:
@@ -148,7 +148,7 @@ def resolve_switch(node: Node, info: Info) -> bool | None:
 
 
 def resolve_unsupported_switch(_node: Node, _info: Info) -> bool:
-    """Return that nobody may, since there is no such thing here."""
+    """Return false, since this site does not have the feature."""
     return False
 
 

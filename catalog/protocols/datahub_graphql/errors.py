@@ -1,4 +1,4 @@
-"""Refusals as these clients read them: a message, where, and a code, over HTTP 200 (clients.md 2.2)."""
+"""Errors in the format of these clients: message, path and code, over HTTP 200 (clients.md 2.2)."""
 
 import logging
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from policies.outages import UNAVAILABLE, Outage, find_outage
 
 _log = logging.getLogger(__name__)
 
-#: Status of a refusal → what clients know it by.
+#: Status of an error → its type for clients.
 _ERROR_TYPES: Mapping[int, str] = {
     400: "BAD_REQUEST",
     401: "UNAUTHORIZED",
@@ -29,7 +29,7 @@ _FETCH_ERROR, _VALIDATION_ERROR, _SYNTAX_ERROR = "DataFetchingException", "Valid
 
 
 def format_error(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
-    """Return one entry of `errors`; what nobody anticipated is logged, and named by the id of the request only."""
+    """Return one entry of `errors`; an unexpected error is logged, and identified by the request id only."""
     cause = error.original_error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error
@@ -53,21 +53,21 @@ def format_error(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
 
 
 def render_refusal(error: PolicyAppError, *, kind: str = _VALIDATION_ERROR) -> dict[str, Any]:
-    """Return the entry for a call that is refused before any field of it is answered."""
+    """Return the entry for a call that is refused before any field is resolved."""
     return {"message": error.detail, "extensions": error_extensions(error_code(error), kind)}
 
 
 def render_outage(outage: Outage) -> dict[str, Any]:
-    """Return the entry for a call that met an outage before any field of it was answered."""
+    """Return the entry for a call that met an outage before any field was resolved."""
     return {"message": outage.detail, "extensions": error_extensions(int(outage.status), _VALIDATION_ERROR)}
 
 
 def error_code(error: PolicyAppError) -> int:
-    """Return the code of a refusal: that of what is not found also for input that only names what nobody knows."""
+    """Return the code of an error: its status, but 404 for input whose only problems are unknown references."""
     problems = error.problems if isinstance(error, Invalid) else ()
     return 404 if problems and all(problem.code == "unknown" for problem in problems) else error.status
 
 
 def error_extensions(code: int, kind: str) -> dict[str, Any]:
-    """Return what programs read of a refusal."""
+    """Return the machine-readable part of an error."""
     return {"code": code, "type": _ERROR_TYPES.get(code, _OTHER_ERROR), "classification": kind}

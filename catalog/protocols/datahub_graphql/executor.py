@@ -1,4 +1,4 @@
-"""From a query to its answer: parsed, bounded, validated, executed."""
+"""Execution of a query: parse, check limits, validate, execute."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from policies.errors import Invalid
 
 
 def execute(graphql_request: GraphQLRequest, *, context: Context, request_id: str) -> dict[str, Any]:
-    """Return the whole answer to a call, refusals included; raises Invalid for one that is not executed at all."""
+    """Return the response to a call, errors included. Raises Invalid if it is not executed, or has too many fields."""
     result = _execute_query(graphql_request, context)
     response: dict[str, Any] = {}
     if result.errors:
@@ -62,7 +62,7 @@ def _execute_query(graphql_request: GraphQLRequest, context: Context) -> Executi
 
 
 def _resolve_field(resolve: Any, source: Any, info: Info, **arguments: Any) -> Any:
-    """Resolve one field; what was looked up before a write is looked up again after it."""
+    """Resolve one field; a mutation first clears the values loaded before it."""
     if info.parent_type is info.schema.mutation_type:
         info.context.begin_write()
     return resolve(source, info, **arguments)

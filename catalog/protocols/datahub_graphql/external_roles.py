@@ -1,4 +1,4 @@
-"""External roles: which of them open what, and who holds them (source 003)."""
+"""External roles: those that give access to an entity, and their holders (source 003)."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ actor_type = ObjectType("Actor")
 
 
 def resolve_access(node: Node, info: Info) -> dict[str, Any] | None:
-    """Return the external roles that open the entity, in the order in which it names them."""
+    """Return the external roles that give access to the entity, in the order of its `access` aspect."""
     entity = load_entity(node, info)
     if entity is None or not entity.roles:
         return None
@@ -27,13 +27,13 @@ def resolve_access(node: Node, info: Info) -> dict[str, Any] | None:
 
 @role_type.field("id")
 def resolve_id(node: Node, _info: Info) -> str:
-    """Return the part of the URN behind its type."""
+    """Return the key in the URN of the role."""
     return urns.parse(node.urn).key
 
 
 @role_type.field("properties")
 def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the role is called, what it is for, and where it is asked for."""
+    """Return name, description, type and request URL of the role."""
     external_role = _load_role(node, info)
     if external_role is None:
         return None
@@ -47,32 +47,32 @@ def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 @role_type.field("actors")
 def resolve_actors(node: Node, info: Info) -> ExternalRole | None:
-    """Return who holds the role."""
+    """Return the role, from which its holders are resolved."""
     return _load_role(node, info)
 
 
 @role_type.field("isAssignedToMe")
 def is_assigned_to_me(node: Node, info: Info) -> bool:
-    """Whether the caller holds the role, alone or in a group."""
+    """Whether the caller holds the role, directly or through a group."""
     external_role = _load_role(node, info)
     return external_role is not None and external_role.is_mine
 
 
 @role_type.field("exists")
 def resolve_exists(node: Node, info: Info) -> bool:
-    """Whether somebody described the role."""
+    """Whether the role is stored and the caller may view it."""
     return load_entity(node, info) is not None
 
 
 @actor_type.field("users")
 def resolve_users(external_role: ExternalRole, info: Info) -> list[dict[str, Node]]:
-    """Return the users that hold a role."""
+    """Return the users that hold the role."""
     return [{"user": user} for user in nodes.build_many(external_role.users, info)]
 
 
 @actor_type.field("groups")
 def resolve_groups(external_role: ExternalRole, info: Info) -> list[dict[str, Node]]:
-    """Return the groups that hold a role."""
+    """Return the groups that hold the role."""
     return [{"group": group} for group in nodes.build_many(external_role.groups, info)]
 
 

@@ -1,4 +1,4 @@
-"""Filters of lists: alternatives (`orFilters`), each a list of criteria that all hold (clients.md 2.3)."""
+"""Filters of lists: alternatives (`orFilters`), each a list of criteria that must all hold (clients.md 2.3)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from django.db.models import Q
 from policies.errors import Invalid
 from policies.models.fields import filter_storable
 
-#: Most criteria of one filter; each is a condition of one statement.
+#: Most criteria of one filter; each is a condition in one SQL statement.
 MAX_CRITERIA = 200
 
-#: How a criterion compares, and what it compares with.
+#: Comparison and values of a criterion → the condition, None for an unsupported comparison.
 FieldFilter = Callable[[str, list[str]], Q | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFilter:
-    """A column of text or, where `words` are given, one whose values clients know by other words."""
+    """A filter on a text column or, with `words`, on a column whose values have other names for clients."""
 
     name: str
     words: Mapping[str, Any] | None = None
 
     def __call__(self, condition: str, values: list[str]) -> Q | None:
-        """Return the condition, None where the column knows none of this name."""
+        """Return the condition, None for a comparison that the column does not support."""
         texts = filter_storable(values)
         if condition in ("EQUAL", "IN"):
             return self._match_any(texts)
@@ -43,23 +43,23 @@ class ColumnFilter:
         return Q(**{f"{self.name}__in": [self.words[value] for value in map(str.lower, values) if value in self.words]})
 
 
-#: Comparisons of text, as Django calls them.
+#: Comparison of text → Django lookup.
 _TEXT_LOOKUPS = {"CONTAIN": "icontains", "START_WITH": "startswith", "END_WITH": "endswith", "IEQUAL": "iexact"}
 
 BOOLEAN_WORDS: Mapping[str, bool] = {"true": True, "false": False}
 
 
 def field_names(or_filters: Sequence[Any] | None) -> frozenset[str]:
-    """Return the fields that a filter speaks of."""
+    """Return the fields that a filter tests."""
     return frozenset(_field_name(criterion) for group in or_filters or () for criterion in group["and"] or ())
 
 
 def build_condition(
     or_filters: Sequence[Any] | None, filters_by_field: Mapping[str, FieldFilter], *, pointer: str = "/orFilters"
 ) -> Q:
-    """Return a filter as one condition; no alternatives, like an alternative without criteria, hold of everything.
+    """Return a filter as one condition; no alternatives, or one without criteria, match everything.
 
-    Raises Invalid for fields and comparisons that nobody knows.
+    Raises Invalid for unknown fields and comparisons, and for more than MAX_CRITERIA.
     """
     if sum(len(group["and"] or ()) for group in or_filters or ()) > MAX_CRITERIA:
         raise Invalid.from_problem(

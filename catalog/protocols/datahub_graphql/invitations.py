@@ -1,4 +1,4 @@
-"""Invitations, and links to set a new password (clients.md 2.3)."""
+"""Invitations and password reset links (clients.md 2.3)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,21 +15,21 @@ mutation = MutationType()
 
 @query.field("getInviteToken")
 def get_invite_token(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the invitation that is live for a role or for none."""
+    """Return the live invitation for a role or for none, created if there is none."""
     invitation = invitations.get_or_create(role=input.get("roleUrn"), by=info.context.by, channel=CHANNEL)
     return {"inviteToken": invitation.text}
 
 
 @mutation.field("createInviteToken")
 def create_invite_token(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
-    """Make a new invitation for a role or for none, which ends the one before."""
+    """Create an invitation for a role or for none, which ends the previous one."""
     invitation = invitations.create(role=input.get("roleUrn"), by=info.context.by, channel=CHANNEL)
     return {"inviteToken": invitation.text}
 
 
 @mutation.field("acceptRole")
 def accept_role(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Give the caller the role of an invitation instead of those it holds."""
+    """Assign the role of an invitation to the caller, replacing the caller's own roles."""
     invitations.accept(text=input["inviteToken"], by=info.context.by, channel=CHANNEL)
     return True
 

@@ -1,4 +1,4 @@
-"""Searches among what data comes from or goes to, page by page or as a scroll."""
+"""Searches within the lineage of an entity, by page or as a scroll."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -20,17 +20,17 @@ query = QueryType()
 
 _DEFAULT_PAGE_SIZE = 10
 _DEGREE = "degree"
-#: Values of `degree` → the degrees that each stands for; `3+` is every one from there on.
+#: Values of `degree` for exact degrees; `3+` means every greater one.
 _DEGREES = ("1", "2")
 _FARTHER_DEGREES = "3+"
 
-#: The lists a search goes through, what it found by degree and URN, and how each was reached.
+#: Sources of a search with their rows, its hits as (degree, URN), and the lineage step of each URN.
 LineageResult = tuple[list[tuple[SearchSource, SearchRows]], list[tuple[int, str]], Mapping[str, LineageStep]]
 
 
 @query.field("scrollAcrossLineage")
 def scroll_across_lineage(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entities of a lineage behind those of the page before, the nearest first, then by URN."""
+    """Return the page of a lineage after `scrollId`, ordered by degree, then URN."""
     _, count = paging.parse_bounds(_page_arguments(input, "count"))
     position = _read_position(input.get("scrollId"))
     source_rows, hits, steps = _search_lineage(input, info)
@@ -43,7 +43,7 @@ def scroll_across_lineage(_root: None, info: Info, *, input: Mapping[str, Any]) 
 
 @query.field("searchAcrossLineage")
 def search_across_lineage(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of the entities of a lineage, the nearest first, then by URN."""
+    """Return a page of the entities of a lineage, ordered by degree, then URN."""
     if input.get("viewUrn"):
         raise Invalid.from_problem(
             code="view", pointer="/input/viewUrn", detail="There are no saved views of searches."
@@ -54,9 +54,9 @@ def search_across_lineage(_root: None, info: Info, *, input: Mapping[str, Any]) 
 
 
 def _search_lineage(input: Mapping[str, Any], info: Info) -> LineageResult:
-    """Walk the lineage and return what of it passes the search. Raises Invalid for what is not kept.
+    """Walk the lineage and return the entities that match the search. Raises Invalid for unsupported arguments.
 
-    That of an entity which the caller may not view is empty, as of one that is not stored.
+    The lineage of an entity that the caller may not view is empty, as for one that is not stored.
     """
     urn, by, or_filters = _parse_start_urn(input), info.context.by, input.get("orFilters") or ()
     limit = _find_limit(or_filters)
@@ -80,7 +80,7 @@ def _search_lineage(input: Mapping[str, Any], info: Info) -> LineageResult:
 
 
 def _parse_start_urn(input: Mapping[str, Any]) -> str:
-    """Return the URN that a lineage begins at. Raises Invalid for what would be answered wrongly."""
+    """Return the start URN of a lineage. Raises Invalid for times, ignored hops and columns, all unsupported."""
     flags = input.get("lineageFlags") or {}
     for name in ("startTimeMillis", "endTimeMillis", "ignoreAsHops"):
         if input.get(name) is not None or flags.get(name) is not None:
@@ -94,14 +94,14 @@ def _parse_start_urn(input: Mapping[str, Any]) -> str:
 
 
 def _find_limit(or_filters: Sequence[Any]) -> int | None:
-    """Return the farthest degree that a filter lets through, None where it sets no limit."""
+    """Return the greatest degree that a filter allows, None for no limit."""
     limits = [min(map(_find_farthest, filter(_is_degree, group["and"] or ())), default=None) for group in or_filters]
     known_limits = [limit for limit in limits if limit is not None]
     return max(known_limits) if known_limits and len(known_limits) == len(limits) else None
 
 
 def _is_degree(criterion: Mapping[str, Any]) -> bool:
-    """Whether a criterion sets a limit to the degree."""
+    """Whether a criterion limits the degree."""
     values = criterion.get("values")
     return bool(
         criterion["field"] == _DEGREE and values and _FARTHER_DEGREES not in values and not criterion.get("negated")
@@ -113,7 +113,7 @@ def _find_farthest(criterion: Mapping[str, Any]) -> int:
 
 
 def _build_degree_filter(steps: Mapping[str, LineageStep]) -> FieldFilter:
-    """Return the reading of `degree`: 1, 2 or 3+."""
+    """Return the filter on `degree`: 1, 2 or 3+."""
 
     def read(condition: str, values: list[str]) -> Q | None:
         if condition not in ("EQUAL", "IN"):
@@ -154,7 +154,7 @@ def _render(
             "matchedFields": [],
             "degree": degree,
             "degrees": [degree],
-            # Called where the query asks for it.
+            # Called only if the query selects it.
             "paths": lambda field: [{"path": nodes.build_many(list_path(steps, urn), field)}],
         }
 

@@ -1,4 +1,4 @@
-"""Entities in answers: a URN, of which more is looked up where a field asks for it."""
+"""Entities in responses: a URN, whose further data is loaded if a field needs it."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from graphql import GraphQLEnumType, GraphQLSchema
 from catalog import urns
 from catalog.protocols.datahub_graphql.context import Info
 
-#: Type of an entity → its names here, where they do not follow by `_to_enum_name`; the first is answered.
+#: Entity type → its values of `EntityType`, if not made by `_to_enum_name`; the first is the one returned.
 _TYPE_NAMES: Mapping[str, tuple[str, ...]] = {
     "corpuser": ("CORP_USER",),
     "dataHubRole": ("DATAHUB_ROLE",),
@@ -24,7 +24,7 @@ _TYPE_NAMES: Mapping[str, tuple[str, ...]] = {
     "mlPrimaryKey": ("MLPRIMARY_KEY", "ML_PRIMARY_KEY"),
     "ownershipType": ("CUSTOM_OWNERSHIP_TYPE", "OWNERSHIP_TYPE"),
 }
-#: Type of an entity → the type that tells more of it.
+#: Entity type → its GraphQL type, if there is a specific one.
 _GRAPHQL_TYPES: Mapping[str, str] = {
     "corpuser": "CorpUser",
     "corpGroup": "CorpGroup",
@@ -60,37 +60,37 @@ entity_interface = InterfaceType("Entity")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An entity to answer with, stored or only spoken of."""
+    """An entity in a response, stored or only referred to."""
 
     urn: str
 
     @property
     def kind(self) -> str:
-        """The type that its URN names."""
+        """Entity type in the URN."""
         return urns.entity_type(self.urn)
 
 
 def build_many(entity_urns: Iterable[str], info: Info) -> list[Node]:
-    """Return the entities with these URNs, so that whatever is asked of them is looked up for all at once."""
+    """Return nodes for these URNs and add them to the batch, so that their fields are loaded for all at once."""
     nodes = [Node(urn) for urn in entity_urns]
     info.context.add_to_batch([node.urn for node in nodes])
     return nodes
 
 
 def build_one(urn: str, info: Info) -> Node:
-    """Return the entity with this URN."""
+    """Return the node for this URN, added to the batch."""
     return build_many([urn], info)[0]
 
 
 def type_name(kind: str, schema: GraphQLSchema) -> str:
-    """Return what a type of entities is called here."""
+    """Return the value of `EntityType` for an entity type, OTHER if there is none."""
     name = _TYPE_NAMES.get(kind, (_to_enum_name(kind),))[0]
     enum_type = schema.type_map["EntityType"]
     return name if isinstance(enum_type, GraphQLEnumType) and name in enum_type.values else _OTHER_TYPE_NAME
 
 
 def enum_value(text: object, enum: str, schema: GraphQLSchema, default: str | None = None) -> str | None:
-    """Return a text where it is one of the values of an enum of the schema, else the default."""
+    """Return the text if it is a value of an enum of the schema, else the default."""
     enum_type = schema.type_map[enum]
     return (
         text
@@ -100,7 +100,7 @@ def enum_value(text: object, enum: str, schema: GraphQLSchema, default: str | No
 
 
 def parse_type_name(name: str, urn: str = "") -> str:
-    """Return the type of entities that is called this here; OTHER is the type of the URN."""
+    """Return the entity type for a value of `EntityType`; for OTHER, the type of the URN."""
     if name == _OTHER_TYPE_NAME:
         return urns.entity_type(urn)
     for kind, names in _TYPE_NAMES.items():
@@ -114,19 +114,19 @@ def parse_type_name(name: str, urn: str = "") -> str:
 
 @entity_interface.field("urn")
 def resolve_urn(node: Node, _info: Info) -> str:
-    """Return its URN."""
+    """Return the URN of the entity."""
     return node.urn
 
 
 @entity_interface.field("type")
 def resolve_type(node: Node, info: Info) -> str:
-    """Return what its type is called here."""
+    """Return the type of the entity as a value of `EntityType`."""
     return type_name(node.kind, info.schema)
 
 
 @entity_interface.type_resolver
 def resolve_graphql_type(node: Node, *_: Any) -> str:
-    """Return the type that tells most of it."""
+    """Return the most specific GraphQL type of the entity."""
     return _GRAPHQL_TYPES.get(node.kind, "GenericEntity")
 
 

@@ -1,4 +1,4 @@
-"""Pages of lists: where one starts, how much it holds, how much there is."""
+"""Pages of lists: start, count and total."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -8,9 +8,7 @@ from django.db.models import Model, QuerySet
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
-#: What a page holds where nobody says.
 DEFAULT_PAGE_SIZE = 20
-#: Most that a page holds.
 MAX_PAGE_SIZE = 10_000
 
 ModelT = TypeVar("ModelT", bound=Model)
@@ -19,9 +17,9 @@ ModelT = TypeVar("ModelT", bound=Model)
 def load_page(
     rows: QuerySet[ModelT], arguments: Mapping[str, Any], member: str, render: Callable[[list[ModelT]], Any]
 ) -> dict[str, Any]:
-    """Return the page that `start` and `count` ask for: its numbers, and its rows by `render` under `member`.
+    """Return the page for `start` and `count` with its total, and its rows through `render` under `member`.
 
-    Two queries, and those of what is prefetched. Raises Invalid for numbers out of range.
+    Two queries, and those of prefetched relations. Raises Invalid for numbers out of range.
     """
     start, count = parse_bounds(arguments)
     page_rows = list(rows[start : start + count])
@@ -29,7 +27,7 @@ def load_page(
 
 
 def parse_bounds(arguments: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the start and the count that are asked for. Raises Invalid for numbers out of range."""
+    """Return start and count of a page. Raises Invalid for numbers out of range."""
     start, count = _read_number(arguments, "start", 0), _read_number(arguments, "count", DEFAULT_PAGE_SIZE)
     limits = (("start", start, 2**31 - 1), ("count", count, MAX_PAGE_SIZE))
     problems = [
@@ -43,12 +41,12 @@ def parse_bounds(arguments: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def query_words(arguments: Mapping[str, Any]) -> str:
-    """Return the words that a list is searched by; clients write `*` for no words."""
+    """Return the search words of a list, '' for `*`."""
     return without_star(arguments.get("query") or "")
 
 
 def without_star(text: str) -> str:
-    """Return the words that a text asks for: `*` is none."""
+    """Return the search words of a text, '' for `*`."""
     words = text.strip()
     return "" if words == "*" else words
 

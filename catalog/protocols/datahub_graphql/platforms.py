@@ -1,4 +1,4 @@
-"""Data platforms, such as a warehouse or a tool of dashboards."""
+"""Data platforms, such as warehouses and dashboard tools."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +18,14 @@ _INFO_ASPECT = "dataPlatformInfo"
 
 @platform_type.field("name")
 def resolve_name(node: Node, _info: Info) -> str:
-    """Return the part of the URN of a platform behind its type."""
+    """Return the key in the URN of a platform."""
     return urns.parse(node.urn).key
 
 
 @platform_type.field("properties")
 @platform_type.field("info")
 def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what is said of a platform, nothing where nobody described it."""
+    """Return the `dataPlatformInfo` of a platform, None if there is none."""
     entity = load_entity(node, info)
     document = None if entity is None else entity.document(_INFO_ASPECT)
     if document is None:
@@ -39,7 +39,7 @@ def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 @platform_type.field("displayName")
 def resolve_display_name(node: Node, info: Info) -> str | None:
-    """Return what people call a platform."""
+    """Return the display name of a platform."""
     properties = resolve_properties(node, info)
     return None if properties is None else properties.get("displayName")
 

@@ -1,6 +1,6 @@
-"""Policies: listed, written and deleted as DataHub's pages and the Terraform provider do (clients.md 2.3 to 2.5).
+"""Policies: list, write and delete for DataHub's pages and the Terraform provider (clients.md 2.3 to 2.5).
 
-Policies of another family than DataHub's are not listed here: their documents have no place in these types.
+Only policies of the DataHub family are listed: documents of other families do not fit these types.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ _FILTER_FIELDS = {
 
 @query.field("listPolicies")
 def list_policies(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
-    """Return policies by URN; needs MANAGE_POLICIES."""
+    """Return a page of policies, by URN. Raises Forbidden without MANAGE_POLICIES."""
     authorizer.require(by=info.context.by, any_of=policies.MANAGE_POLICIES)
     rows = policy_queries.list_policies(q=paging.query_words(input), family=datahub.NAME)
     rows = rows.filter(filters.build_condition(input.get("orFilters"), _FILTER_FIELDS))
@@ -51,7 +51,7 @@ def list_policies(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str
 
 @mutation.field("createPolicy")
 def create_policy(_root: None, info: Info, *, input: dict[str, Any]) -> str:
-    """Store a new policy under a URN made here."""
+    """Create a policy under a generated URN and return that URN."""
     result = policies.create(draft=_build_draft(input), by=info.context.by, channel=CHANNEL)
     info.context.is_policy_written = True
     urn: str = result.policy.urn
@@ -60,7 +60,7 @@ def create_policy(_root: None, info: Info, *, input: dict[str, Any]) -> str:
 
 @mutation.field("updatePolicy")
 def update_policy(_root: None, info: Info, *, urn: str, input: dict[str, Any]) -> str:
-    """Replace a policy, or store one under this URN where there is none."""
+    """Replace a policy, or create one under this URN if there is none; returns the URN."""
     authorizer.require(by=info.context.by, any_of=policies.MANAGE_POLICIES)
     try:
         policy = policy_queries.get_policy(urn=validate_urn(urn, _POLICY_TYPE))
@@ -78,7 +78,7 @@ def update_policy(_root: None, info: Info, *, urn: str, input: dict[str, Any]) -
 
 @mutation.field("deletePolicy")
 def delete_policy(_root: None, info: Info, *, urn: str) -> str:
-    """Delete a policy; one that nobody knows is deleted already."""
+    """Delete a policy; deleting an unknown one succeeds."""
     deletes.delete(urn=validate_urn(urn, _POLICY_TYPE), by=info.context.by, channel=CHANNEL)
     info.context.is_policy_written = True
     return urn
@@ -99,7 +99,7 @@ def _refuse_loss(policy: Policy) -> None:
 
 
 def _is_unchanged(policy: Policy, draft: policies.PolicyInput) -> bool:
-    """Whether an input says what the policy says, but for its state: DataHub's pages send the whole to switch it."""
+    """Whether a draft equals the policy but for its state: DataHub's pages send the whole policy to switch it."""
     family = families.get(policy.family)
     sides = []
     for document in (policy.document, policies.validate_draft(draft)):
@@ -110,7 +110,7 @@ def _is_unchanged(policy: Policy, draft: policies.PolicyInput) -> bool:
 
 
 def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policies.PolicyInput:
-    """Return the document of an input. Roles, which it cannot name, stay those that the policy has (clients.md 2.4)."""
+    """Return an input as a draft. Roles, which it cannot contain, stay those of the policy (clients.md 2.4)."""
     actors = _without_nulls(input["actors"])
     if policy is not None and policy.document.get("actors", {}).get("roles"):
         actors["roles"] = policy.document["actors"]["roles"]
@@ -130,7 +130,7 @@ def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policie
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return an input without the members that are null, on every level."""
+    """Return an input without members that are null, at every level."""
     if isinstance(value, dict):
         return {name: _without_nulls(member) for name, member in value.items() if member is not None}
     return [_without_nulls(member) for member in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What answers show of a policy: its document, and who and what its URNs are."""
+"""GraphQL fields of a policy: its document, and the entities of its URNs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ _FLAGS = {"resourceOwners": False, "allUsers": False, "allGroups": False}
 
 
 def render_policies(rows: Sequence[Policy], info: Info) -> list[dict[str, Any]]:
-    """Return policies as answers show them; whom they name is looked up for all of them at once."""
+    """Return policies as response objects; the actors and ownership types that they name are added to the batch."""
     policies = [_render_policy(row) for row in rows]
     for policy in policies:
         for name in ("users", "groups", "roles", "resourceOwnersTypes"):
@@ -75,19 +75,19 @@ def _without_nulls(members: Mapping[str, Any]) -> dict[str, Any]:
 @actor_filter_type.field("resolvedGroups")
 @actor_filter_type.field("resolvedRoles")
 def resolve_actors(clause: Mapping[str, Any], info: Info) -> list[Node]:
-    """Return whom one of the lists of an actor clause names."""
+    """Return the users, groups or roles of an actor clause."""
     return nodes.build_many(clause.get(info.field_name.removeprefix("resolved").lower()) or (), info)
 
 
 @actor_filter_type.field("resolvedOwnershipTypes")
 def resolve_ownership_types(clause: Mapping[str, Any], info: Info) -> list[Node]:
-    """Return the ownership types that an actor clause names."""
+    """Return the ownership types of an actor clause."""
     return nodes.build_many(clause.get("resourceOwnersTypes") or (), info)
 
 
 @actor_filter_type.field("resourceOwnersTypesUrns")
 def resolve_ownership_type_urns(clause: Mapping[str, Any], _info: Info) -> list[str] | None:
-    """Return the URNs of the ownership types that an actor clause names."""
+    """Return the URNs of the ownership types of an actor clause."""
     return clause.get("resourceOwnersTypes")
 
 
@@ -99,19 +99,19 @@ def resolve_values(criterion: Mapping[str, Any], _info: Info) -> list[str]:
 
 @criterion_type.field("condition")
 def resolve_condition(criterion: Mapping[str, Any], _info: Info) -> str:
-    """Return how a criterion compares."""
+    """Return the comparison of a criterion, EQUALS by default."""
     return criterion.get("condition") or "EQUALS"
 
 
 @criterion_value_type.field("value")
 def resolve_value(value: str, _info: Info) -> str:
-    """Return a value as it stands in the document."""
+    """Return a value as in the document."""
     return value
 
 
 @criterion_value_type.field("entity")
 def resolve_value_entity(value: str, info: Info) -> Node | None:
-    """Return what a value is the URN of."""
+    """Return the entity of a value, None if the value is no URN."""
     return nodes.build_one(value, info) if urns.find_problem(value, "") is None else None
 
 
@@ -131,7 +131,7 @@ def _load_ownership_types(entity_urns: Collection[str]) -> Mapping[str, Mapping[
 
 
 def resolve_policy_field(node: Node, info: Info) -> Any:
-    """Return a field of the document of a policy that an answer names; needs MANAGE_POLICIES."""
+    """Return a field of a policy to which a response refers. Raises Forbidden without MANAGE_POLICIES."""
     context = info.context
     policy = context.load_batched(node.urn, "policies", lambda entity_urns: _load_policies(entity_urns, context.by))
     if isinstance(policy, Forbidden):
@@ -140,7 +140,7 @@ def resolve_policy_field(node: Node, info: Info) -> Any:
 
 
 def _load_policies(entity_urns: Collection[str], by: Actor) -> Mapping[str, Policy | Forbidden]:
-    """Return those of these policies that are stored; asked once for all of them whether the caller may read any."""
+    """Return URN → policy for the stored ones, or Forbidden for each; MANAGE_POLICIES is checked once for all."""
     policy_urns = [urn for urn in filter_storable(entity_urns) if urn.startswith(POLICY_PREFIX)]
     try:
         authorizer.require(by=by, any_of=MANAGE_POLICIES)

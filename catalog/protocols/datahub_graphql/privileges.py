@@ -1,4 +1,4 @@
-"""What somebody may do: granted privileges, the caller's own switches, and what there is to grant."""
+"""Privileges: those granted to an actor, the caller's platform switches, and those that the policy editor offers."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,11 +21,11 @@ from policies.pdp.authorizer import AccessRequest, ResourceRef
 query = QueryType()
 authenticated_user_type = ObjectType("AuthenticatedUser")
 
-#: Who may ask about others, one of these; what policies say about everybody only the second may know.
+#: Privileges to ask about other actors, one of which suffices; evaluation details need the second.
 _ASK_ABOUT_OTHERS = inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES
 _MANAGE_POLICIES = _ASK_ABOUT_OTHERS[1:]
 
-#: Switch of the pages → the platform privilege that opens what it shows.
+#: Switch of the pages → the platform privilege that it needs.
 _SWITCHES: Mapping[str, str] = {
     "viewAnalytics": "VIEW_ANALYTICS",
     "managePolicies": "MANAGE_POLICIES",
@@ -59,9 +59,9 @@ _SWITCHES: Mapping[str, str] = {
 
 @query.field("getGrantedPrivileges")
 def get_granted_privileges(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
-    """Return the privileges somebody has on a resource, or on the platform.
+    """Return the privileges of an actor on a resource, or on the platform.
 
-    About somebody else it needs CHECK_ACCESS or MANAGE_POLICIES; which policies do not apply always MANAGE_POLICIES.
+    An actor other than the caller needs CHECK_ACCESS or MANAGE_POLICIES; evaluation details always MANAGE_POLICIES.
     """
     urn, by = validate_urn(input["actorUrn"], "corpuser"), info.context.by
     if urn != by.urn:
@@ -81,7 +81,7 @@ def get_granted_privileges(_root: None, info: Info, *, input: dict[str, Any]) ->
 
 @authenticated_user_type.field("platformPrivileges")
 def resolve_platform_privileges(_caller: Node, info: Info) -> dict[str, bool]:
-    """Return the switches of the pages for the caller."""
+    """Return the platform switches of the caller."""
     access_requests = [
         (info.context.by, AccessRequest(any_of_requirement([[privilege]]))) for privilege in _SWITCHES.values()
     ]
@@ -92,7 +92,7 @@ def resolve_platform_privileges(_caller: Node, info: Info) -> dict[str, bool]:
 
 @query.field("appConfig")
 def get_app_config(_root: None, info: Info) -> dict[str, Any]:
-    """Return what the policy editor offers, and which switches are on."""
+    """Return the configuration of the pages: feature switches, and the privileges that the policy editor offers."""
     privilege_vocabulary = vocabulary.load_datahub()
     return {
         "appVersion": "v1.3.0",

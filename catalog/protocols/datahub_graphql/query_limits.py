@@ -1,7 +1,7 @@
-"""How much a document may ask, looked at before it is validated, in time that its own length bounds.
+"""Limits of a document, checked before it is validated, in time bounded by its own length.
 
-A short text can ask for very much: fragments that spread one another double with each level, and types that lead
-back to themselves nest without end. What a document makes of lists is bounded while it is executed (`FieldBudget`).
+A short text can select very much: nested fragment spreads double with each level, and recursive types nest without end.
+The size of the answer, which depends on the lists in it, is limited during execution (`FieldBudget`).
 """
 
 from collections import Counter
@@ -27,54 +27,54 @@ from graphql.validation.rules import overlapping_fields_can_be_merged
 from policies.errors import Invalid
 from policies.models.fields import is_storable
 
-#: Most words and signs of a query.
+#: Most lexical tokens of a query.
 MAX_TOKENS = 10_000
-#: Most fields inside one another; a full introspection has 14.
+#: Most levels of nested fields; a full introspection has 14.
 MAX_DEPTH = 30
-#: Most fields and fragments of an operation, with every fragment written out where it is spread. DataHub's page of
-#: policies has 23,802, since it asks of a resource whatever search results of any type show.
+#: Most fields and fragments of an operation, with every fragment expanded where it is spread. DataHub's page of
+#: policies has 23,802, since it selects for a resource the fields of search results of every type.
 MAX_PARTS = 30_000
-#: Most fields of an operation itself, under whatever aliases: each is a query or a write of its own.
+#: Most root fields of an operation, under whatever aliases: each is a query or a write of its own.
 MAX_ROOT_FIELDS = 100
-#: How often an operation may ask for the schema; its answers are not among those that `FieldBudget` counts.
+#: Most introspection fields of an operation; `FieldBudget` does not count their answers.
 MAX_SCHEMA_QUERIES = 5
-#: How often one answer may be asked for in the same place: every two of them are compared, up to the number at which
-#: the validation stops by itself. The same page asks 234 times, once in each fragment on a type.
+#: Most selections of one field at the same path: every two of them are compared, up to the number at which the
+#: validation stops by itself. The same page has 234, one in each fragment on a type.
 MAX_REPEATED_FIELDS = 250
-#: How much comparing the fields of one document with each other may cost, in graphql-core's unit: its own bound of
-#: 500,000 takes more than a second of processor time, this one less than a tenth. DataHub's page of policies, whose
-#: fields are compared most, needs less.
+#: Most cost of comparing the fields of one document with each other, in graphql-core's unit: its own bound of 500,000
+#: takes more than a second of processor time, this one less than a tenth. DataHub's page of policies, whose fields are
+#: compared most, needs less.
 MAX_COMPARISONS = 12_000
 overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = MAX_COMPARISONS
-#: Most values in lists and objects that stand in the text of a query; longer ones are sent as variables.
+#: Most values in lists and objects within the text of a query; longer ones are sent as variables.
 MAX_LITERALS = 1_000
 #: Most operations of a document, one of which is executed.
 MAX_OPERATIONS = 50
-#: Most parts of one kind at one place: the variables of an operation, the arguments and directives of a field.
+#: Most parts of one kind at one node: the variables of an operation, the arguments and directives of a field.
 MAX_PARTS_BY_KIND = {"variable_definitions": 100, "arguments": 100, "directives": 20}
-#: What graphql-core says where COMPARISONS are used up, and nothing else.
+#: The whole message of graphql-core if MAX_COMPARISONS is exceeded.
 _ABORTED_MESSAGE = "Validation aborted."
-#: Most errors of a document that are named; the last entry says that there are more.
+#: Most errors returned for a document; the last entry says that there are more.
 MAX_ERRORS = 50
-#: Most fields that are answered, lists written out.
+#: Most fields of an answer, counted for each entry of a list.
 MAX_ANSWERED_FIELDS = 200_000
 
 
 class FieldBudgetExceeded(BaseException):
-    """More is answered than one call may ask for.
+    """The answer has more fields than one call may select.
 
-    No `Exception`, since those are the failure of one field, after which the next one goes on.
+    Not an `Exception`: graphql-core takes those for the failure of one field and continues with the next.
     """
 
 
 class FieldBudget:
-    """Counts what is answered while a document is executed."""
+    """Middleware that counts the fields resolved while a document is executed."""
 
     def __init__(self) -> None:
         self._fields_left = MAX_ANSWERED_FIELDS
 
     def resolve(self, resolve: Any, source: Any, info: Any, **arguments: Any) -> Any:
-        """Resolve one field, as a middleware of the executor, which looks for this name. Raises Exhausted."""
+        """Resolve one field; graphql-core calls this method of a middleware. Raises FieldBudgetExceeded."""
         self._fields_left -= 1
         if self._fields_left < 0:
             raise FieldBudgetExceeded
@@ -82,7 +82,7 @@ class FieldBudget:
 
 
 def check_document(document: DocumentNode) -> None:
-    """Raise Invalid for a document that asks for too much, or holds text that nothing can be called."""
+    """Raise Invalid for a document that exceeds a limit or contains text that cannot be stored."""
     _check_texts(document)
     operations = [definition for definition in document.definitions if isinstance(definition, OperationDefinitionNode)]
     if len(operations) > MAX_OPERATIONS:
@@ -101,7 +101,7 @@ def check_document(document: DocumentNode) -> None:
 
 
 def explain_error(error: GraphQLError) -> GraphQLError:
-    """Return an error of the validation; the one that says only that it was aborted gets its reason."""
+    """Return a validation error; one that says only that validation was aborted gets the reason."""
     if error.message != _ABORTED_MESSAGE:
         return error
     detail = "The same fields are asked for too often in the same place to compare them; ask for each of them once."
@@ -109,7 +109,7 @@ def explain_error(error: GraphQLError) -> GraphQLError:
 
 
 class _SelectionWalker:
-    """One operation with its fragments written out."""
+    """Walker that counts the selections of one operation with its fragments expanded."""
 
     def __init__(self, fragments: Mapping[str, FragmentDefinitionNode]) -> None:
         self._fragments = fragments
@@ -120,7 +120,7 @@ class _SelectionWalker:
         self._schema_query_count = 0
 
     def walk_definition(self, definition: OperationDefinitionNode | FragmentDefinitionNode) -> set[str]:
-        """Walk an operation and return the names of the fragments it reaches. Raises Invalid."""
+        """Walk an operation or fragment and return the names of the fragments that it reaches. Raises Invalid."""
         self._walk_selections(definition.selection_set, ())
         if sum(count for path, count in self._path_counts.items() if len(path) == 1) > MAX_ROOT_FIELDS:
             raise _build_error(f"An operation has at most {MAX_ROOT_FIELDS} fields of its own.")
@@ -153,7 +153,7 @@ class _SelectionWalker:
         return field_path
 
     def _walk_fragment(self, name: str, path: tuple[str, ...]) -> None:
-        """Walk what a fragment selects; one that spreads itself is for the validation to refuse."""
+        """Walk the selections of a fragment; one that spreads itself is left to the validation to refuse."""
         self._used_fragments.add(name)
         if name in self._fragments and name not in self._open_fragments:
             self._open_fragments.append(name)

@@ -1,7 +1,7 @@
-"""Operations of DataHub that this site refuses by design, each with the reason that its refusal gives.
+"""Operations of DataHub that this site does not support by design, each with the reason given in its error.
 
-They are no part of the schema. The refusal is worded like that of DataHub for a field that an older release lacks,
-which is what clients look for before they fall back to another call.
+They are not in the schema. The error is worded like that of DataHub for a field that an older release lacks; clients
+look for that wording before they fall back to another call.
 """
 
 from collections.abc import Iterable, Mapping
@@ -86,12 +86,12 @@ _OPERATIONS_BY_REASON: Mapping[str, Iterable[str]] = {
     _VERSIONS: ("linkAssetVersion", "unlinkAssetVersion"),
 }
 
-#: Field of a query or mutation → why it is not served.
+#: Field of a query or mutation → the reason in its error.
 REASONS: Mapping[str, str] = {name: reason for reason, names in _OPERATIONS_BY_REASON.items() for name in names}
 
 
 def find_refusals(document: DocumentNode) -> list[GraphQLError]:
-    """Return a refusal for each field of the operations that is not served by design."""
+    """Return an error for each field of the operations that is unsupported by design."""
     errors_by_name: dict[str, GraphQLError] = {}
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):

@@ -1,4 +1,4 @@
-"""Relationships of an entity: what it says of others, and what others say of it (clients.md 1.6, 2.3)."""
+"""Relationships of an entity, outgoing and incoming (clients.md 1.6, 2.3)."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -11,15 +11,15 @@ from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.nodes import Node, entity_interface
 from policies.errors import Invalid
 
-#: Longest page of one entity; a longer one is cut, and the answer says how long it is.
+#: Longest page of one entity; a longer one is cut, and the response has the actual length.
 MAX_PAGE_SIZE = 1_000
-#: Most relationships that are looked up at once, for all entities of a list together.
+#: Most relationships that are loaded at once, for all entities of a list together.
 MAX_RELATIONSHIPS = 200_000
 
 
 @entity_interface.field("relationships")
 def resolve_relationships(node: Node, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of relationships, by name and URN: those of what the caller may view."""
+    """Return a page of the relationships to entities that the caller may view, by relationship name and URN."""
     context, direction = info.context, input["direction"]
     start, count = _read_number(input, "start", 0), min(_read_number(input, "count", MAX_PAGE_SIZE), MAX_PAGE_SIZE)
     names = frozenset(input["types"])
@@ -37,7 +37,7 @@ def resolve_relationships(node: Node, info: Info, *, input: Mapping[str, Any]) -
         pages = related_many.list_related_many(
             urns=same_type_urns, is_incoming=is_incoming, names=names, start=start, count=count, by=context.by
         )
-        # Noted here, so that what is asked of the other sides is looked up for all entities of the list.
+        # Added to the batch, so that the related entities are loaded for all entities of the list.
         context.add_to_batch([relationship.urn for page in pages.values() for relationship in page.related])
         return pages
 
@@ -61,5 +61,5 @@ def _read_number(input: Mapping[str, Any], name: str, default: int) -> int:
     return default if value is None else int(value)
 
 
-#: Its field is bound with the interface.
+#: The field is bound with the interface of `nodes`.
 BINDABLES: tuple[()] = ()

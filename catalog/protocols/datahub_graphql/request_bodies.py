@@ -1,4 +1,4 @@
-"""What arrives in a body: one query with its variables and the name of the operation wanted."""
+"""Parsing of a request body: one query with its variables and operation name."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ MAX_MEMBERS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class GraphQLRequest:
-    """A query to be executed; `operation` names one of its operations where there are several."""
+    """A request to execute; `operation` selects one of several operations of the query."""
 
     query: str
     variables: dict[str, Any]
@@ -29,7 +29,7 @@ class UnreadableBody(Invalid):
 
 
 def read(request: HttpRequest) -> GraphQLRequest:
-    """Return what the body asks, whatever its headers say. Raises Unread, and Invalid for members of other types."""
+    """Return the request in the body, whatever its content type. Raises UnreadableBody, and Invalid for members."""
     try:
         strict_json.check_signs(request.body, max_signs=MAX_SIGNS)
         body = strict_json.loads(request.body)

@@ -1,4 +1,4 @@
-"""Roles of this site: listed by everybody, written and assigned by who manages policies (rules/datahub.md a.11)."""
+"""Roles of this site: all callers may list them; writing and assigning need MANAGE_POLICIES (rules/datahub.md a.11)."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ MAX_ENTRIES = 1_000
 
 @query.field("listRoles")
 def list_roles(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
-    """Return roles by URN; every signed-in caller may list them."""
+    """Return a page of roles, by URN; every signed-in caller may list them."""
     rows = users_groups_roles.list_roles(q=paging.query_words(input))
     return paging.load_page(
         rows, input, "roles", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
@@ -38,7 +38,7 @@ def list_roles(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, A
 
 @mutation.field("createRole")
 def create_role(_root: None, info: Info, *, input: dict[str, Any]) -> str:
-    """Make a role, named in these policies, under an id made here."""
+    """Create a role under a generated id, add it to the policies in `policyUrns`, and return its URN."""
     policy_urns = _validate_urns(input.get("policyUrns") or [], "/policyUrns")
     description = input.get("description") or ""
     role = role_with_policies.create(
@@ -50,7 +50,7 @@ def create_role(_root: None, info: Info, *, input: dict[str, Any]) -> str:
 
 @mutation.field("updateRole")
 def update_role(_root: None, info: Info, *, input: dict[str, Any]) -> bool:
-    """Rename a role; a description that is absent stays."""
+    """Set the name of a role, and its description if there is one in the input."""
     urn = validate_urn(input["urn"], roles.ENTITY_TYPE)
     roles.update(urn=urn, name=input["name"], description=input.get("description"), by=info.context.by, channel=CHANNEL)
     return True
@@ -58,14 +58,14 @@ def update_role(_root: None, info: Info, *, input: dict[str, Any]) -> bool:
 
 @mutation.field("deleteRole")
 def delete_role(_root: None, info: Info, *, urn: str) -> bool:
-    """Delete a role that no policy names; one that nobody knows is deleted already."""
+    """Delete a role that no policy names; deleting an unknown one succeeds."""
     deletes.delete(urn=validate_urn(urn, roles.ENTITY_TYPE), by=info.context.by, channel=CHANNEL)
     return True
 
 
 @mutation.field("batchAssignRole")
 def assign_role(_root: None, info: Info, *, input: dict[str, Any]) -> bool:
-    """Assign one role to actors, replacing theirs, or take all they have; an unknown actor is skipped."""
+    """Assign one role to actors in place of their roles, or remove all their roles; unknown actors are skipped."""
     actors = _validate_urns(input["actors"], "/actors")
     role_urn = input.get("roleUrn")
     role_urn = None if role_urn is None else validate_urn(role_urn, roles.ENTITY_TYPE)
@@ -75,14 +75,14 @@ def assign_role(_root: None, info: Info, *, input: dict[str, Any]) -> bool:
 
 @role_type.field("name")
 def resolve_name(node: Node, info: Info) -> str | None:
-    """Return what people call the role."""
+    """Return the name of the role."""
     row = _load_role(node, info)
     return None if row is None else row.name
 
 
 @role_type.field("description")
 def resolve_description(node: Node, info: Info) -> str | None:
-    """Return what the role is for."""
+    """Return the description of the role."""
     row = _load_role(node, info)
     return None if row is None else row.description
 

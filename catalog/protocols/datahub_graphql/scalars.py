@@ -1,4 +1,4 @@
-"""Numbers as these clients send them: also as text, such as `"start": "0"` (clients.md 2.1)."""
+"""Integer scalars, which these clients also send as text, such as `"start": "0"` (clients.md 2.1)."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
 def _build_scalar(name: str, bits: int) -> ScalarType:
-    """Return a scalar for whole numbers of so many bits, in from numbers and text, out as numbers."""
+    """Return a scalar for integers of `bits` bits, parsed from numbers and text, serialized as numbers."""
     limit = 2 ** (bits - 1)
 
     def read(value: Any) -> int:
@@ -39,5 +39,5 @@ def _build_serializer(name: str, limit: int) -> Callable[[Any], int]:
     return write
 
 
-# The library has one Int for every schema of a process; ours is the only one.
+# graphql-core has one Int for all schemas of a process; ours is the only schema.
 BINDABLES = (_build_scalar("Int", 32), _build_scalar("Long", 64))

@@ -1,4 +1,4 @@
-"""The schema: the files of `schema/`, one for each room, and what the rooms bind to them."""
+"""The executable schema: the files of `schema/` with the resolvers of the modules."""
 
 from functools import cache
 from pathlib import Path
@@ -34,7 +34,7 @@ from catalog.protocols.datahub_graphql import (
     vocabulary,
 )
 
-#: Rooms of the door; each has BINDABLES.
+#: Modules with resolvers; each has BINDABLES.
 _RESOLVER_MODULES = (
     scalars,
     nodes,
@@ -66,7 +66,7 @@ _RESOLVER_MODULES = (
 
 @cache
 def build_schema() -> GraphQLSchema:
-    """Return the schema, made once."""
+    """Return the executable schema, built once."""
     definitions = load_schema_from_path(Path(__file__).parent / "schema")
     return make_executable_schema(
         definitions, *(bindable for module in _RESOLVER_MODULES for bindable in module.BINDABLES)

@@ -1,4 +1,4 @@
-"""Searches, page by page or as a scroll; what the caller may not view is not found (clients.md 2.3)."""
+"""Searches by page or as a scroll; entities that the caller may not view are not found (clients.md 2.3)."""
 
 import base64
 import binascii
@@ -23,14 +23,14 @@ _DEFAULT_PAGE_SIZE = 10
 
 @dataclass(frozen=True, slots=True)
 class ScrollPosition:
-    """Where a scroll goes on: behind a URN of one of the lists it goes through."""
+    """Position of a scroll: the source and URN of the last entity returned."""
 
     source: str
     urn: str
 
     @classmethod
     def parse(cls, text: str) -> "ScrollPosition":
-        """Return the place that a `scrollId` names. Raises Invalid."""
+        """Return the position in a `scrollId`. Raises Invalid."""
         try:
             source, urn = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
         except (ValueError, TypeError, binascii.Error, RecursionError):
@@ -57,7 +57,7 @@ def search_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dic
 
 @query.field("searchAcrossEntities")
 def search_across_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of the entities of several types, one list after the other, best first in each."""
+    """Return a page of the entities of several types, source by source, best first in each."""
     if input.get("viewUrn"):
         raise Invalid.from_problem(
             code="view", pointer="/input/viewUrn", detail="There are no saved views of searches."
@@ -77,14 +77,14 @@ def search_across_entities(_root: None, info: Info, *, input: Mapping[str, Any])
         "count": len(hits),
         "total": total,
         "searchResults": _render_hits(hits, info),
-        # Called where the query asks for it.
+        # Called only if the query selects it.
         "facets": lambda field: search_facets.count_values(source_rows, input.get("searchFlags") or {}, field),
     }
 
 
 @query.field("scrollAcrossEntities")
 def scroll_across_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entities of some types behind those of the page before, by URN, one list after the other."""
+    """Return the page of a search after `scrollId`, source by source, by URN in each."""
     count = input.get("count")
     count = _DEFAULT_PAGE_SIZE if count is None else count
     if not 0 <= count <= paging.MAX_PAGE_SIZE:
@@ -93,7 +93,7 @@ def scroll_across_entities(_root: None, info: Info, *, input: Mapping[str, Any])
     source_rows = search_sources.list_source_rows(_build_search(input, input.get("types") or (), info))
     positioned_hits: list[tuple[ScrollPosition, Mapping[str, str]]] = []
     for source, rows in _skip_to_position(source_rows, input.get("scrollId")):
-        # One more than wanted tells whether there is a page behind this one.
+        # One row more than the page shows whether there is a next page.
         next_rows = list(rows.order_by("urn")[: count + 1 - len(positioned_hits)])
         positioned_hits += [
             (ScrollPosition(source.name, row.urn), hit)
@@ -125,7 +125,7 @@ def _build_search(input: Mapping[str, Any], types: Sequence[str], info: Info) ->
 def _skip_to_position(
     source_rows: Sequence[tuple[SearchSource, SearchRows]], scroll_id: str | None
 ) -> Iterator[tuple[SearchSource, SearchRows]]:
-    """Yield the lists from a place on, the first of them from behind its URN."""
+    """Yield the sources from a position on, the first of them with only the rows after its URN. Raises Invalid."""
     if not scroll_id:
         yield from source_rows
         return
@@ -139,7 +139,7 @@ def _skip_to_position(
 
 
 def _extra_columns(source: SearchSource, input: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return field → column of the further fields that are asked for and that the list has."""
+    """Return field → column of the requested extra fields that the source has."""
     requested_fields = (input.get("searchFlags") or {}).get("fetchExtraFields") or ()
     columns = ((field, source.fields.get(field)) for field in requested_fields)
     return {field: column.name for field, column in columns if isinstance(column, ColumnFilter)}
@@ -148,7 +148,7 @@ def _extra_columns(source: SearchSource, input: Mapping[str, Any]) -> Mapping[st
 def _load_hits(
     rows: Sequence[Any], source: SearchSource, input: Mapping[str, Any], info: Info
 ) -> list[Mapping[str, str]]:
-    """Return URN and further fields of each row; private fields only of rows that the caller may see."""
+    """Return the URN (under '') and extra fields of each row; private fields only of rows that the caller may see."""
     extra_columns = _extra_columns(source, input)
     guarded_fields = source.private_fields & extra_columns.keys()
     private_urns = source.list_private_urns(rows, by=info.context.by) if guarded_fields else frozenset()

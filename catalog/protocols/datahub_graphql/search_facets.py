@@ -1,4 +1,4 @@
-"""How many of what a search finds have which values: what clients offer for narrowing it."""
+"""Facet counts of a search, by which clients let people filter it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from catalog.protocols.datahub_graphql.search_sources import SearchRows, SearchS
 from policies.engine import selectors
 from policies.errors import Invalid
 
-#: Field of the filter of a search → its display name, and the facet that is counted.
+#: Filter field of a search → display name, and the facet that is counted.
 _FIELDS: Mapping[str, tuple[str, str]] = {
     "platform": ("Platform", PLATFORM),
     "domains": ("Domain", selectors.DOMAIN),
@@ -33,7 +33,7 @@ MAX_VALUES = 100
 def count_values(
     source_rows: Sequence[tuple[SearchSource, SearchRows]], flags: Mapping[str, Any], info: Info
 ) -> list[dict[str, Any]]:
-    """Return the values of each field with how many entities have them; values that may not be viewed are left out."""
+    """Return the most frequent values of each field with entity counts, without values that may not be viewed."""
     if flags.get("skipAggregates"):
         return []
     max_values = _DEFAULT_MAX_VALUES if flags.get("maxAggValues") is None else flags["maxAggValues"]
@@ -41,7 +41,7 @@ def count_values(
         detail = f"This is a whole number from 0 to {MAX_VALUES}."
         raise Invalid.from_problem(code="range", pointer="/input/searchFlags/maxAggValues", detail=detail)
     facets = [_count_types(source_rows, max_values, info)]
-    # In the statement that counts, so that what may not be named is not counted among the most frequent, either.
+    # Part of the counting statement, so that hidden values take no place among the most frequent ones.
     is_nameable = NamingPermissions.load(info.context.by).condition("value")
     for field, (display_name, facet) in _FIELDS.items():
         catalog_rows = [rows for source, rows in source_rows if not source.kinds]

@@ -1,6 +1,6 @@
-"""What can be searched: the catalog, and users, groups, roles and policies, which have their home elsewhere.
+"""Sources of a search: the catalog, and users, groups, roles and policies, which have tables of their own.
 
-Each is a list by URN that a filter narrows; a field that a list has not is met by nothing in it.
+Each is a queryset with a `urn` column, narrowed by filters; a field that a source lacks matches none of its rows.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,40 +34,40 @@ SearchRows = QuerySet[Any, Any]
 
 _REMOVED_FIELD = "removed"
 _MATCH_NOTHING = Q(pk__in=[])
-#: Fields that SDKs ask about and nothing here has.
+#: Fields by which SDKs filter and which no entity has here.
 _UNSUPPORTED_FIELDS = ("customProperties", "env")
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: words (`*` for anything), types (none: see `list_source_rows`), filters that all hold, and by whom."""
+    """A search: text (`*`: all), types (none: see `list_source_rows`), filters that must all hold, and the caller."""
 
     text: str
     kinds: tuple[str, ...]
     criteria: tuple[Sequence[Any], ...]
     by: Actor
     with_removed: bool = False
-    #: Fields that only this search knows; every list has them.
+    #: Fields of this search only; they apply to every source.
     own_fields: Mapping[str, FieldFilter] = field(default_factory=dict)
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields that the filters speak of."""
+        """The fields that the filters test."""
         return frozenset[str]().union(*map(filters.field_names, self.criteria))
 
 
 @dataclass(frozen=True, slots=True)
 class FacetFilter:
-    """The reading of a fact: has one of these values, directly; EXISTS: has any.
+    """A filter on a facet: one of these values, directly; EXISTS: any value.
 
-    A value that `by` may not view counts as none.
+    A value that `by` may not view counts as absent.
     """
 
     field: str
     by: Actor | None = None
 
     def __call__(self, condition: str, values: list[str]) -> Q | None:
-        """Return the condition, None for a comparison that facts do not know."""
+        """Return the condition, None for a comparison that facets do not support."""
         if condition == "EXISTS":
             return facet_condition(self.field, NamingPermissions.load(self.by).condition("value") if self.by else Q())
         if condition not in ("EQUAL", "IN"):
@@ -81,18 +81,18 @@ class FacetFilter:
 
 @dataclass(frozen=True, slots=True)
 class SearchSource:
-    """One list: its name, its types (none: all others), what it has for a search, and its fields."""
+    """One source: name, types (none: all others), rows for a search, and filters by field."""
 
     name: str
     kinds: tuple[str, ...]
     rows: Callable[[Search], SearchRows]
     fields: Mapping[str, FieldFilter]
-    #: Fields that say something of those rows only that `visibility` is true of; of others they are empty.
+    #: Fields that are readable only for rows that meet `visibility`; for other rows they are empty.
     private_fields: frozenset[str] = frozenset()
     visibility: Callable[[Actor], Q] = lambda _by: Q()
 
     def list_private_urns(self, rows: Sequence[Any], *, by: Actor) -> frozenset[str]:
-        """Return the URNs of those rows whose private fields the caller may not see; at most one query."""
+        """Return the URNs of the rows whose private fields the caller may not see; at most one query."""
         visibility = self.visibility(by)
         if not rows or not visibility:
             return frozenset()
@@ -101,10 +101,10 @@ class SearchSource:
 
 
 def list_source_rows(search: Search) -> list[tuple[SearchSource, SearchRows]]:
-    """Return the lists that a search goes through, narrowed to what it finds, in the order of a scroll.
+    """Return the sources of a search with their matching rows, in the order of a scroll.
 
-    Without types those are the catalog, users and groups. Policies need MANAGE_POLICIES. Raises Invalid for fields that
-    no list has.
+    Without types those are users, groups and the catalog. Policies need MANAGE_POLICIES. Raises Invalid for fields that
+    no source has.
     """
     kinds = set(search.kinds) or {"", "corpuser", "corpGroup"}
     known_fields = frozenset(name for source in _SOURCES for name in source.fields) | search.own_fields.keys()
@@ -141,7 +141,7 @@ def _bind_actor(by: Actor, field_filter: FieldFilter) -> FieldFilter:
 
 
 def _private_field_filters(source: SearchSource, search: Search) -> dict[str, FieldFilter]:
-    """Return the readings of the private fields that are asked about, met only by rows that the caller may see."""
+    """Return the filters on the tested private fields, which match only rows that the caller may see."""
     private_fields = source.private_fields & search.fields
     visibility = source.visibility(search.by) if private_fields else Q()
     return {name: _restrict_filter(visibility, source.fields[name]) for name in private_fields} if visibility else {}
@@ -160,7 +160,7 @@ def _match_nothing(_condition: str, _values: list[str]) -> Q:
 
 
 def _build_type_filter(kind: str) -> FieldFilter:
-    """Return the reading of the type, which all rows of a list share."""
+    """Return the filter on the type, which all rows of a source share."""
 
     def read(condition: str, values: list[str]) -> Q | None:
         if condition not in ("EQUAL", "IN"):
@@ -177,7 +177,7 @@ def _match_types(condition: str, values: list[str]) -> Q | None:
 
 
 def _match_containers(condition: str, values: list[str]) -> Q | None:
-    """Read `browsePathV2`: lies in one of these containers, on any level."""
+    """Return the condition of `browsePathV2`: in one of these containers, at any level."""
     if condition not in ("CONTAIN", "EQUAL", "IN"):
         return None
     return criterion_condition(Criterion(selectors.CONTAINER, Condition.EQUALS, frozenset(values)))

@@ -1,4 +1,4 @@
-"""Service accounts: users that programs act as (clients.md 2.3)."""
+"""Service accounts: users for programs (clients.md 2.3)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,14 +35,14 @@ def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mappi
 
 @query.field("getServiceAccount")
 def get_account(_root: None, info: Info, *, urn: str) -> Mapping[str, Any]:
-    """Return one service account. Raises NotFound, for a person also."""
+    """Return one service account. Raises NotFound, also for a person."""
     authorizer.require(by=info.context.by, requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS)
     return _render_account(service_accounts.get(urn=urn))
 
 
 @mutation.field("createServiceAccount")
 def create_account(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Make a service account; its user name is made here."""
+    """Create a service account with a generated user name."""
     account = service_accounts.create(
         display_name=input["displayName"],
         description=input.get("description") or "",
@@ -54,7 +54,7 @@ def create_account(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapp
 
 @mutation.field("deleteServiceAccount")
 def delete_account(_root: None, info: Info, *, urn: str) -> bool:
-    """Delete a service account with its tokens. Raises NotFound, for a person also."""
+    """Delete a service account with its tokens. Raises NotFound, also for a person."""
     by = info.context.by
     authorizer.require(by=by, requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS)
     deletes.delete(urn=service_accounts.get(urn=urn).urn, by=by, channel=CHANNEL)
@@ -67,7 +67,7 @@ def _render_account(user: User) -> dict[str, Any]:
         "type": "CORP_USER",
         "name": user.username.removeprefix(service_accounts.USERNAME_PREFIX),
         "displayName": user.name,
-        # Programs that write the account as aspects put what it is for into its title.
+        # Programs that write the account as aspects put its description into the title.
         "description": user.description or user.title or None,
         "createdBy": user.created_by,
         "createdAt": to_milliseconds(user.created_at),

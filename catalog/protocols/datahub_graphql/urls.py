@@ -1,4 +1,4 @@
-"""The paths of DataHub's GraphQL, the older one of the clients' own and that of the pages; all of them are the same."""
+"""URL paths of DataHub's GraphQL, the older one of its clients and that of its pages, both with the same view."""
 
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt

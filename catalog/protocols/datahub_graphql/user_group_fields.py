@@ -1,4 +1,4 @@
-"""Users and groups as answers show them: the fields of their aspects, composed from their rows."""
+"""GraphQL fields of users and groups, composed from their rows as aspects."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -21,38 +21,38 @@ group_type = ObjectType("CorpGroup")
 
 
 def load_user(node: Node, info: Info) -> User | None:
-    """Return the row of a user, None where it is only spoken of or was removed."""
+    """Return the row of a user, None if it is only referred to or was removed."""
     context = info.context
     return context.load_batched(node.urn, "users", lambda urns: _load_users(urns, context))
 
 
 def load_group(node: Node, info: Info) -> GroupProfile | None:
-    """Return the row of a group, None where it is only spoken of or was removed."""
+    """Return the row of a group, None if it is only referred to or was removed."""
     return info.context.load_batched(node.urn, "groups", _load_groups)
 
 
 @user_type.field("username")
 def resolve_username(node: Node, _info: Info) -> str:
-    """Return the part of the URN that people sign in with."""
+    """Return the user name in the URN."""
     return node.urn.removeprefix(USER_PREFIX)
 
 
 @user_type.field("exists")
 def resolve_user_exists(node: Node, info: Info) -> bool:
-    """Whether there is such a user."""
+    """Whether the user exists."""
     return load_user(node, info) is not None
 
 
 @user_type.field("isNativeUser")
 def is_native(node: Node, info: Info) -> bool:
-    """Whether the user signs in with a password of this site; false to who may not see the user's record."""
+    """Whether the user has a password of this site; false if the caller may not see the user's record."""
     row = load_user(node, info)
     return row is not None and _is_visible(row.urn, info) and row.has_usable_password()
 
 
 @user_type.field("status")
 def resolve_user_status(node: Node, info: Info) -> str | None:
-    """Return the state of the user, to who may see the user's record."""
+    """Return the state of the user; None if the caller may not see the user's record."""
     row = load_user(node, info)
     return None if row is None or not _is_visible(row.urn, info) else row.state
 
@@ -60,9 +60,9 @@ def resolve_user_status(node: Node, info: Info) -> str | None:
 @user_type.field("properties")
 @user_type.field("info")
 def resolve_user_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the source of the user says of it; `active` also of a user that no source described.
+    """Return the properties of the user from its source; `active` also for a user without a source.
 
-    Who may not see the user's record gets the public fields alone: names, and whether the user may act.
+    A caller who may not see the user's record gets only the public fields: names, and whether the user may act.
     """
     row = load_user(node, info)
     if row is None:
@@ -81,7 +81,7 @@ def resolve_user_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
 @user_type.field("editableProperties")
 @user_type.field("editableInfo")
 def resolve_user_editable_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what people wrote about the user."""
+    """Return the edited properties of the user."""
     row = load_user(node, info)
     return None if row is None else _select_visible_fields(documents.USER_EDITABLE, row, info) or None
 
@@ -94,15 +94,15 @@ def resolve_group_name(node: Node, _info: Info) -> str:
 
 @group_type.field("exists")
 def resolve_group_exists(node: Node, info: Info) -> bool:
-    """Whether there is such a group."""
+    """Whether the group exists."""
     return load_group(node, info) is not None
 
 
 @group_type.field("info")
 def resolve_group_info(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the source of the group says of it, with the people whom it lists beside the memberships.
+    """Return the properties of the group from its source, with the users that the source lists beside the memberships.
 
-    People whose records the caller may not see are listed for those only who may change the members of the group.
+    Users whose records the caller may not see are listed only if the caller may change the members of the group.
     """
     properties = resolve_group_properties(node, info)
     if properties is None:
@@ -117,7 +117,7 @@ def resolve_group_info(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 @group_type.field("properties")
 def resolve_group_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the source of the group says of it."""
+    """Return the properties of the group from its source."""
     row = load_group(node, info)
     if row is None:
         return None
@@ -128,14 +128,14 @@ def resolve_group_properties(node: Node, info: Info) -> Mapping[str, Any] | None
 
 @group_type.field("editableProperties")
 def resolve_group_editable_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what people wrote about the group."""
+    """Return the edited properties of the group."""
     row = load_group(node, info)
     return None if row is None else _aspect_document(row, documents.GROUP_EDITABLE) or None
 
 
 @group_type.field("origin")
 def resolve_group_origin(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return where the group is kept."""
+    """Return the origin of the group, and its type in an external source."""
     row = load_group(node, info)
     return (
         None
@@ -159,14 +159,14 @@ def _has_visible_members(urn: str, info: Info) -> bool:
 
 
 def _select_visible_fields(aspect: str, row: User, info: Info) -> dict[str, Any]:
-    """Return those fields of an aspect of a user that the caller may see."""
+    """Return the fields of a user's aspect that the caller may see."""
     fields, public_fields = _aspect_document(row, aspect), PUBLIC_FIELDS[aspect]
     is_visible = _is_visible(row.urn, info)
     return {name: value for name, value in fields.items() if is_visible or name in public_fields}
 
 
 def _is_visible(urn: str, info: Info) -> bool:
-    """Whether the caller may see the whole record of a user, as over the API."""
+    """Whether the caller may see the whole record of a user, by the rule of our own API."""
     by = info.context.by
 
     def load(urns: Collection[str]) -> Mapping[str, bool]:
@@ -187,7 +187,7 @@ def _load_users(urns: Collection[str], context: Context) -> Mapping[str, User]:
     users_by_urn = {
         row.urn: row for row in users_groups_roles.list_users().filter(urn__among=user_urns).prefetch_related(None)
     }
-    # Noted here, so that the managers of all of them are looked up at once.
+    # Added to the batch, so that the managers of all of them are loaded at once.
     context.add_to_batch(
         _user_urns(_aspect_document(row, documents.USER_INFO).get("managerUrn") for row in users_by_urn.values())
     )

@@ -1,4 +1,4 @@
-"""Users and groups: lists, and what changes them (clients.md 2.3)."""
+"""Users and groups: lists and mutations (clients.md 2.3)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
 from policies.writes import required_privileges
 
-#: Most members that one call puts in or takes out.
+#: Most members that one call adds or removes.
 MAX_MEMBERS = 10_000
 
 query = QueryType()
@@ -31,7 +31,7 @@ mutation = MutationType()
 
 @query.field("listUsers")
 def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a page of people, by URN, to who may look at people, as over the API."""
+    """Return a page of people, by URN. Needs one of `required_privileges.VIEW_USERS`, as in our own API."""
     authorizer.require(by=info.context.by, any_of=required_privileges.VIEW_USERS)
     rows = (
         users_groups_roles.list_users(q=paging.query_words(input), kind=User.Kind.PERSON, address_condition=Q())
@@ -45,7 +45,7 @@ def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[
 
 @query.field("listGroups")
 def list_groups(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a page of groups, by URN (rules/datahub.md d)."""
+    """Return a page of groups, by URN. Needs MANAGE_USERS_AND_GROUPS (rules/datahub.md d)."""
     authorizer.require(by=info.context.by, any_of=[["MANAGE_USERS_AND_GROUPS"]])
     rows = (
         users_groups_roles.list_groups(q=paging.query_words(input))
@@ -61,7 +61,7 @@ def list_groups(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping
 @mutation.field("removeUser")
 @mutation.field("removeGroup")
 def remove_user_or_group(_root: None, info: Info, *, urn: str) -> bool:
-    """Delete a user or group with all that belongs to it, as its page does; one that is gone is no error."""
+    """Delete a user or group with everything that belongs to it, as its page does; deleting an absent one succeeds."""
     _check_prefix(urn, "/urn", USER_PREFIX if info.field_name == "removeUser" else GROUP_PREFIX)
     deletes.delete(urn=urn, by=info.context.by, channel=CHANNEL)
     return True
@@ -69,21 +69,21 @@ def remove_user_or_group(_root: None, info: Info, *, urn: str) -> bool:
 
 @mutation.field("updateCorpUserProperties")
 def update_user_properties(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
-    """Set fields of what people write about a user, and return the user."""
+    """Set edited properties of a user and return the user."""
     _amend_aspect(urn, USER, documents.USER_EDITABLE, input, info)
     return nodes.build_one(urn, info)
 
 
 @mutation.field("updateCorpGroupProperties")
 def update_group_properties(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
-    """Set fields of what people write about a group, and return the group."""
+    """Set edited properties of a group and return the group."""
     _amend_aspect(urn, GROUP, documents.GROUP_EDITABLE, input, info)
     return nodes.build_one(urn, info)
 
 
 @mutation.field("createGroup")
 def create_group(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
-    """Make a group and return its URN."""
+    """Create a group and return its URN."""
     group = groups.create(
         identifier=input.get("id"),
         name=input["name"],
@@ -96,7 +96,7 @@ def create_group(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
 
 @mutation.field("updateName")
 def update_name(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Give a group, domain, term, term group, data product, tag or ownership type another name."""
+    """Rename a group, domain, term, term group, data product, tag or ownership type."""
     urn, name, by = input["urn"], input["name"], info.context.by
     if urn.startswith(GROUP_PREFIX):
         groups.update(urn=urn, name=name, by=by, channel=CHANNEL)
@@ -107,7 +107,7 @@ def update_name(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 
 @mutation.field("updateUserStatus")
 def update_user_status(_root: None, info: Info, *, urn: str, status: str) -> str:
-    """Let a user act, or not, and return the state."""
+    """Set the state of a user and return it."""
     _check_prefix(urn, "/urn", USER_PREFIX)
     user = users.update(urn=urn, state=status, by=info.context.by, channel=CHANNEL)
     return str(user.state)
@@ -115,7 +115,7 @@ def update_user_status(_root: None, info: Info, *, urn: str, status: str) -> str
 
 @mutation.field("addGroupMembers")
 def add_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Put users into a group."""
+    """Add users to a group."""
     group, members = _parse_membership(input)
     groups.add_members(urn=group, members=members, by=info.context.by, channel=CHANNEL)
     return True
@@ -123,7 +123,7 @@ def add_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 
 @mutation.field("removeGroupMembers")
 def remove_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Take users out of a group."""
+    """Remove users from a group."""
     group, members = _parse_membership(input)
     groups.remove_members(urn=group, members=members, by=info.context.by, channel=CHANNEL)
     return True
@@ -131,7 +131,7 @@ def remove_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool
 
 def _amend_aspect(urn: str, kind: str, aspect: str, fields: Mapping[str, Any], info: Info) -> None:
     _check_prefix(urn, "/urn", USER_PREFIX if kind == USER else GROUP_PREFIX)
-    # Clients send null for what they do not mean to change; an empty text is what takes a field out.
+    # Clients send null for fields that they do not change; an empty text removes a field.
     changes = {name: value for name, value in fields.items() if value is not None}
     aspect_services.amend(urn=urn, entity_type=kind, name=aspect, fields=changes, by=info.context.by, channel=CHANNEL)
 

@@ -1,4 +1,4 @@
-"""The one view of the door: a caller first, then the call, then its answer."""
+"""The GraphQL view: authenticate, parse, execute, respond."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from policies.errors import Forbidden, PolicyAppError
 from policies.models import PolicyVersion
 from policies.outages import UNAVAILABLE, find_outage
 
-#: Statuses of the answer itself; every other refusal stands in the body of a 200.
+#: Errors with an HTTP status of their own; every other error is in the body of a 200.
 _HTTP_ERRORS = (UnauthenticatedError, Forbidden, request_bodies.UnreadableBody)
 
 

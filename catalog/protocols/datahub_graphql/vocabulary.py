@@ -1,4 +1,4 @@
-"""Tags, domains, the glossary, ownership types and data products: lists, and what makes, changes and deletes them."""
+"""Tags, domains, the glossary, ownership types and data products: lists and mutations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,10 +19,10 @@ from policies.models import Gate, open_write
 query = QueryType()
 mutation = MutationType()
 
-#: Relationship of a term to others → the list of its document that names them.
+#: Relationship of a term to others → the list in its document with their URNs.
 _RELATED_TERM_LISTS: Mapping[str, str] = {"isA": "isRelatedTerms", "hasA": "hasRelatedTerms"}
 
-#: Field → the type of what it makes or deletes.
+#: Field → the entity types that it creates or deletes.
 _TYPES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
     "createDomain": ("domain",),
     "createGlossaryNode": ("glossaryNode",),
@@ -37,7 +37,7 @@ _TYPES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
 
 @query.field("listOwnershipTypes")
 def list_ownership_types(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of ownership types, by URN; whoever is signed in may list them."""
+    """Return a page of ownership types, by URN; every signed-in caller may list them."""
     rows = entity_lists.search(text=paging.query_words(input), types=["ownershipType"]).order_by("urn")
     return paging.load_page(
         rows, input, "ownershipTypes", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
@@ -46,7 +46,7 @@ def list_ownership_types(_root: None, info: Info, *, input: Mapping[str, Any]) -
 
 @query.field("listDomains")
 def list_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of domains that the caller may view, by name."""
+    """Return a page of viewable domains: search matches, best first, else those of a parent, by name."""
     by, words = info.context.by, paging.query_words(input)
     rows = browsing.find(text=words, type="domain", by=by)
     if not words:
@@ -58,7 +58,7 @@ def list_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[s
 
 @query.field("getRootGlossaryTerms")
 def list_root_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of the terms that are in no group."""
+    """Return a page of the viewable terms that are in no term group, by name."""
     rows = browsing.list_parentless(type="glossaryTerm", by=info.context.by)
     return paging.load_page(
         rows, input, "terms", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
@@ -67,7 +67,7 @@ def list_root_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> dic
 
 @query.field("getRootGlossaryNodes")
 def list_root_nodes(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of the term groups that are in no other."""
+    """Return a page of the viewable term groups that are in no other group, by name."""
     rows = browsing.list_parentless(type="glossaryNode", by=info.context.by)
     return paging.load_page(
         rows, input, "nodes", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
@@ -79,7 +79,7 @@ def list_root_nodes(_root: None, info: Info, *, input: Mapping[str, Any]) -> dic
 @mutation.field("createGlossaryTerm")
 @mutation.field("createGlossaryNode")
 def create_entity(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
-    """Make a tag, domain, term or term group and return its URN."""
+    """Create a tag, domain, term or term group and return its URN."""
     return vocabulary.create(
         kind=_TYPES_BY_FIELD[info.field_name][0],
         identifier=input.get("id"),
@@ -128,7 +128,7 @@ def set_tag_color(_root: None, info: Info, *, urn: str, colorHex: str) -> bool: 
 
 @mutation.field("moveDomain")
 def move_domain(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Put a domain into another, or into none."""
+    """Move a domain into another one, or to the top level."""
     urn = validate_urn(input["resourceUrn"], "domain")
     vocabulary.move(urn=urn, parent=input.get("parentDomain"), by=info.context.by, channel=CHANNEL)
     return True
@@ -136,7 +136,7 @@ def move_domain(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 
 @mutation.field("updateParentNode")
 def move_glossary_entity(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Put a term or term group into another group, or into none."""
+    """Move a term or term group into another group, or to the top level."""
     urn = validate_urn(input["resourceUrn"], "glossaryTerm", "glossaryNode")
     vocabulary.move(urn=urn, parent=input.get("parentNode"), by=info.context.by, channel=CHANNEL)
     return True
@@ -145,7 +145,7 @@ def move_glossary_entity(_root: None, info: Info, *, input: Mapping[str, Any]) -
 @mutation.field("addRelatedTerms")
 @mutation.field("removeRelatedTerms")
 def relate_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Relate a term to others as what it is or has, or end that."""
+    """Add or remove the relationships of a term to others: `isA` or `hasA`."""
     term_urns = [
         validate_urn(term_urn, "glossaryTerm") for term_urn in validate_entries(input["termUrns"], "/termUrns")
     ]
@@ -163,7 +163,7 @@ def relate_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 
 @mutation.field("createOwnershipType")
 def create_ownership_type(_root: None, info: Info, *, input: Mapping[str, Any]) -> Node:
-    """Make an ownership type under an id made here, and return it."""
+    """Create an ownership type under a generated id, and return it."""
     urn = vocabulary.create(
         kind="ownershipType",
         identifier=None,
@@ -178,7 +178,7 @@ def create_ownership_type(_root: None, info: Info, *, input: Mapping[str, Any]) 
 @mutation.field("updateOwnershipType")
 @mutation.field("updateDataProduct")
 def update_entity(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
-    """Set name and description of an ownership type or data product, those that are given, and return it."""
+    """Set the name and description of an ownership type or data product, if not null, and return it."""
     kind = "ownershipType" if info.field_name == "updateOwnershipType" else "dataProduct"
     vocabulary.update(
         urn=validate_urn(urn, kind),
@@ -198,7 +198,7 @@ def delete_ownership_type(
     urn: str,
     deleteReferences: bool | None = None,  # noqa: N803  # the schema's
 ) -> bool:
-    """Delete an ownership type, and where asked the mention of it by owners."""
+    """Delete an ownership type, and with `deleteReferences` the references of owners to it."""
     by = info.context.by
     validate_urn(urn, "ownershipType")
     with open_write(Gate.CATALOG, Gate.PEOPLE):
@@ -210,7 +210,7 @@ def delete_ownership_type(
 
 @mutation.field("createDataProduct")
 def create_data_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> Node:
-    """Make a data product in a domain, and return it."""
+    """Create a data product in a domain, and return it."""
     urn = vocabulary.create_product(
         identifier=input.get("id"),
         name=input["properties"]["name"],
@@ -224,7 +224,7 @@ def create_data_product(_root: None, info: Info, *, input: Mapping[str, Any]) ->
 
 @mutation.field("batchSetDataProduct")
 def set_data_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Put assets into a data product, or take them out of every one."""
+    """Add assets to a data product, or remove them from every one."""
     assets = [validate_urn(urn) for urn in validate_entries(input["resourceUrns"], "/resourceUrns")]
     by, product = info.context.by, input.get("dataProductUrn")
     if product is None:

@@ -1,4 +1,4 @@
-"""DataHub's OpenAPI, version 3 of entities with relationships and write traces, as its SDK and Terraform speak it.
+"""DataHub's OpenAPI for its SDK and Terraform provider: entities in version 3, relationships and write traces.
 
-Errors, callers and leniency are those of `catalog.protocols.datahub_rest`. Nothing is decided here.
+Errors, authentication and leniency are those of `catalog.protocols.datahub_rest`. Access is decided elsewhere.
 """

@@ -1,4 +1,4 @@
-"""Entities as this protocol writes them: the URN, and each aspect under its own name with its document as `value`."""
+"""JSON of entities in this protocol: the URN, and each aspect under its own name with its document as `value`."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -21,9 +21,9 @@ def render_entity(
     with_metadata: bool = False,
     lints: Iterable[Problem] = (),
 ) -> str:
-    """Return an entity as JSON, with all its aspects or those named; what holds a secret is never among them.
+    """Return an entity as JSON, with all aspects or those in `names`, never with one that holds a secret.
 
-    `lints` are those of the policy that was written; they stand beside its document.
+    `lints` are those of the written policy; they are put beside its document.
     """
     aspects = (
         (name, render_aspect(aspect, with_metadata=with_metadata, lints=lints if name == POLICY_INFO else ()))
@@ -34,7 +34,7 @@ def render_entity(
 
 
 def render_unreadable_entity(urn: str, *, names: Iterable[str], lints: Iterable[Problem] = ()) -> str:
-    """Return an entity as JSON with the names of its aspects alone, for whoever wrote them and may not read them."""
+    """Return an entity as JSON with only the names of its aspects, for a caller who may write but not read them."""
     aspects = (
         (name, responses.encode_object(responses.lint_members(lints if name == POLICY_INFO else ()))) for name in names
     )
@@ -48,12 +48,12 @@ def render_aspect(aspect: StoredAspect, *, with_metadata: bool = False, lints: I
 
 
 def render_list(entries: Iterable[str]) -> str:
-    """Return a JSON list of what is JSON already."""
+    """Return a JSON list of JSON texts."""
     return "[" + ", ".join(entries) + "]"
 
 
 def find_readable_urns(entity_urns: Collection[str], by: Actor) -> frozenset[str]:
-    """Return those of these that the caller may read, asked for all of them at once."""
+    """Return the URNs among these that the caller may read, decided all at once."""
     guarded_urns = [urn for urn in dict.fromkeys(entity_urns) if not is_open(urns.entity_type(urn))]
     access_requests = [
         (by, AccessRequest(reads.reading_requirement(kind), ResourceRef(urn, kind)))

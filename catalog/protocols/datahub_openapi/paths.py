@@ -1,4 +1,4 @@
-"""What the path and query of a call name: an entity type in any letter case, a URN, maybe an aspect, and switches."""
+"""Parameters in the path and query of a call: entity type in any letter case, URN, aspect, switches."""
 
 import re
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ _MAX_INTEGER = 2**31 - 1
 
 
 def parse_entity(type_: str, rest: str, *, needs_aspect: bool = False) -> tuple[Urn, str]:
-    """Return the URN and the aspect ('' for none) that the end of a path names. Raises Invalid.
+    """Return the URN and the aspect name ('' for none) at the end of a path. Raises Invalid.
 
-    Keys may hold slashes. After a key in brackets what follows is an aspect; after a plain key only the name of an
-    aspect that is known is one, unless the call makes no sense without an aspect.
+    Keys may contain slashes. After a key in parentheses the rest is an aspect name; after a plain key it is one only if
+    such an aspect is known or `needs_aspect` is set.
     """
     head, slash, tail = rest.removesuffix("/").rpartition("/")
     is_whole = urns.find_problem(rest, "/urn") is None
@@ -36,22 +36,22 @@ def parse_entity(type_: str, rest: str, *, needs_aspect: bool = False) -> tuple[
 
 
 def matches_type(type_: str, urn: str) -> bool:
-    """Whether a type as a client writes it is that of a URN."""
+    """Whether a type, in any letter case, is that of a URN."""
     return urns.entity_type(urn).casefold() == type_.casefold()
 
 
 def mismatch_message(urn: str) -> str:
-    """Return the sentence about a URN of another type than the path's."""
+    """Return the message for a URN whose type is not that of the path."""
     return f"The URN is that of a {urns.entity_type(urn)}."
 
 
 def spell_type(type_: str) -> str:
-    """Return a type as its URNs spell it; one that nobody has heard of as it came."""
+    """Return a type in the spelling of its URNs; an unknown type unchanged."""
     return _type_spellings().get(type_.casefold(), type_)
 
 
 def read_boolean(request: HttpRequest, name: str, *, default: bool) -> bool:
-    """Return a switch of the query. Raises Invalid for what is neither true nor false."""
+    """Return a boolean query parameter. Raises Invalid for other values than true and false."""
     text = request.GET.get(name, "").lower()
     if text not in ("", "true", "false"):
         raise Invalid.from_problem(code="type", pointer=f"/{name}", detail="This must be true or false.")
@@ -59,7 +59,7 @@ def read_boolean(request: HttpRequest, name: str, *, default: bool) -> bool:
 
 
 def read_integer(request: HttpRequest, name: str, default: int) -> int:
-    """Return a whole number from 0 on in the query. Raises Invalid."""
+    """Return an integer query parameter from 0 to 2**31 - 1. Raises Invalid."""
     text = request.GET.get(name, "")
     if text == "":
         return default
@@ -70,7 +70,7 @@ def read_integer(request: HttpRequest, name: str, default: int) -> int:
 
 
 def read_list(request: HttpRequest, name: str) -> frozenset[str]:
-    """Return the values of a list in the query, written as one value or as several."""
+    """Return the values of a list parameter of the query, separated by commas or sent several times."""
     return frozenset(value.strip() for text in request.GET.getlist(name) for value in text.split(",")) - {""}
 
 

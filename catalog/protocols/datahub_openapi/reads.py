@@ -20,7 +20,7 @@ MAX_ENTITIES = 1000
 
 
 def get_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
-    """Answer an entity with its aspects, all or those of `aspects`."""
+    """Return an entity with all its aspects, or those in `aspects`."""
     parse_readable_urn(urn.text, by)
     aspects_by_name = find_aspects(urn, by=by)
     if aspects_by_name is None:
@@ -33,7 +33,7 @@ def get_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
 
 
 def get_aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResponse:
-    """Answer one version of an aspect, 0 being the newest."""
+    """Return one version of an aspect; 0 is the newest."""
     parse_readable_urn(urn.text, by)
     version = paths.read_integer(request, "version", 0)
     aspect = find_aspect(urn, name, by=by, version=version)
@@ -44,7 +44,7 @@ def get_aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResp
 
 
 def get_entities(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
-    """Answer those of several entities that there are and that the caller may read, in the order of the body."""
+    """Return the listed entities that are stored and that the caller may read, in the order of the body."""
     entries = request_bodies.read_list(request, max_entries=MAX_ENTITIES)
     problems = [problem for index, entry in enumerate(entries) for problem in _find_problems(entry, type_, f"/{index}")]
     if problems:

@@ -1,4 +1,4 @@
-"""Relationships of one entity, page by page; a page past the end says that it has none, which ends a client's loop."""
+"""Relationships of one entity, by page; a page past the end is empty, which ends a client's loop."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -10,14 +10,14 @@ from catalog.protocols.datahub_rest.reads import is_hidden, parse_readable_urn
 from policies.engine.model import Actor
 from policies.errors import Invalid
 
-#: Longest page; a longer one is cut, and the answer says how long it is.
+#: Longest page; a longer one is cut, and the response has the actual length.
 MAX_PAGE_SIZE = 1000
 
 _DIRECTIONS = ("INCOMING", "OUTGOING")
 
 
 def list_relationships(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Answer what an entity is related to; what the caller may not view is neither named nor counted."""
+    """Return a page of the relationships of an entity, without related entities that the caller may not view."""
     urn = parse_readable_urn(request.GET.get("urn", ""), by)
     direction = request.GET.get("direction", "").upper()
     if direction not in _DIRECTIONS:

@@ -1,7 +1,7 @@
-"""Scrolls: pages of entities by URN, each page beginning after the last entity of the one before.
+"""Scrolls: pages of entities by URN, each beginning after the last entity of the page before.
 
-Users, groups, roles and policies have tables of their own, so a scroll goes through sources one after the other. What
-a caller may not view is not found.
+Users, groups, roles and policies have tables of their own, so a scroll goes through several sources in turn. Entities
+that the caller may not view are not found.
 """
 
 import base64
@@ -27,16 +27,15 @@ from policies.models.fields import is_storable
 #: Longest page; a longer one is cut.
 MAX_PAGE_SIZE = 1000
 
-#: How many a page has unless told otherwise.
 _DEFAULT_PAGE_SIZE = 10
 
-#: Most types that one scroll may name.
+#: Most types, and most aspects, that one scroll may list.
 _MAX_TYPES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class _ScrollRequest:
-    """A scroll: types in order (none: every type), words, filter, and the aspects to show (None: all, (): none)."""
+    """A scroll: types in order (empty: every type), text, filter, aspects to return (None: all, empty: none)."""
 
     types: tuple[str, ...]
     text: str
@@ -47,13 +46,13 @@ class _ScrollRequest:
 
 
 def scroll_type(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
-    """Scroll through entities of one type, with all their aspects unless some are named."""
+    """Scroll through the entities of one type, with all aspects or those in `aspects`."""
     aspects = paths.read_list(request, "aspects") or None
     return _render_page(request, _read_scroll_request(request, [paths.spell_type(type_)], None, aspects, by), by)
 
 
 def scroll_types(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Scroll through entities of the types in the body, or of every type; with no aspects unless some are named."""
+    """Scroll through the entities of the types in the body, or of every type; `aspects` [] means all, absent none."""
     body = request_bodies.read(request)
     types = [paths.spell_type(type_) for type_ in _read_texts(body, "entities")]
     aspects = None if body.get("aspects") == [] else frozenset(_read_texts(body, "aspects"))
@@ -85,7 +84,7 @@ def _render_page(request: HttpRequest, scroll_request: _ScrollRequest, by: Actor
         total += rows.count()
         if number >= source and len(urns) <= count:
             remaining_rows = rows.filter(urn__gt=after) if number == source and after else rows
-            # One more than asked for says whether there is a next page.
+            # One row more than the page shows whether there is a next page.
             limit = count + 1 - len(urns)
             urns += [(number, urn) for urn in remaining_rows.order_by("urn").values_list("urn", flat=True)[:limit]]
     page_urns = urns[:count]
@@ -109,7 +108,7 @@ def _render_entities(
 
 
 def _list_sources(scroll_request: _ScrollRequest, by: Actor) -> Iterator[QuerySet[Any]]:
-    """Yield what is scrolled through: entities of the catalog of all types at once, then each kind of people."""
+    """Yield the sources of a scroll: catalog entities of all types at once, then each type of PEOPLE_TYPES."""
     catalog_types = [type_ for type_ in scroll_request.types if type_ not in PEOPLE_TYPES]
     if catalog_types or not scroll_request.types:
         with_removed = scroll_request.entity_filter is not None and scroll_request.entity_filter.includes_removed
@@ -126,14 +125,14 @@ def _list_sources(scroll_request: _ScrollRequest, by: Actor) -> Iterator[QuerySe
             try:
                 yield search.find_entities(type_, scroll_request.text, None, by)
             except Forbidden:
-                # Asked for everything, a caller gets what there is for it.
+                # In a scroll of every type, types that the caller may not read are left out.
                 continue
 
 
 def _parse_filter(filter_body: Any, by: Actor, *, with_removed: bool) -> Filter | None:
-    """Return a filter. Its alternatives are called `and` and what must hold `criteria`; `or` and `and` work too.
+    """Return the filter. Alternatives are in `and` and their criteria in `criteria`; `or` and `and` work as well.
 
-    Raises Invalid for fields and conditions that nobody knows.
+    Raises Invalid for unknown fields and conditions.
     """
     if isinstance(filter_body, dict) and isinstance(filter_body.get("and"), list):
         alternatives = [
@@ -165,7 +164,7 @@ def _encode_position(source: int, urn: str, scroll_request: _ScrollRequest) -> s
 
 
 def _read_position(text: str, scroll_request: _ScrollRequest) -> tuple[int, str]:
-    """Return where a scroll goes on. Raises Invalid for what is no place, or one in another scroll."""
+    """Return the source and URN to continue after. Raises Invalid for a `scrollId` that is malformed or foreign."""
     if not text:
         return 0, ""
     try:

@@ -1,4 +1,4 @@
-"""The paths of DataHub's OpenAPI; those that take POST work with and without a slash at the end."""
+"""URL paths of DataHub's OpenAPI; those that take POST work with and without a trailing slash."""
 
 from django.urls import path, re_path
 
@@ -10,7 +10,7 @@ urlpatterns = [
     re_path(r"^openapi/v3/entity/(?:generic/)?scroll/?$", datahub_openapi_views.scroll_entities, name="openapi-scroll"),
     re_path(rf"^{_ENTITIES}/batchGet/?$", datahub_openapi_views.get_entities, name="openapi-batch-get"),
     re_path(rf"^{_ENTITIES}/?$", datahub_openapi_views.handle_entities, name="openapi-entities"),
-    # A line break is refused as part of a URN, with a reason, and not as an unknown path.
+    # Matches line breaks too, so that they are refused as part of a URN, with a reason, and not as an unknown path.
     re_path(rf"^{_ENTITIES}/(?P<rest>(?s:.+))$", datahub_openapi_views.handle_entity, name="openapi-entity"),
     re_path(r"^openapi/relationships/v1/?$", datahub_openapi_views.list_relationships, name="openapi-relationships"),
     path("openapi/v1/trace/write/<str:trace>", datahub_openapi_views.get_write_status, name="openapi-trace"),

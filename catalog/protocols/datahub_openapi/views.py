@@ -1,4 +1,4 @@
-"""What each path and method leads to."""
+"""Views of DataHub's OpenAPI, which dispatch by path and method."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -8,7 +8,7 @@ from catalog.protocols.datahub_rest import responses
 from catalog.protocols.datahub_rest.view_frame import authenticated_view
 from policies.engine.model import Actor
 
-#: What records call this interface.
+#: Name of this channel in the decision log.
 CHANNEL = "openapi"
 
 

@@ -1,4 +1,4 @@
-"""Write traces: what became of an asynchronous write. Writes are done when they are answered, so nothing is pending."""
+"""Write traces: the state of an asynchronous write. Writes are complete when answered, so none is pending."""
 
 import re
 import secrets
@@ -29,12 +29,12 @@ _ABSENT_STATE = {
 
 
 def create_traceparent() -> str:
-    """Return a fresh `traceparent`; clients read the time, in microseconds, from the first half of its trace id."""
+    """Return a new `traceparent`; clients read the time, in microseconds, from the first half of its trace id."""
     return f"00-{time.time_ns() // 1000:016x}{secrets.token_hex(8)}-{secrets.token_hex(8)}-01"
 
 
 def get_write_status(request: HttpRequest, by: Actor, trace: str) -> HttpResponse:
-    """Answer, for aspects by URN, whether they are stored."""
+    """Return by URN and aspect whether it is stored; with `onlyIncludeErrors` (default) only those that are not."""
     if _TRACE_ID.fullmatch(trace) is None:
         raise NotFound("A trace id is 32 hexadecimal digits.")
     body = request_bodies.read(request)

@@ -1,4 +1,4 @@
-"""Writes, patches and deletes. One call is one transaction; it is done when it is answered, asynchronous or not."""
+"""Writes, patches and deletes. A call is one transaction, complete when it is answered, asynchronous or not."""
 
 import re
 from collections import defaultdict
@@ -21,7 +21,7 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import PolicyVersion
 
-#: What the record of changes calls this door.
+#: Name of this channel in the change log.
 CHANNEL = "openapi"
 
 #: Most entities of one call; clients send up to 200.
@@ -29,28 +29,28 @@ MAX_ENTITIES = 10_000
 
 _POLICY_TYPE = "dataHubPolicy"
 
-#: Conditions on a write that are not kept, so a write that depends on one is refused.
+#: Preconditions that are not supported, so that a write with one is refused.
 _UNSUPPORTED_HEADERS = frozenset({"if-version-match", "if-modified-since", "if-unmodified-since", "if-match"})
 
-#: What is wrong with a part of a proposal, and where that part stands here.
+#: Pointer to a part of a proposal: index, aspect, part.
 _PROPOSAL_POINTER = re.compile(r"(/\d+)/([^/]*)/(entityUrn|aspectName|entityType|changeType)")
 
 
 def write_entities(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
-    """Write the aspects of entities, all or none; POST writes them, PATCH changes what is there."""
+    """Write (POST) or patch (PATCH) the aspects of entities, all or none."""
     entries = request_bodies.read_list(request, max_entries=MAX_ENTITIES)
     return _write_entries(request, by, type_, entries)
 
 
 def write_aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResponse:
-    """Write or patch one aspect. The body is what stands under its name in a write of entities, or the patch alone."""
+    """Write or patch one aspect. The body is its entry as in `write_entities`; for PATCH also the patch alone."""
     body = request_bodies.read(request)
     content = {"value": body} if request.method == "PATCH" and "value" not in body else body
     return _write_entries(request, by, urn.type, [{"urn": urn.text, name: content}], is_single=True)
 
 
 def delete_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
-    """Delete an entity for good, or only those of its aspects that are listed; what nobody knows is deleted already."""
+    """Delete an entity, or only its aspects in `aspects`; deleting an unknown entity succeeds."""
     if paths.read_boolean(request, "clear", default=False):
         detail = "Aspects are deleted one by one, or with their entity."
         raise Invalid.from_problem(code="unsupported", pointer="/clear", detail=detail)
@@ -62,7 +62,7 @@ def delete_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
 
 
 def delete_aspects(_request: HttpRequest, by: Actor, urn: Urn, names: Sequence[str]) -> HttpResponse:
-    """Delete aspects, all or none; the key goes with its entity."""
+    """Delete aspects, all or none. Raises Invalid for the key aspect, which is deleted with its entity."""
     if urn.key_aspect in names:
         raise Invalid.from_problem(code="aspect.key", pointer="/aspects", detail="The key goes with its entity.")
     deletions = [Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, pointer="") for name in names]
@@ -150,7 +150,7 @@ def _parse_proposal(urn: str, name: str, content: Any, change: ChangeType, point
 
 
 def _with_body_pointer(problem: Problem) -> Problem:
-    """Return a problem of a proposal where the wrong part stands in what was sent."""
+    """Return the problem of a proposal with a pointer into the request body."""
     match = _PROPOSAL_POINTER.fullmatch(problem.pointer)
     if match is None:
         return problem
@@ -161,9 +161,9 @@ def _with_body_pointer(problem: Problem) -> Problem:
 def _render_entities(
     parsed_proposals: Sequence[Proposal], entries: Sequence[Mapping[str, Any]], by: Actor, lints: Sequence[Problem]
 ) -> list[str]:
-    """Return the entities as they are now, with the aspects that were sent; without documents that may not be read.
+    """Return the entities as JSON as now stored, with the written aspects; without documents that may not be read.
 
-    Lints stand inside the aspect they are about: clients take every other member of an entity for an aspect.
+    Lints are put inside the aspect they are about: clients take every other member of an entity for an aspect.
     """
     names_by_urn: dict[str, list[str]] = defaultdict(list)
     for proposal in parsed_proposals:
@@ -186,7 +186,7 @@ def _render_entities(
 
 
 def _with_policy_version(response: HttpResponse, touched_urns: Sequence[str]) -> HttpResponse:
-    """Name the version of the policies after a write of policies, so that the client can ask for at least that one."""
+    """Return the response with the policy version if policies were written, so that the client can require it."""
     if any(urns.entity_type(urn) == _POLICY_TYPE for urn in touched_urns):
         response.headers["Policy-Version"] = str(PolicyVersion.load_version())
     return response

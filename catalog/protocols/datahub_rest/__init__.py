@@ -1,4 +1,4 @@
-"""DataHub's REST protocol, as its own clients speak it: writes, reads, searches and deletes of entities.
+"""DataHub's REST protocol for its own clients: writes, reads, searches and deletes of entities.
 
-Plain views, because errors, paths and leniency are those of that protocol. Nothing is decided here.
+Plain Django views, because errors, paths and leniency are those of that protocol. Access is decided elsewhere.
 """

@@ -1,4 +1,4 @@
-"""Counts of aspects, and series of them in time, of which none are kept apart."""
+"""Counts of entities by aspect, and timeseries values, which are not stored as such."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _PEOPLE_ASPECTS = frozenset(name for type_, name in people_aspects.OWNED_ASPECTS
 
 
 def count_entities(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Count the entities that have an aspect and that the caller may view; `urnLike` is the beginning of their URNs."""
+    """Count the viewable entities that have an aspect; `urnLike` is a URN, or a prefix followed by %."""
     body = request_bodies.read(request)
     name = request_bodies.read_text(body, "aspect")
     if name in _PEOPLE_ASPECTS:
@@ -45,7 +45,7 @@ def count_entities(request: HttpRequest, by: Actor) -> HttpResponse:
 
 
 def list_timeseries_values(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Answer the values of an aspect in time: none, since such aspects are kept in versions like all others."""
+    """Return no timeseries values: such aspects are stored in versions like all others."""
     body: dict[str, Any] = request_bodies.read(request)
     urn = reads.parse_readable_urn(request_bodies.read_text(body, "urn"), by)
     limit = request_bodies.read_integer(body, "limit", 10_000)

@@ -1,6 +1,6 @@
-"""Deletes: an entity for good, one of its aspects, or what others say about it.
+"""Deletes: an entity, one of its aspects, or the references to it in other documents.
 
-A soft delete is a write of `status` and comes with the proposals.
+A soft delete is a write of `status` and comes as a proposal.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import PolicyVersion
 
-#: How many mentions are named; all that the caller may view are counted.
+#: Most references that are listed; all that the caller may view are counted.
 MAX_RELATED_ASPECTS = 100
 
-#: What a client calls the link that an aspect makes.
+#: Aspect → the relationship that it makes, as clients name it.
 _RELATIONSHIPS: Mapping[str, str] = {
     "access": "AssociatedWith",
     "actors": "Has",
@@ -40,7 +40,7 @@ _RELATIONSHIPS: Mapping[str, str] = {
 
 
 def delete(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Delete an entity, or only the aspect that `aspectName` gives; what nobody knows is deleted already."""
+    """Delete an entity, or only its aspect `aspectName`; deleting an unknown entity succeeds."""
     body = request_bodies.read(request)
     urn = request_bodies.read_urn(body)
     if body.get("aspectName") is not None:
@@ -53,9 +53,9 @@ def delete(request: HttpRequest, by: Actor) -> HttpResponse:
 
 
 def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Take the mention of a URN out of the documents of others; `dryRun` only says which they are.
+    """Remove the references to a URN from other documents; with `dryRun` only list them.
 
-    Named and counted are those that the caller may view.
+    Only documents that may be named to the caller are listed and counted; with `dryRun`, none for a hidden entity.
     """
     body = request_bodies.read(request)
     urn = reads.parse_readable_urn(request_bodies.read_text(body, "urn"), by)
@@ -77,7 +77,7 @@ def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
 
 
 def _delete_aspect(urn: urns.Urn, body: dict[str, object], by: Actor) -> HttpResponse:
-    """Delete one aspect. A span of time is refused, since taking it for the whole would delete too much."""
+    """Delete one aspect. Raises Invalid for a time range: deleting the whole aspect instead would delete too much."""
     for member in ("startTimeMillis", "endTimeMillis"):
         if body.get(member) is not None:
             detail = "Aspects are kept without a span of time."

@@ -1,4 +1,4 @@
-"""The filter of a search: alternatives, each a list of criteria that all hold."""
+"""Filter of a search: alternatives (`or`), each a list of criteria that must all hold (`and`)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from policies.models.fields import filter_storable
 _REMOVED_FIELD = "removed"
 _COMPARISONS = ("EQUAL", "IN")
 
-#: Field of a search → field of the facts about an entity.
+#: Field of a search → facet field.
 _FACETS: Mapping[str, str] = {
     "container": selectors.CONTAINER,
     "dataPlatformInstance": selectors.DATA_PLATFORM_INSTANCE,
@@ -30,21 +30,21 @@ _FACETS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter as a condition on entities. `includes_removed`: it speaks of removed entities, so they are searched."""
+    """A filter as a condition on entities; `includes_removed` if it tests `removed`, so that they are searched."""
 
     condition: Q
     includes_removed: bool
 
 
 def match_all(*, with_removed: bool) -> Filter:
-    """Return the filter that keeps every entity."""
+    """Return the filter that matches every entity."""
     return Filter(Q(), with_removed)
 
 
 def parse(value: Any, pointer: str, *, by: Actor) -> Filter | None:
-    """Return a filter, None where there is none; what the caller may not view is met by nothing.
+    """Return the filter, None if there is none; a facet value that the caller may not view matches no entity.
 
-    Raises Invalid for fields and conditions that nobody knows.
+    Raises Invalid for unknown fields and conditions.
     """
     if value is None:
         return None

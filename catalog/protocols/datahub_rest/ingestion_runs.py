@@ -1,4 +1,4 @@
-"""Ingestion runs, of which no record is kept: the id of a run stays in the metadata of what it wrote, and no more."""
+"""Ingestion runs, which are not recorded: only the metadata of each written aspect contains the id of its run."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -8,19 +8,19 @@ from policies.errors import Invalid
 
 
 def list_runs(request: HttpRequest, _by: Actor) -> HttpResponse:
-    """List runs: none."""
+    """Return no runs."""
     request_bodies.read(request)
     return responses.action_response([])
 
 
 def describe_run(request: HttpRequest, _by: Actor) -> HttpResponse:
-    """List what a run wrote: nothing is known of it."""
+    """Return no aspects for a run: runs are not recorded."""
     request_bodies.read_text(request_bodies.read(request), "runId")
     return responses.action_response([])
 
 
 def roll_back_run(request: HttpRequest, _by: Actor) -> HttpResponse:
-    """Refuse to undo a run, rather than say that it was undone."""
+    """Raise Invalid: a run that is not recorded cannot be undone."""
     request_bodies.read_text(request_bodies.read(request), "runId")
     detail = "Runs are not recorded here, so none can be undone; delete what it wrote by URN."
     raise Invalid.from_problem(code="unsupported", pointer="/runId", detail=detail)

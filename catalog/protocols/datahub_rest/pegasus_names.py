@@ -1,4 +1,4 @@
-"""The names under which clients look for an aspect in an answer."""
+"""Full class names of aspects, under which clients look for an aspect in a response."""
 
 import tomllib
 from collections.abc import Mapping
@@ -6,17 +6,17 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-#: Where aspects are that no client has a class for; any name does no harm there.
+#: Package of aspects for which no client has a class, so that any name does.
 _UNKNOWN_PACKAGE = "com.linkedin.unknown"
 
 
 def full_name(aspect: str) -> str:
-    """Return the name of the class that a client reads this aspect into, with its package."""
+    """Return the full name of the class into which clients read an aspect."""
     return load_full_names().get(aspect) or f"{_UNKNOWN_PACKAGE}.{_capitalize(aspect)}"
 
 
 def aspect_name(full_name: str) -> str:
-    """Return the aspect that a class stands for, with the package that clients use inside taken off."""
+    """Return the aspect of a full class name; the package part `.pegasus2avro.`, internal to clients, is dropped."""
     aspect = _load_aspect_names().get(full_name.replace(".pegasus2avro.", "."))
     name = full_name.rpartition(".")[2]
     return aspect or name[:1].lower() + name[1:]
@@ -29,7 +29,7 @@ def _load_aspect_names() -> Mapping[str, str]:
 
 @cache
 def load_full_names() -> Mapping[str, str]:
-    """Return aspect → full name for every aspect that clients have a class for."""
+    """Return aspect → full class name, for every aspect for which clients have a class."""
     document = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
     classes = document["classes"]
     return MappingProxyType(

@@ -1,7 +1,7 @@
 """Reads of one entity or one of its aspects.
 
-Documents go out as they came in. Users, groups, roles and policies are read like any entity; what holds a secret is
-read by nobody.
+Documents are returned as they were stored. Users, groups, roles and policies are read like any entity; aspects that
+hold a secret are never returned.
 """
 
 import re
@@ -22,7 +22,7 @@ from policies.pdp import authorizer
 from policies.pdp.authorizer import ResourceRef
 from policies.writes import required_privileges
 
-#: Aspects that hold a secret, or what a secret can be guessed from.
+#: Aspects that hold a secret, or data from which a secret can be guessed.
 SECRET_ASPECTS = frozenset({"corpUserCredentials", "dataHubAccessTokenInfo", "dataHubSecretValue", "inviteToken"})
 
 _LIST_PATTERN = re.compile(r"List\((.*)\)", re.DOTALL)
@@ -30,7 +30,7 @@ _MAX_VERSION = 2**31 - 1
 
 
 def get_aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
-    """Answer one version of one aspect, 0 being the newest, under the name of its class."""
+    """Return one version of one aspect (0 is the newest) under the full name of its class."""
     parsed_urn = parse_readable_urn(urn, by)
     name = request.GET.get("aspect", "")
     if not name:
@@ -51,7 +51,7 @@ def get_aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 
 
 def get_entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
-    """Answer every aspect of an entity, each under `value` (source 003)."""
+    """Return every aspect of an entity, each under `value` (source 003)."""
     parsed_urn = parse_readable_urn(urn, by)
     aspects_by_name = find_aspects(parsed_urn, by=by)
     if aspects_by_name is None:
@@ -66,7 +66,7 @@ def get_entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 
 
 def get_entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
-    """Answer aspects of an entity in envelopes, all or those listed; the key alone says that there is no entity."""
+    """Return aspects of an entity in envelopes, all or those in `aspects`; a missing entity has its key aspect only."""
     parsed_urn = parse_readable_urn(urn, by)
     aspects_by_name = without_secrets(find_aspects(parsed_urn, by=by) or {})
     key_aspect = aspects_by_name.get(parsed_urn.key_aspect) or StoredAspect(
@@ -98,10 +98,10 @@ def get_entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 
 
 def parse_readable_urn(text: str, by: Actor) -> Urn:
-    """Return the URN taken apart when the caller may read the entity, whether or not there is one.
+    """Return the parsed URN. Raises Invalid, and Forbidden unless the caller may read such an entity, stored or not.
 
-    Under view authorization nothing is refused: what may not be viewed is answered about as what is not stored, so that
-    no policy (one with NOT_EQUALS, say) tells the two apart.
+    A type that view authorization conceals is not refused: a hidden entity is treated as one that is not stored, so
+    that no policy (one with NOT_EQUALS, say) makes the two distinguishable.
     """
     parsed_urn = request_bodies.parse_urn(text, "/urn")
     if not is_open(parsed_urn.type) and not view_permissions.is_concealed_type(parsed_urn.type):
@@ -114,24 +114,24 @@ def parse_readable_urn(text: str, by: Actor) -> Urn:
 
 
 def is_hidden(urn: Urn, *, by: Actor) -> bool:
-    """Whether the entity is to be answered about as one that is not stored."""
+    """Whether the entity must be treated as not stored for this caller."""
     return not is_open(urn.type) and bool(view_permissions.find_hidden(urns=[urn.text], by=by))
 
 
 def find_aspects(urn: Urn, *, by: Actor) -> Mapping[str, StoredAspect] | None:
-    """Return the newest documents of an entity that the caller may see, None where nothing is known or it is hidden."""
+    """Return the newest documents of an entity that the caller may see; None if the entity is unknown or hidden."""
     return None if is_hidden(urn, by=by) else people_records.load_visible_aspects(urn=urn.text, by=by)
 
 
 def find_aspect(urn: Urn, name: str, *, by: Actor, version: int) -> StoredAspect | None:
-    """Return one version of a document, None where there is none, it holds a secret, or its entity is hidden."""
+    """Return one version of a document; None if it is absent, holds a secret, or its entity is hidden."""
     if name in SECRET_ASPECTS or is_hidden(urn, by=by):
         return None
     return people_records.load_visible_aspect(urn=urn.text, name=name, by=by, version=version)
 
 
 def reading_requirement(type_: str) -> Requirement:
-    """Return what reading an entity of this type needs; who may see a user's record may read it here, too."""
+    """Return the requirement for reading an entity of a type; for a user, the right to see the record suffices."""
     requirement = datahub.load_operation_groups()["entity.read"]
     return (
         Requirement(requirement.any_of + required_privileges.user_record(is_service=False).any_of)
@@ -141,7 +141,7 @@ def reading_requirement(type_: str) -> Requirement:
 
 
 def without_secrets(aspects_by_name: Mapping[str, StoredAspect]) -> dict[str, StoredAspect]:
-    """Return documents without those that hold a secret."""
+    """Return the documents without those in SECRET_ASPECTS."""
     return {name: aspect for name, aspect in aspects_by_name.items() if name not in SECRET_ASPECTS}
 
 
@@ -159,7 +159,7 @@ def _render_envelope(aspect: StoredAspect) -> str:
 
 
 def render_metadata(aspect: StoredAspect) -> str:
-    """Return what came with the write, or at least when it was."""
+    """Return the system metadata of the write as JSON, or only its time if the write had none."""
     return aspect.system_metadata or responses.encode_json({"lastObserved": _created_milliseconds(aspect)})
 
 
@@ -175,7 +175,7 @@ def _parse_version(text: str) -> int:
 
 
 def _parse_aspect_names(text: str | None) -> frozenset[str] | None:
-    """Return the names in `List(a,b)`, None where nothing was listed."""
+    """Return the names in `List(a,b)`, None if there is no list. Raises Invalid."""
     if text is None:
         return None
     match = _LIST_PATTERN.fullmatch(text.strip())

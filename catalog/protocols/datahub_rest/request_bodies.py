@@ -1,4 +1,4 @@
-"""What arrives in a body: JSON objects, whatever their headers say, and their members."""
+"""Parsing of request bodies: JSON, whatever the content type, and the members of JSON objects."""
 
 import json
 from typing import Any, NoReturn
@@ -9,20 +9,20 @@ from catalog import urns
 from policies.errors import Invalid
 from policies.writes import strict_json
 
-#: Most commas and opening brackets of a body, those in documents that are sent as text among them: as many as one
-#: document may have (`catalog.aspects.register`), and what it is sent in.
+#: Most commas and opening brackets of a body, including those in documents sent as text: as many as one document may
+#: have (`catalog.aspects.register`), plus its envelope.
 MAX_SIGNS = 310_000
-#: The same of a batch: clients fill one up to 15 MiB, and it has one sign in twenty bytes.
+#: The same for a batch: clients fill one up to 15 MiB, with one such sign in twenty bytes.
 MAX_BATCH_SIGNS = 1_200_000
 
-#: Most levels of lists and objects inside one another: a document of 100, and what it is sent in.
+#: Most levels of nested lists and objects: 100 of a document, plus its envelope.
 MAX_DEPTH = 150
 
 _MAX_INTEGER = 2**31 - 1
 
 
 def read(request: HttpRequest, *, max_signs: int = MAX_SIGNS) -> dict[str, Any]:
-    """Return the JSON object in the body, with at most so many commas and brackets. Raises Invalid."""
+    """Return the JSON object in the body, with at most `max_signs` commas and opening brackets. Raises Invalid."""
     body = _parse_body(request, max_signs)
     if not isinstance(body, dict):
         raise _build_error("body.shape", "", "The body must be a JSON object.")
@@ -30,7 +30,7 @@ def read(request: HttpRequest, *, max_signs: int = MAX_SIGNS) -> dict[str, Any]:
 
 
 def read_list(request: HttpRequest, *, max_entries: int) -> list[Any]:
-    """Return the JSON list in the body, of at most so many entries. Raises Invalid."""
+    """Return the JSON list in the body, with at most `max_entries` entries. Raises Invalid."""
     entries = _parse_body(request, MAX_BATCH_SIGNS)
     if not isinstance(entries, list):
         raise _build_error("body.shape", "", "The body must be a JSON list.")
@@ -50,14 +50,14 @@ def _parse_body(request: HttpRequest, max_signs: int) -> Any:
         raise _build_error("body.json", "", "The body is nested too deeply.") from None
     except ValueError as error:
         raise _build_error("body.json", "", f"The body is not JSON: {error}") from None
-    # What reads it later walks it recursively, on stacks deeper than this one.
+    # Later readers walk the body recursively, on deeper stacks than this one.
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and strict_json.is_deeper(body, MAX_DEPTH):
         raise _build_error("body.json", "", f"The body is nested more than {MAX_DEPTH} levels deep.")
     return body
 
 
 def read_text(body: dict[str, Any], name: str, default: str | None = None) -> str:
-    """Return a member that is text; without a default it is needed. Raises Invalid."""
+    """Return a text member; it is required if there is no default. Raises Invalid."""
     value = body.get(name)
     if value is None and default is not None:
         return default
@@ -67,12 +67,12 @@ def read_text(body: dict[str, Any], name: str, default: str | None = None) -> st
 
 
 def read_urn(body: dict[str, Any]) -> urns.Urn:
-    """Return the member `read_urn`, taken apart. Raises Invalid."""
+    """Return the parsed member `urn`. Raises Invalid."""
     return parse_urn(read_text(body, "urn"), "/urn")
 
 
 def parse_urn(urn: str, pointer: str) -> urns.Urn:
-    """Return a URN taken apart. Raises Invalid with this pointer."""
+    """Return the parsed URN. Raises Invalid at `pointer`."""
     problem = urns.find_problem(urn, pointer)
     if problem is not None:
         raise Invalid([problem])
@@ -80,7 +80,7 @@ def parse_urn(urn: str, pointer: str) -> urns.Urn:
 
 
 def read_integer(body: dict[str, Any], name: str, default: int) -> int:
-    """Return a member that is a whole number from 0 on. Raises Invalid."""
+    """Return an integer member from 0 to 2**31 - 1. Raises Invalid."""
     value = body.get(name)
     if value is None:
         return default
@@ -90,7 +90,7 @@ def read_integer(body: dict[str, Any], name: str, default: int) -> int:
 
 
 def read_boolean(body: dict[str, Any], name: str) -> bool:
-    """Return a member that is true or false, false when it is not there. Raises Invalid."""
+    """Return a boolean member, false if it is absent. Raises Invalid."""
     value = body.get(name)
     if value is not None and not isinstance(value, bool):
         raise _build_error("type", f"/{name}", "This must be true or false.")

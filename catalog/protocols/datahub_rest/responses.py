@@ -1,4 +1,4 @@
-"""Answers as these clients read them, refusals included; documents are put in as the text that was stored."""
+"""Responses in the format of DataHub's clients, errors included; documents are inserted as stored text."""
 
 import json
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from policies.engine.errors import Problem
 
 _JSON_CONTENT_TYPE = "application/json"
 
-#: What clients print as the kind of every refusal.
+#: Exception class that clients print with every error.
 _EXCEPTION_CLASS = "com.linkedin.restli.server.RestLiServiceException"
 
 
 def encode_object(members: Iterable[tuple[str, str]]) -> str:
-    """Return the text of a JSON object whose values are JSON texts already.
+    """Return a JSON object as text, from (name, JSON text) pairs.
 
-    A document that goes through a parser comes out with other numbers (`1.0e3`, 400 digits) and other blanks.
+    Documents are not parsed, since that would change their numbers (`1.0e3`, 400 digits) and whitespace.
     """
     return "{" + ", ".join(f"{encode_json(name)}: {text}" for name, text in members) + "}"
 
@@ -29,23 +29,23 @@ def encode_json(value: Any) -> str:
 
 
 def json_response(body: str) -> HttpResponse:
-    """Answer with JSON that is text already."""
+    """Return a response with JSON text as its body."""
     return HttpResponse(body, content_type=_JSON_CONTENT_TYPE)
 
 
 def action_response(value: Any, lints: Iterable[Problem] = ()) -> HttpResponse:
-    """Answer an action: its result stands under `value`, and what is worth a look in what was written beside it."""
+    """Return the response of an action: its result under `value`, and beside it the lints of the written documents."""
     return json_response(encode_object([("value", encode_json(value)), *lint_members(lints)]))
 
 
 def lint_members(lints: Iterable[Problem]) -> list[tuple[str, str]]:
-    """Return lints as a member for `encode_object`; without any there is none, as in DataHub's answer."""
+    """Return lints as a member for `encode_object`; no member if there are none, as in DataHub's response."""
     entries = [{"code": lint.code, "pointer": lint.pointer, "detail": lint.detail} for lint in lints]
     return [("lints", encode_json(entries))] if entries else []
 
 
 def error_response(status: int, message: str) -> HttpResponse:
-    """Refuse. Clients print `message`; statuses from 500 on, and 429, make them ask again and again."""
+    """Return an error response. Clients print `message`, and retry on 429 and on statuses from 500."""
     body = {"status": status, "message": message or HTTPStatus(status).phrase, "exceptionClass": _EXCEPTION_CLASS}
-    # Escaped, since a message may repeat what a client sent, half a surrogate pair included.
+    # Escaped to ASCII, since a message may repeat input with half a surrogate pair.
     return HttpResponse(json.dumps(body), status=status, content_type=_JSON_CONTENT_TYPE)

@@ -1,4 +1,4 @@
-"""Searches and lists of URNs. A page past the end is empty, and what a caller may not view is not found."""
+"""Searches and lists of URNs. A page past the end is empty; entities that the caller may not view are not found."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
 from policies.pdp.authorizer import ResourceRef
 
-#: Longest page; a longer one is cut, and the answer says how long it is.
+#: Longest page; a longer one is cut, and the response has the actual length.
 MAX_PAGE_SIZE = 10_000
 
 
 def search_entities(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Find entities of one type by the words of their names, best first."""
+    """Return a page of the entities of one type whose name or URN matches the words of `input`, best first."""
     body = request_bodies.read(request)
     text = request_bodies.read_text(body, "input", "*")
     entity_filter = filters.parse(body.get("filter"), "/filter", by=by)
@@ -39,7 +39,7 @@ def search_entities(request: HttpRequest, by: Actor) -> HttpResponse:
 
 
 def list_urns(request: HttpRequest, by: Actor) -> HttpResponse:
-    """List every entity of one type, removed ones included, in a stable order."""
+    """Return a page of all URNs of one type, in a stable order, including removed entities of the catalog."""
     body = request_bodies.read(request)
     entity_type = request_bodies.read_text(body, "entity")
     rows: QuerySet[Any]
@@ -61,7 +61,7 @@ def _load_page(body: dict[str, Any], rows: QuerySet[Any]) -> tuple[list[str], di
 
 
 def find_entities(entity_type: str, text: str, entity_filter: Filter | None, by: Actor) -> QuerySet[Any]:
-    """Return what a search of one type finds and the caller may view; removed ones if the filter speaks of them."""
+    """Return the viewable matches of a search of one type; removed ones only if the filter tests `removed`."""
     if entity_type in PEOPLE_TYPES:
         if entity_filter is not None:
             raise Invalid.from_problem(
@@ -76,7 +76,7 @@ def find_entities(entity_type: str, text: str, entity_filter: Filter | None, by:
 
 
 def _find_people(entity_type: str, text: str, by: Actor) -> QuerySet[Any]:
-    """Return users, groups, roles or policies, for whoever may read entities of that type in general."""
+    """Return users, groups, roles or policies. Raises Forbidden unless the caller may read that type in general."""
     authorizer.require(
         by=by, requirement=datahub.load_operation_groups()["entity.read"], resource=ResourceRef("", entity_type)
     )

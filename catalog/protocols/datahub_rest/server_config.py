@@ -1,4 +1,4 @@
-"""What a client asks about the server before anything else."""
+"""Server configuration, which a client requests before anything else."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
@@ -8,11 +8,11 @@ from catalog.protocols.datahub_rest import responses
 from catalog.protocols.datahub_rest.view_frame import CHANNEL
 from policies.http.guard import public
 
-#: The release whose calls are answered here: from 1.0.1 on clients take OpenAPI and write traces.
+#: The DataHub release whose calls are supported: from 1.0.1 on, clients use OpenAPI and write traces.
 _VERSION = "v1.3.0"
 
 _CONFIG = {
-    # The text, not the boolean: clients take anything else for another server.
+    # The text, not the boolean: with anything else, clients do not recognize a DataHub server.
     "noCode": "true",
     "versions": {"acryldata/datahub": {"version": _VERSION, "commit": "authzsite"}},
     "patchCapable": True,
@@ -30,5 +30,5 @@ _CONFIG = {
 @never_cache
 @require_safe
 def get_config(_request: HttpRequest) -> HttpResponse:
-    """Answer what the server can do; public, since clients ask before they show a token."""
+    """Return the capabilities of the server; public, since clients request them before they send a token."""
     return responses.json_response(responses.encode_json(_CONFIG))

@@ -1,8 +1,8 @@
-"""Signing in and up by name and password, as DataHub's command line and SDK do (clients.md 1.11).
+"""Sign-in and sign-up by name and password, as in DataHub's command line and SDK (clients.md 1.11).
 
-`logIn` begins a session like that of the sign-in page; DataHub's clients use it for one call, which makes a token.
-`signUp` makes an account with an invitation, and begins no session. Both answer before anybody is known, so a page of
-another site may not have a browser call them: it could sign its reader in as somebody else.
+`logIn` starts a session like that of the sign-in page; DataHub's clients use it for one call, which creates a token.
+`signUp` creates an account from an invitation and starts no session. Neither needs authentication, so both refuse
+requests that a browser sends on behalf of another site: they could sign its user in to another account.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ from policies.models.fields import is_storable
 from policies.models.people import MAX_IDENTIFIER_LENGTH, USER_PREFIX
 from policies.outages import find_outage
 
-#: Where the services place a problem → the member of the body that it stands in.
+#: Pointer of a problem in the services → pointer to the member of the body.
 _BODY_POINTERS = {"/username": "/userUrn", "/display_name": "/fullName"}
 
 
 class WrongPassword(PolicyAppError):
-    """Name and password open nothing: unknown, wrong, or of an account that may not act. All are told alike."""
+    """Rejected credentials: unknown name, wrong password or inactive account, with the same message for all."""
 
     code = "unauthenticated"
     status = 401
@@ -40,7 +40,7 @@ class WrongPassword(PolicyAppError):
 
 
 def _public_view(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Make a view of a function: an answer, or a refusal in JSON."""
+    """Return a view for a function: POST only, not for other sites, errors as JSON."""
 
     @wraps(view)
     def handle(request: HttpRequest) -> HttpResponse:
@@ -68,11 +68,11 @@ def _public_view(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpR
 
 @_public_view
 def log_in(request: HttpRequest) -> HttpResponse:
-    """Begin a session for `{"username", "password"}`, by the means and under the lock-out of the sign-in page."""
+    """Start a session for `{"username", "password"}`, with the backends and the lockout of the sign-in page."""
     body = request_bodies.read(request)
     username, password = request_bodies.read_text(body, "username"), request_bodies.read_text(body, "password")
     if not is_storable(username + password) or len(username) > MAX_IDENTIFIER_LENGTH:
-        # Nobody is called so, and no password is like this.
+        # No account has such a name, and no password such characters.
         raise WrongPassword
     user = authenticate(request, username=username, password=password)
     if user is None:
@@ -83,9 +83,9 @@ def log_in(request: HttpRequest) -> HttpResponse:
 
 @_public_view
 def sign_up(request: HttpRequest) -> HttpResponse:
-    """Make an account for `{"userUrn", "email", "fullName", "password", "title", "inviteToken"}`.
+    """Create an account for `{"userUrn", "email", "fullName", "password", "title", "inviteToken"}`.
 
-    It holds the role of the invitation at once. `email`, `fullName` and `title` may be left out; without `userUrn` the
+    It has the role of the invitation at once. `email`, `fullName` and `title` are optional; without `userUrn` the email
     address is the user name.
     """
     body = request_bodies.read(request)
@@ -106,7 +106,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
             channel=CHANNEL,
         )
     except NotFound as refusal:
-        # The address of the call is right; what it carries is not.
+        # The path is correct and only the token in the body is unknown, so this is no 404.
         raise Invalid.from_problem(code="invite.dead", pointer="/inviteToken", detail=refusal.detail) from None
     except Invalid as refusal:
         raise Invalid([_with_body_pointer(problem) for problem in refusal.problems]) from None

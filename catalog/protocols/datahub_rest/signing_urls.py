@@ -1,4 +1,4 @@
-"""The paths of signing in and up, with and without a slash at the end."""
+"""URL paths of sign-in and sign-up, with and without a trailing slash."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Snapshots: an entity with its aspects under the names of their classes, as clients of before proposals send it."""
+"""Snapshots: an entity with its aspects under their class names, sent by clients that predate proposals."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ _SNAPSHOT_POINTER = "/entity/value"
 
 
 def read_proposals(body: dict[str, Any]) -> Iterator[Proposal]:
-    """Yield a proposal for each aspect. Raises Invalid for what is no snapshot."""
+    """Yield a proposal for each aspect. Raises Invalid for a malformed snapshot."""
     snapshots_by_class = _check_object(_check_object(body.get("entity"), "/entity").get("value"), _SNAPSHOT_POINTER)
     if len(snapshots_by_class) != 1:
         raise _build_error(_SNAPSHOT_POINTER, "A snapshot stands alone under the name of its class.")

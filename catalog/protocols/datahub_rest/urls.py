@@ -1,4 +1,4 @@
-"""The paths of DataHub's REST protocol; those that take POST work with and without a slash at the end."""
+"""URL paths of DataHub's REST protocol; those that take POST work with and without a trailing slash."""
 
 from django.urls import path, register_converter
 
@@ -7,13 +7,13 @@ from catalog.protocols.datahub_rest import views as datahub_rest_views
 
 
 class UrnConverter:
-    """The rest of a path. The server has undone its percent-encoding once; here nothing is decoded again."""
+    """Path converter for the rest of a path. The server has percent-decoded it once; it is not decoded again."""
 
-    # A line break is refused as part of a URN, with a reason, and not as an unknown path.
+    # Matches line breaks too, so that they are refused as part of a URN, with a reason, and not as an unknown path.
     regex = "(?s:.+)"
 
     def to_python(self, value: str) -> str:
-        """Return the URN as it came."""
+        """Return the URN as received."""
         return value
 
     def to_url(self, value: str) -> str:

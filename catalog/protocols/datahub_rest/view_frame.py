@@ -1,4 +1,4 @@
-"""The frame of every view: a caller first, then an answer, or a refusal in JSON."""
+"""Frame of the views: authentication, errors as JSON, and the entity types open to every caller."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -18,10 +18,10 @@ from policies.errors import PolicyAppError
 from policies.http import guard
 from policies.outages import find_outage
 
-#: What the record of changes calls this door.
+#: Name of this channel in the change log and the decision log.
 CHANNEL = "gms"
 
-#: Types that REST_API_AUTHORIZATION, switched off, does not open: people, what gives power, and what holds a secret.
+#: Types that stay guarded when REST_API_AUTHORIZATION is off: people, types that grant access, types with a secret.
 GUARDED_TYPES = PEOPLE_TYPES | {"dataHubAccessToken", "dataHubSecret", "inviteToken"}
 
 
@@ -32,7 +32,7 @@ def authenticated_view(
     *methods: str,
     channel: str = CHANNEL,
 ) -> Callable[[Callable[Concatenate[HttpRequest, Actor, ViewParameters], HttpResponse]], Callable[..., HttpResponse]]:
-    """Make a view of a function that takes the request and its caller; other methods than these are answered 405."""
+    """Return a decorator for views that take the request and the caller; other methods are answered with 405."""
 
     def decorate(
         view: Callable[Concatenate[HttpRequest, Actor, ViewParameters], HttpResponse],
@@ -60,7 +60,7 @@ def authenticated_view(
 
 
 def is_open(type_: str) -> bool:
-    """Whether every caller may read and write entities of this type, since REST_API_AUTHORIZATION is off."""
+    """Whether every caller may use entities of this type: REST_API_AUTHORIZATION is off and the type not guarded."""
     return not settings.REST_API_AUTHORIZATION and type_ not in GUARDED_TYPES
 
 

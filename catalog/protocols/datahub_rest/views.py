@@ -1,4 +1,4 @@
-"""The paths of the door and the actions behind them."""
+"""Views of DataHub's REST protocol, and the actions that they dispatch to."""
 
 from collections.abc import Callable, Mapping
 
@@ -36,19 +36,19 @@ _RUN_ACTIONS: Mapping[str, ActionHandler] = {
 
 @authenticated_view("POST")
 def dispatch_aspect_action(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Write aspects, or count them."""
+    """Write aspects, count entities by aspect, or list timeseries values."""
     return _dispatch_action(_ASPECT_ACTIONS, request, by)
 
 
 @authenticated_view("POST")
 def dispatch_entity_action(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Search, list and delete entities."""
+    """Search, list, ingest and delete entities."""
     return _dispatch_action(_ENTITY_ACTIONS, request, by)
 
 
 @authenticated_view("POST")
 def dispatch_run_action(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Say what is known of ingestion runs."""
+    """List, describe or roll back ingestion runs, which are not recorded."""
     return _dispatch_action(_RUN_ACTIONS, request, by)
 
 

@@ -1,7 +1,7 @@
-"""Writes: one proposal or a batch of them, all or nothing.
+"""Writes: one proposal, a batch or a snapshot, all or nothing.
 
-`async` is read by nobody: every write is there when its answer is. Of the headers of a proposal only `If-None-Match: *`
-says something: a CREATE of what is there already is passed over.
+`async` is ignored: a write is complete when it is answered. Of the headers of a proposal only `If-None-Match: *` has an
+effect: a CREATE of an existing aspect is skipped.
 """
 
 import re
@@ -29,7 +29,7 @@ _UNICODE_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 def ingest_proposal(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Write one proposal; answers its URN."""
+    """Write one proposal and return its URN."""
     entry = request_bodies.read(request).get("proposal")
     if isinstance(entry, dict) and isinstance(entry.get("entityUrn"), str):
         entry["entityUrn"] = unescape(entry["entityUrn"])
@@ -38,7 +38,7 @@ def ingest_proposal(request: HttpRequest, by: Actor) -> HttpResponse:
 
 
 def ingest_batch(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Write a list of proposals; answers their URNs in order."""
+    """Write a list of proposals and return their URNs in order."""
     entries = request_bodies.read(request, max_signs=request_bodies.MAX_BATCH_SIGNS).get("proposals")
     if not isinstance(entries, list):
         raise Invalid.from_problem(code="required", pointer="/proposals", detail="This must be a list of proposals.")
@@ -51,23 +51,23 @@ def ingest_batch(request: HttpRequest, by: Actor) -> HttpResponse:
 
 
 def unescape(text: str) -> str:
-    r"""Undo what clients do to the URN of a single proposal, where é arrives as the six characters \u00e9."""
+    r"""Undo the escaping of the URN in a single proposal, in which clients send é as the six characters \u00e9."""
     if "\\u" not in text:
         return text
     units = _UNICODE_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
-    # Characters beyond the sixteenth bit arrive as two escapes, which are one character only together.
+    # Characters beyond 16 bits arrive as two escapes, which form a character only together.
     return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def ingest_snapshot(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Write the aspects of a snapshot, as clients of before proposals send an entity; all or none."""
+    """Write the aspects of a snapshot (see `snapshot_ingest`), all or none."""
     body = request_bodies.read(request, max_signs=request_bodies.MAX_BATCH_SIGNS)
     result = _apply_proposals(list(snapshot_ingest.read_proposals(body)), by)
     return _with_policy_version(responses.action_response(None, result.lints), result)
 
 
 def is_optional(headers: Any) -> bool:
-    """Whether the headers of a write ask for it only where nothing is."""
+    """Whether the headers of a write ask to skip it if the aspect exists."""
     return isinstance(headers, dict) and any(
         str(name).casefold() == "if-none-match" and value == "*" for name, value in headers.items()
     )
@@ -106,7 +106,7 @@ def _build_proposal(entry: dict[str, Any], pointer: str) -> Proposal:
 
 
 def _find_problems(proposal: Proposal) -> list[Problem]:
-    """Return what this door does not take although it is well-formed: half a deletion of what has its own page."""
+    """Return the problem of a well-formed proposal that deletes the key aspect of a user, group, role or policy."""
     if proposal.change != ChangeType.DELETE or urns.find_problem(proposal.urn, "") is not None:
         return []
     parsed_urn = urns.parse(proposal.urn)
@@ -117,12 +117,12 @@ def _find_problems(proposal: Proposal) -> list[Problem]:
 
 
 def _with_policy_version(response: HttpResponse, result: ApplyResult) -> HttpResponse:
-    """Name the version of the policies after a write of policies, so that the client can ask for at least that one."""
+    """Return the response with the policy version if policies were written, so that the client can require it."""
     if any(urns.entity_type(urn) == _POLICY_TYPE for urn in result.urns):
         response.headers["Policy-Version"] = str(PolicyVersion.load_version())
     return response
 
 
 def _replace_none(value: Any, default: str) -> Any:
-    """Return a member, or the default where it is null or absent; what it has to be is checked with the rest."""
+    """Return the value, or the default if it is null or absent; its type is checked with the proposal."""
     return default if value is None else value

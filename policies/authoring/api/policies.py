@@ -119,7 +119,7 @@ class VersionOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="CheckedOut")
 class PolicyValidationOut(serializers.Serializer[Any]):
-    """What would happen to a draft: it is stored when there are no errors; lints are worth a look."""
+    """The validation of a draft: it can be stored when there are no errors; lints are advice."""
 
     valid = serializers.BooleanField()
     errors = NoteOut(many=True)  # type: ignore[assignment]  # the base has a property of this name

@@ -65,7 +65,7 @@ class UnknownNameOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="SliceOut")
 class RoleSliceOut(serializers.Serializer[Any]):
-    """What one role lets its holder see: these columns of the rows that meet all conditions."""
+    """The part of a table that one role shows: these columns of the rows that meet all conditions."""
 
     role = serializers.CharField(allow_blank=True)
     rows = serializers.ListField(child=serializers.CharField())
@@ -110,7 +110,7 @@ class DecisionsOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="HoldersOut")
 class AllowedActorsOut(serializers.Serializer[Any]):
-    """Who may; groups and roles are not expanded."""
+    """The actors that may use the privilege; groups and roles are not expanded."""
 
     all_users = serializers.BooleanField()
     all_groups = serializers.BooleanField()

@@ -45,7 +45,7 @@ MAX_COLUMNS = 1_000
 
 
 class ResourceIn(strict_fields.StrictSerializer):
-    """What a question is about: a `urn`, a `type` with an `id`, or a `type` alone.
+    """The resource of a question: a `urn`, a `type` with an `id`, or a `type` alone.
 
     `project` and `parent` say where something is to be created; `branch`, `columns` and `path` narrow a question about
     a Datazone object.
@@ -132,7 +132,7 @@ class BatchIn(VersionIn):
 
 @extend_schema_serializer(component_name="WhoIn")
 class AllowedActorsIn(VersionIn):
-    """Who may use this privilege, on that resource or without one?"""
+    """A question for the actors that may use a privilege, on a resource or without one."""
 
     privilege = strict_fields.StrictString(max_length=255)
     resource = ResourceIn(required=False, allow_null=True)
@@ -140,7 +140,7 @@ class AllowedActorsIn(VersionIn):
 
 @extend_schema_serializer(component_name="GrantedIn")
 class AllowedPrivilegesIn(VersionIn):
-    """Which privileges does this actor have, on that resource or without one?"""
+    """A question for the privileges of an actor, on a resource or without one."""
 
     actor = strict_fields.StrictActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     resource = ResourceIn(required=False, allow_null=True)

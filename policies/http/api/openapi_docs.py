@@ -55,7 +55,7 @@ class ProblemPrivilegeOut(serializers.Serializer[Any]):
 
 
 class ProblemOut(serializers.Serializer[Any]):
-    """Why a request was refused (RFC 9457)."""
+    """The reason of a refusal (RFC 9457)."""
 
     type = serializers.CharField()
     title = serializers.CharField()

@@ -1,1 +1,1 @@
-"""Reports: what a run is made from, the jobs that Spark runs, results and findings."""
+"""Reports: the snapshot a run reads, the jobs that Spark runs, results and findings."""

@@ -1,10 +1,10 @@
-"""Names that pages give to the types of findings; files and the API keep the codes."""
+"""Labels that pages give to types of findings; files and the API use the codes."""
 
 from collections.abc import Mapping
 
-#: Code of a type → its name on pages.
+#: Code of a type to its label on pages.
 FINDING_LABELS: Mapping[str, str] = {
-    # Role mapping check: the catalog beside what source systems grant.
+    # Role mapping check: the catalog compared with the grants of source systems.
     "GRANT_MISSING": "Declared access is missing in the source",
     "EXTRA_GRANT": "Access that the catalog does not declare",
     "WRONG_LEVEL": "Different level of access",
@@ -30,5 +30,5 @@ FINDING_LABELS: Mapping[str, str] = {
 
 
 def finding_type_label(code: str) -> str:
-    """Return the name of a type of finding; a type without one is spelt from its code."""
+    """Return the label of a type of finding; without one it is derived from the code."""
     return FINDING_LABELS.get(code) or code.replace("_", " ").capitalize()

@@ -1,4 +1,4 @@
-"""Brings the findings of a run together with those of earlier ones, set by set: nothing is asked row by row."""
+"""Merges the findings of a run with those of earlier runs, in bulk statements and not row by row."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -13,26 +13,26 @@ from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reports.spec import ReportSpec
 from policies.pdp import authorizer
 
-#: The table of a kind that holds findings, and the columns that it has to have beside its own.
+#: The table of a kind that holds its findings, and the columns that this table requires.
 FINDINGS_TABLE = "findings"
 FINDING_COLUMNS = ("severity", "type", "sentence", "repair", "key")
 
 _BATCH_ROWS = 5_000
-#: What a run says anew; what people say stays.
+#: Columns that a run overwrites; decisions of people are retained.
 _UPDATED_COLUMNS = ("severity", "type", "sentence", "repair", "values", "subject", "last_seen", "last_seen_at")
 
-#: Columns whose URN a finding can be about, the first that has one first.
+#: Columns whose URN can be the subject of a finding, in order of precedence.
 _SUBJECT_COLUMNS = ("policy", "role", "actor", "person", "entity")
-#: What a sentence about a policy speaks of without naming it.
+#: URN columns whose names are added to a sentence about a policy.
 _RELATED_COLUMNS = ("person", "entity", "other")
 
 _EMPTY_DECISION: Mapping[str, Any] = {"assignee": "", "decided_by": "", "accepted_until": None}
 
 
 def merge(report: Report, spec: ReportSpec) -> None:
-    """Take over what a loaded run found: what is new opens, what is gone closes, what was closed and is back opens.
+    """Merge the findings of a loaded run: new ones open, absent ones close, closed ones that are back reopen.
 
-    Whatever was accepted or assigned stays so while it is found. To be called in a transaction.
+    Findings that are accepted or assigned stay so while they are present. Call it in a transaction.
     """
     now = timezone.now()
     reopen_expired(now)
@@ -52,27 +52,27 @@ def merge(report: Report, spec: ReportSpec) -> None:
 
 
 def reopen_expired(now: datetime) -> int:
-    """Open the findings whose acceptance ended before this day (UTC), and return how many there were."""
+    """Reopen the findings whose acceptance ended before the day of `now` (UTC) and return their number."""
     with transaction.atomic():
         expired_findings = Finding.objects.filter(state=Finding.State.ACCEPTED, accepted_until__lt=now.date())
         return _set_state(expired_findings, Finding.State.OPEN, now, None)
 
 
 def record_events(ids: Iterable[int], **event_fields: Any) -> None:
-    """Note one decision about each of these findings."""
+    """Insert one event for each of these findings."""
     id_iterator = iter(ids)
     while batch := list(islice(id_iterator, _BATCH_ROWS)):
         FindingEvent.objects.bulk_create(FindingEvent(finding_id=finding_id, **event_fields) for finding_id in batch)
 
 
 def find_subject(values: Mapping[str, Any]) -> str:
-    """Return the URN that a finding with these values is about first, or ''."""
+    """Return the URN of the subject of a finding with these values, or ""."""
     candidates = (values.get(name) for name in _SUBJECT_COLUMNS)
     return next((value for value in candidates if isinstance(value, str) and value.startswith("urn:li:")), "")
 
 
 def add_policy_names(rows: list[Finding]) -> list[Finding]:
-    """Return findings whose sentences name the policy that they speak of, and the person or entity beside it."""
+    """Prefix the sentences of findings about a policy with its name and the names of related entities."""
     urn_columns = {"policy", *_RELATED_COLUMNS}
     policy_rows = [row for row in rows if row.values.get("policy")]
     urns = {row.values[name] for row in policy_rows for name in urn_columns if row.values.get(name)}
@@ -87,7 +87,7 @@ def add_policy_names(rows: list[Finding]) -> list[Finding]:
 
 
 def _set_state(findings: QuerySet[Finding], state: str, now: datetime, report: Report | None) -> int:
-    """Put findings into a state without a person, note that, and return how many there were."""
+    """Set the state of findings without a deciding person, record events and return the number of findings."""
     ids = list(findings.values_list("pk", flat=True))
     for start in range(0, len(ids), _BATCH_ROWS):
         batch = ids[start : start + _BATCH_ROWS]

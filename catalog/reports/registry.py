@@ -1,4 +1,4 @@
-"""Every kind of report, each in a file of its own."""
+"""The registry of kinds of reports; each kind has a folder in `kinds`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

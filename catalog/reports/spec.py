@@ -1,4 +1,4 @@
-"""What a kind of report is: what can be asked of it, which tables it ends with, and which job makes it."""
+"""The specification of a kind of report: its parameters, its tables of results, and its job."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,12 +25,11 @@ from policies.errors import Invalid
 from policies.models.fields import is_storable
 from policies.writes import strict_json
 
-#: Codes of what can be wrong with parameters.
+#: Codes of problems of parameters.
 UNKNOWN_PARAMETER, REQUIRED_PARAMETER, INVALID_PARAMETER = "parameter.unknown", "required", "parameter.wrong"
 
 
-#: Facets that no policy can test: external roles, what queries are about, lineage, and what nodes say beside what they
-#: are.
+#: Facet fields that no policy can test: external roles, subjects of queries, lineage, and further properties of nodes.
 UNTESTED_FACET_FIELDS = frozenset(
     {
         *(ACCESS_ROLE, DOWNSTREAM, SUBJECT, UPSTREAM),
@@ -41,10 +40,9 @@ UNTESTED_FACET_FIELDS = frozenset(
 
 
 class ColumnKind(StrEnum):
-    """How a column is read: what its values are, and so how pages show them and where they link to.
+    """The kind of the values of a column, which determines display and links.
 
-    ENTITY, ACTOR (user, group or role) and POLICY hold URNs, NUMBER whole numbers, the others text; every one may be
-    empty (null).
+    ENTITY, ACTOR (user, group or role) and POLICY hold URNs, NUMBER whole numbers, all others text; values may be null.
     """
 
     TEXT = "TEXT"
@@ -60,9 +58,9 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReportColumn:
-    """A column of a table of results: its name in files and the API, its heading, and how it is read.
+    """A column of a table of results: its name in files and the API, its heading, and its kind.
 
-    `labels` are the names that pages give to its codes; files and the API keep the codes.
+    `labels` are the labels of its codes on pages; files and the API use the codes.
     """
 
     name: str
@@ -73,9 +71,9 @@ class ReportColumn:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """A table of results. `key` are the columns that say what a row is about; the first one when none is named.
+    """A table of results. `key` are the columns that identify a row; by default the first column.
 
-    Only the first `limit` rows are stored, by their position; all of them stay in the files of the run.
+    Only the first `limit` rows by position are stored; the files of the run have all of them.
     """
 
     name: str
@@ -86,12 +84,12 @@ class ResultTable:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns that make the key of a row."""
+        """The columns that identify a row."""
         return self.key or (self.columns[0].name,)
 
 
 class ParameterType(StrEnum):
-    """What a parameter is given as: JSON in the API and in `parameters`, text in a form."""
+    """The type of a parameter: JSON in the API and in `parameters`, text in a form."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -105,11 +103,10 @@ class ParameterType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One thing that can be asked of a report.
+    """A parameter of a kind of report.
 
-    TEXT, DATE (ISO 8601) and CHOICE are texts, NUMBER a whole number, FLAG a truth value, CHOICES and TEXTS lists of
-    texts, JSON anything. `choices` gives value → label when it is called; `check` says what else is wrong with a value,
-    with pointers into it.
+    TEXT, DATE (ISO 8601) and CHOICE are texts, NUMBER a whole number, FLAG a boolean, CHOICES and TEXTS lists of texts,
+    JSON anything. `choices` returns value -> label; `check` yields further problems of a value, with pointers into it.
     """
 
     name: str
@@ -124,7 +121,7 @@ class Parameter:
     check: Callable[[Any], Iterable[Problem]] = lambda _: ()
 
     def find_problems(self, value: Any) -> list[Problem]:
-        """Return everything that is wrong with a value, with pointers that begin at it."""
+        """Return every problem of a value, with pointers relative to it."""
         if value in (None, "", []):
             return [Problem(REQUIRED_PARAMETER, "", f"{self.title}: give one.")] if self.is_required else []
         problems = [
@@ -133,7 +130,7 @@ class Parameter:
         return problems or list(self.check(value))
 
     def parse_texts(self, texts: Sequence[str]) -> Any:
-        """Return what the texts of a form mean; what cannot be read stays text, which `find_problems` then refuses."""
+        """Return the value of the texts of a form; unparsable input stays text, which `find_problems` then rejects."""
         if self.input in (ParameterType.CHOICES, ParameterType.TEXTS):
             lines = (line.strip() for text in texts for line in text.splitlines())
             return list(dict.fromkeys(line for line in lines if line))
@@ -189,7 +186,7 @@ def _check_choices(parameter: Parameter, value: Any) -> Iterable[str]:
 
 
 def _parse_json(text: str) -> Any:
-    """Return the JSON value of a text; what is none stays text."""
+    """Return the JSON value of a text; invalid JSON stays text."""
     try:
         return strict_json.loads(text.encode(errors="surrogatepass"))
     except Invalid:
@@ -223,11 +220,11 @@ def _do_nothing(_: Report) -> None: ...
 class ReportSpec:
     """A kind of report.
 
-    `module` is the job that makes it. `prepare` may add files to the snapshot that the job reads, `after_load` use what
-    was loaded, right before the run is READY and in the same transaction; what they raise as `policies.errors` or
-    OSError ends the run with its sentence. Those of `is_nightly` run every night with the defaults of their parameters.
-    With `keeps_snapshot` what a run was made from stays beside its results, so that more can be asked of it later.
-    `excluded_fields` are the fields of facets that its snapshot goes without: what no policy can test.
+    `module` is its job. `prepare` may add files to the snapshot that the job reads, `after_load` use the loaded rows,
+    right before the run is READY and in the same transaction; a `policies.errors` error or OSError of either ends the
+    run with its message. `is_nightly` kinds run every night with default parameters. With `keeps_snapshot` the snapshot
+    of a run is retained with its results, for later questions. `excluded_fields` are the facet fields that its snapshot
+    omits, since no policy can test them.
     """
 
     name: str
@@ -243,9 +240,9 @@ class ReportSpec:
     after_load: Callable[[Report], None] = field(default=_do_nothing)
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters with what was left out filled in.
+        """Return the parameters with defaults filled in.
 
-        Raises Invalid with every problem; pointers begin at the parameters.
+        Raises Invalid with every problem; pointers are relative to the parameters.
         """
         parameter_names = {parameter.name for parameter in self.parameters}
         problems = [

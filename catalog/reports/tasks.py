@@ -1,4 +1,4 @@
-"""What workers do for reports: make them, watch them, and reopen findings."""
+"""Celery tasks of reports: run, watch, nightly runs, and reopening of findings."""
 
 from typing import Any
 from uuid import UUID
@@ -14,21 +14,21 @@ from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, run_state, runner
 from policies.pdp.authorizer import SYSTEM
 
-#: How long a message to a worker counts; the schedule sends it again while the report waits.
+#: Lifetime of a message to a worker; the schedule sends it again while the report is queued.
 MESSAGE_EXPIRY_SECONDS = 60
 
 
 @worker_shutting_down.connect
 def end_jobs(**_: Any) -> None:
-    """End the jobs of this worker, which otherwise would wait for them."""
+    """End the jobs of this worker when it shuts down."""
     launcher.STOP_EVENT.set()
 
 
 @shared_task(name="catalog.run_report", ignore_result=True)
 def run_report(report_id: str, **_: Any) -> str:
-    """Make a report, and return how it ended. A message that comes twice, or too late, changes nothing.
+    """Run a report and return its status. A message that arrives twice, or too late, changes nothing.
 
-    While REPORTS_AT_ONCE others run it waits: the one that ends first sends for the one that waits longest.
+    While REPORTS_AT_ONCE others run it stays queued: the one that ends first enqueues the one that waits longest.
     """
     status = runner.run_report(UUID(report_id), max_running=settings.REPORTS_AT_ONCE)
     if status != Report.Status.QUEUED and (next_report_id := run_state.find_next_queued()) is not None:
@@ -38,9 +38,9 @@ def run_report(report_id: str, **_: Any) -> str:
 
 @shared_task(name="catalog.watch_reports", ignore_result=True)
 def watch_reports(**_: Any) -> int:
-    """Queue the reports whose worker is gone once more, and send again what waits: a message may have been lost.
+    """Requeue the reports whose worker disappeared, and resend overdue messages, which may be lost.
 
-    Returns how many workers were gone.
+    Returns the number of runs whose worker disappeared.
     """
     lost_worker_count = run_state.expire()
     for report_id in run_state.list_overdue():
@@ -50,13 +50,13 @@ def watch_reports(**_: Any) -> int:
 
 @shared_task(name="catalog.reopen_findings", ignore_result=True)
 def reopen_findings(**_: Any) -> int:
-    """Open the findings whose acceptance is over, and return how many there were."""
+    """Reopen the findings whose acceptance ended, and return their number."""
     return finding_writer.reopen_expired(timezone.now())
 
 
 @shared_task(name="catalog.run_nightly_reports", ignore_result=True)
 def run_nightly_reports(**_: Any) -> int:
-    """Queue every nightly report that does not run already, let go of the oldest ones, and return how many."""
+    """Queue every nightly report of which no run is open, delete old runs, and return the number queued."""
     new_reports = [
         run_state.queue(spec=spec, parameters=spec.validate({}), by=SYSTEM.urn)
         for spec in KINDS.values()

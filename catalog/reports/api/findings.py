@@ -1,4 +1,4 @@
-"""What reports found wrong, over the API: a list, one, and what becomes of them (docs/reports.md)."""
+"""Findings of reports over the API: a list, one finding, and decisions about them (docs/reports.md)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -24,12 +24,12 @@ from policies.pdp import authorizer
 TAG = "reports"
 VIEW_GUARD = needs(reports.REQUIRED_PRIVILEGE)
 
-#: How many findings one call may change.
+#: Findings that one call may change at most.
 _MAX_CHANGED_FINDINGS = 10_000
 
 
 class ReportFindingOut(serializers.Serializer[Any]):
-    """A finding. What could name something that the caller may not view is null, and `values` empty."""
+    """A finding. Where the caller may not view an entity it names, the naming fields are null and `values` is empty."""
 
     id = serializers.IntegerField()
     kind = serializers.CharField(help_text="The kind of the report.")
@@ -71,13 +71,13 @@ class FindingEventOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="OneReportFindingOut")
 class ReportFindingDetailOut(ReportFindingOut):
-    """A finding with what was decided about it."""
+    """A finding with its trail of decisions."""
 
     trail = FindingEventOut(many=True, help_text=f"The newest first; at most {reading.TRAIL_LENGTH}.")
 
 
 class FindingListFilters(PageParameters):
-    """Which findings to list; in every state unless one is given."""
+    """Filters of the list of findings; without `state` findings in every state are listed."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=512, help_text="Every word is in the sentence."
@@ -91,7 +91,7 @@ class FindingListFilters(PageParameters):
 
 
 class DecisionIn(strict_fields.StrictSerializer):
-    """What becomes of a finding. ACCEPTED needs a note and may end with a day, ASSIGNED needs an assignee."""
+    """A decision about a finding. ACCEPTED requires a note and may have a last day, ASSIGNED requires an assignee."""
 
     state = serializers.ChoiceField(Finding.State.choices)
     note = strict_fields.StrictString(required=False, max_length=4000)
@@ -101,7 +101,7 @@ class DecisionIn(strict_fields.StrictSerializer):
     )
 
     def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Say what a state lacks, and what it has no use for."""
+        """Return errors of fields that the state requires and that are missing, and of fields that it does not use."""
         state = values.get("state")
         problems = {}
         if state == Finding.State.ASSIGNED and "assignee" not in values:
@@ -116,7 +116,7 @@ class DecisionIn(strict_fields.StrictSerializer):
 
 
 class DecisionsIn(DecisionIn):
-    """What becomes of several findings."""
+    """One decision about several findings."""
 
     ids = strict_fields.StrictList(
         child=strict_fields.StrictInteger(min_value=1), min_length=1, max_length=_MAX_CHANGED_FINDINGS
@@ -125,14 +125,14 @@ class DecisionsIn(DecisionIn):
 
 @extend_schema_serializer(component_name="ChangedOut")
 class FindingChangeCountOut(serializers.Serializer[Any]):
-    """How many findings were changed; those that are gone are passed over."""
+    """The number of findings that were changed; ids that do not exist are ignored."""
 
     changed = serializers.IntegerField(min_value=0)
 
 
 class _FindingView(ApiView):
     def serialize_findings(self, findings: Sequence[Finding]) -> list[Any]:
-        """Return findings as they are sent."""
+        """Return findings as `ReportFindingOut`, with the fields concealed that the caller may not view."""
         concealed_ids = reading.find_concealed(findings=findings, by=self.actor)
         return [
             ReportFindingOut(_finding_fields(finding, is_concealed=finding.pk in concealed_ids)).data
@@ -152,7 +152,7 @@ class FindingListView(_FindingView):
         tag=TAG,
     )
     def get(self, _request: Request) -> Response:
-        """Return a page of findings, the worst first."""
+        """Return a page of findings, the highest severity first."""
         query = self.parse_query(FindingListFilters)
         filters = {name: query[name] for name in ("kind", "type", "severity", "assignee", "subject") if name in query}
         states = [query["state"]] if "state" in query else []
@@ -164,25 +164,25 @@ class FindingListView(_FindingView):
         "reports_findings_change", "Decide about findings", body=DecisionsIn, answer=FindingChangeCountOut, tag=TAG
     )
     def patch(self, request: Request) -> Response:
-        """Decide about as many findings as are named, in one act."""
+        """Apply one decision to all findings in `ids`, in one transaction, and return how many were changed."""
         payload = strict_fields.validate(DecisionsIn, request.data)
         return Response({"changed": _apply_decision(payload.pop("ids"), payload, self.actor)})
 
 
 @signed_in
 class FindingDetailView(_FindingView):
-    """One finding; whom it is assigned to may read it too."""
+    """One finding; its assignee may read it too."""
 
     @openapi_operation("reports_finding", "Get a finding", answer=ReportFindingDetailOut, tag=TAG)
     def get(self, _request: Request, number: str) -> Response:
-        """Return the finding."""
+        """Return the finding with its trail."""
         return Response(self._serialize_detail(service.read(id=int(number), by=self.actor)))
 
     @openapi_operation(
         "reports_finding_change", "Decide about a finding", body=DecisionIn, answer=ReportFindingDetailOut, tag=TAG
     )
     def patch(self, request: Request, number: str) -> Response:
-        """Accept it, assign it, close it or open it again."""
+        """Accept the finding, assign it, close it or open it again; requires MANAGE_POLICIES, also of the assignee."""
         authorizer.require(by=self.actor, any_of=[[reports.REQUIRED_PRIVILEGE]])
         payload = strict_fields.validate(DecisionIn, request.data)
         finding = reading.get_finding(id=int(number))

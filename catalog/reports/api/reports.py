@@ -1,4 +1,4 @@
-"""Reports over the API: kinds, runs, their tables as pages and files, what differs between two (docs/reports.md)."""
+"""Reports over the API: kinds, runs, tables as pages and files, differences between two runs (docs/reports.md)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ _CONTENT_TYPES = {"csv": "text/csv", "json": "application/json"}
 
 
 class _FixedContentNegotiation(BaseContentNegotiation):
-    """Files are sent as what they are, whatever the caller says to accept."""
+    """Content negotiation that ignores the Accept header: a file has the type that its view sends."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:  # noqa: ARG002 - the framework's
         return parsers[0]
@@ -48,11 +48,11 @@ class _FixedContentNegotiation(BaseContentNegotiation):
 
 class _ReportView(ApiView):
     def serialize_runs(self, runs: Sequence[Report]) -> list[Any]:
-        """Return runs as lists show them."""
+        """Return runs as `RunOut`, for lists."""
         return [shapes.RunOut(_report_fields(run)).data for run in runs]
 
     def serialize_run(self, run: Report) -> Any:
-        """Return a run with everything."""
+        """Return a run as `RunDetailOut`: with parameters, log and summary as the caller may view them."""
         spec = KINDS.get(run.kind)
         summary = result_reader.read_summary(run=run, by=self.actor)
         return shapes.RunDetailOut(
@@ -78,7 +78,7 @@ class _ReportView(ApiView):
         ).data
 
     def get_ready_table(self, id: str, name: str) -> tuple[Report, ResultTable]:
-        """Return a run that came through and one of its tables. Raises NotFound, and Conflict before it is ready."""
+        """Return a READY run and one of its tables. Raises NotFound, and Conflict while the run has no results."""
         run = report_rows.get_report(id=UUID(id))
         spec = KINDS.get(run.kind)
         table = next((candidate for candidate in spec.tables if candidate.name == name), None) if spec else None
@@ -89,7 +89,7 @@ class _ReportView(ApiView):
         return run, table
 
     def list_rows(self, run: Report, table: ResultTable, query: dict[str, Any]) -> Any:
-        """Return the rows that are asked for. Raises Invalid."""
+        """Return the rows of a table that match the query. Raises Invalid."""
         values_by_column = {}
         if ("column" in query) != ("value" in query):
             raise Invalid.from_problem(
@@ -147,7 +147,7 @@ class ReportListView(_ReportView):
         tag=TAG,
     )
     def post(self, request: Request) -> Response:
-        """Start a report; one of a kind is under way at a time."""
+        """Start a report. Raises Conflict while a run of the same kind is queued or running."""
         payload = strict_fields.validate(shapes.RunIn, request.data)
         parameters = payload.get("parameters", {})
         if not isinstance(parameters, dict):
@@ -162,17 +162,17 @@ class ReportDetailView(_ReportView):
 
     @openapi_operation("reports_get", "Get a report", answer=shapes.RunDetailOut, tag=TAG)
     def get(self, _request: Request, id: str) -> Response:
-        """Return the run: how far it is, or what came of it."""
+        """Return the run with its progress, or with its results."""
         return Response(self.serialize_run(report_rows.get_report(id=UUID(id))))
 
 
 @VIEW_GUARD
 class ReportCancelView(_ReportView):
-    """The end of a run."""
+    """The cancellation of a run."""
 
     @openapi_operation("reports_cancel", "Cancel a report", answer=shapes.RunDetailOut, statuses=(409,), tag=TAG)
     def post(self, _request: Request, id: str) -> Response:
-        """End a run that is queued or running; its worker notices within seconds."""
+        """Cancel a run that is queued or running; its worker notices within seconds."""
         service.cancel(report_id=UUID(id), by=self.actor)
         return Response(self.serialize_run(report_rows.get_report(id=UUID(id))))
 
@@ -190,7 +190,7 @@ class ReportTableView(_ReportView):
         tag=TAG,
     )
     def get(self, _request: Request, id: str, table: str) -> Response:
-        """Return a page of rows, in the order of the report unless another one is asked for."""
+        """Return a page of rows, in the order of the report unless `sort` is set."""
         query = self.parse_query(shapes.RowListFilters)
         run, result_table = self.get_ready_table(id, table)
         rows = self.list_rows(run, result_table, query)
@@ -215,7 +215,7 @@ class _TableFileView(_ReportView):
     ending = ""
 
     def stream_table(self, id: str, name: str) -> HttpResponseBase:
-        """Return a table as a file, written while it is read."""
+        """Return a table as a streamed file, read from the database in batches."""
         query = self.parse_query(shapes.RowSearchFilters)
         run, table = self.get_ready_table(id, name)
         rows = self.list_rows(run, table, query)
@@ -243,7 +243,7 @@ class ReportCsvView(_TableFileView):
         tag=TAG,
     )
     def get(self, _request: Request, id: str, table: str) -> HttpResponseBase:
-        """Return every row, the names of the columns first; a text that begins like a formula gets an apostrophe."""
+        """Return every row, column names first; a text that a spreadsheet reads as a formula gets an apostrophe."""
         return self.stream_table(id, table)
 
 
@@ -262,13 +262,13 @@ class ReportJsonView(_TableFileView):
         tag=TAG,
     )
     def get(self, _request: Request, id: str, table: str) -> HttpResponseBase:
-        """Return every row, as objects by the names of the columns."""
+        """Return every row, as an object by column name."""
         return self.stream_table(id, table)
 
 
 @VIEW_GUARD
 class ReportDifferenceListView(_ReportView):
-    """What differs between two runs."""
+    """The differences between two runs of a kind."""
 
     @openapi_operation(
         "reports_differences",
@@ -279,7 +279,7 @@ class ReportDifferenceListView(_ReportView):
         tag=TAG,
     )
     def get(self, _request: Request, id: str, table: str) -> Response:
-        """Return a page of rows that came, went or changed from the older run to the newer one, by their keys."""
+        """Return a page of rows added, removed or changed from the older run to the newer one, matched by key."""
         query = self.parse_query(shapes.DifferenceListFilters)
         run, result_table = self.get_ready_table(id, table)
         other_run, _ = self.get_ready_table(str(query["other"]), table)

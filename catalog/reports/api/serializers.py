@@ -1,4 +1,4 @@
-"""The shapes of reports over the API (docs/reports.md)."""
+"""Serializers of reports for the API (docs/reports.md)."""
 
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ from policies.http.api.views import PageParameters
 
 
 class ParameterOut(serializers.Serializer[Any]):
-    """One thing that can be asked of a report."""
+    """A parameter of a kind of report."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -34,7 +34,7 @@ class ColumnOut(serializers.Serializer[Any]):
 
 
 class TableOut(serializers.Serializer[Any]):
-    """A table of results; `key` are the columns that say what a row is about."""
+    """A table of results; `key` are the columns that identify a row."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -55,7 +55,7 @@ class KindOut(serializers.Serializer[Any]):
 
 
 class ProgressOut(serializers.Serializer[Any]):
-    """How far a run is; a total of 0 is not known."""
+    """The progress of a run; a `total` of 0 is unknown."""
 
     stage = serializers.CharField(allow_blank=True)
     done = serializers.IntegerField(min_value=0)
@@ -70,7 +70,7 @@ class NumberOut(serializers.Serializer[Any]):
 
 
 class BarOut(serializers.Serializer[Any]):
-    """One bar of a chart; null where the caller may not view what it is about, or it is about nothing with a URN."""
+    """One bar of a chart; label and URN are null where the caller may not view the entity or there is none."""
 
     label = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # the base has an attribute of this name
     urn = serializers.CharField(allow_null=True)
@@ -93,7 +93,7 @@ class SummaryOut(serializers.Serializer[Any]):
 
 
 class RunOut(serializers.Serializer[Any]):
-    """A run of a report, as lists show it."""
+    """A run of a report, as in lists."""
 
     id = serializers.UUIDField()
     kind = serializers.CharField()
@@ -110,7 +110,7 @@ class RunOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="OneRunOut")
 class RunDetailOut(RunOut):
-    """A run of a report with what it was asked, what it said, and its headline numbers."""
+    """A run of a report with its parameters, log, headline numbers and charts."""
 
     parameters = serializers.DictField(help_text="Without what the caller may not view.")
     summary = SummaryOut()
@@ -118,21 +118,21 @@ class RunDetailOut(RunOut):
 
 
 class RunIn(strict_fields.StrictSerializer):
-    """What to start: a kind, and parameters; those left out are the defaults of the kind."""
+    """The kind to start and its parameters; omitted parameters take the defaults of the kind."""
 
     kind = serializers.ChoiceField(list(KINDS))
     parameters = strict_fields.AnyJson(required=False)
 
 
 class RunListFilters(PageParameters):
-    """Which runs to list."""
+    """Filters of the list of runs."""
 
     kind = strict_fields.StrictString(required=False, max_length=64)
     status = serializers.ChoiceField(Report.Status.choices, required=False)
 
 
 class RowOut(serializers.Serializer[Any]):
-    """A row: its values by the names of the columns; `key` is null where it may not be viewed."""
+    """A row: its values by column name; `key` is null where the caller may not view it."""
 
     key = serializers.CharField(allow_null=True)
     values = serializers.DictField()
@@ -140,13 +140,13 @@ class RowOut(serializers.Serializer[Any]):
 
 
 class DifferenceOut(RowOut):
-    """A row that came, went or changed; `was` are its earlier values where it changed."""
+    """A row that was added, removed or changed; `was` are the earlier values of a changed row."""
 
     was = serializers.DictField(allow_null=True)
 
 
 class RowSearchFilters(strict_fields.StrictSerializer):
-    """Which rows of a table."""
+    """Filters of the rows of a table."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=512, help_text="Every word has to be found."
@@ -156,7 +156,7 @@ class RowSearchFilters(strict_fields.StrictSerializer):
 
 
 class RowListFilters(RowSearchFilters, PageParameters):
-    """Which rows of a table, in which order."""
+    """Filters of the rows of a table, and their order."""
 
     sort = strict_fields.StrictString(
         required=False, max_length=64, help_text="A column; a minus before it: descending."
@@ -164,7 +164,7 @@ class RowListFilters(RowSearchFilters, PageParameters):
 
 
 class DifferenceListFilters(PageParameters):
-    """What to compare with, and which differences."""
+    """The run to compare with, and the kind of differences to list."""
 
     other = serializers.UUIDField(
         help_text="Another run of the same kind; the older one is compared with the newer one."

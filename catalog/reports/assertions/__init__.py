@@ -1,1 +1,1 @@
-"""Assertions about access, as people write them."""
+"""Assertions about access: the YAML text that people write, and its parser."""

@@ -1,6 +1,6 @@
-"""Assertions about access: a YAML text, read with every problem in it and the line of each (docs/assertions.md).
+"""Parser of assertions about access, collecting every problem with its line (docs/assertions.md).
 
-Nothing of Django is here: the page that checks a text and the job that asks what it says read it alike.
+This module does not use Django: the page that validates a text and the report share it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from policies.engine.errors import Problem
 from policies.engine.families import vocabulary
 from policies.engine.selectors import Condition, Criterion, Selector
 
-#: Longest text, in characters, and most assertions in it.
+#: Maximum length of a text, in characters, and maximum number of assertions in it.
 MAX_TEXT_LENGTH, MAX_ASSERTIONS = 1_000_000, 2_000
 
 _HOLDER_PREFIXES = ("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:")
@@ -23,7 +23,7 @@ _PLATFORM_PREFIX = "urn:li:dataPlatform:"
 _ALLOW, _DENY = "ALLOW", "DENY"
 _ANSWER_KEYS = ("person", "privilege", "entity", "answer")
 
-#: What `on` and `not` may test, as it is called there.
+#: Facet tested by each key of `on` and `not`.
 _FIELDS = {
     "type": selectors.TYPE,
     "urn": selectors.URN,
@@ -37,7 +37,7 @@ _FIELDS = {
 
 
 class AssertionKind(StrEnum):
-    """What an assertion claims: that nobody else may, that all of these may, or one answer a line."""
+    """The kind of claim: nobody else may, all of these may, or a list of expected answers."""
 
     NOBODY = "nobody"
     EVERY = "every"
@@ -46,7 +46,7 @@ class AssertionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One answer that is expected; without `entity` the question is about the platform."""
+    """One expected answer; `entity` is "" for a question about the platform."""
 
     actor: str
     privilege: str
@@ -57,11 +57,11 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """One claim.
+    """One assertion.
 
-    NOBODY: nobody but `holders` may use one of the privileges on what `scope` covers. EVERY: all who are one of
-    `holders`, are in it or have it may use each of them on all of it. EXPECT: `expectations`. `platform_privileges` are
-    the privileges that are asked without a resource, `privileges` the others.
+    NOBODY: no user outside `holders` may use any of the privileges on an entity in `scope`. EVERY: every user that is
+    one of `holders`, or is in it or has it, may use each privilege on all of `scope`. EXPECT: `expectations`.
+    `platform_privileges` are the privileges without a resource, `privileges` all others.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Assertion:
 
 
 class InvalidAssertions(Exception):
-    """A text with everything that is wrong in it, in the order of lines; a pointer is `line 12`."""
+    """A text with problems, in the order of lines; the pointer of each is `line 12`."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems
@@ -83,7 +83,7 @@ class InvalidAssertions(Exception):
 
 
 def parse(text: str) -> tuple[Assertion, ...]:
-    """Read a text; raises InvalidAssertions with every problem. An empty text asserts nothing."""
+    """Parse a text. Raises InvalidAssertions with every problem. An empty text has no assertions."""
     reader = _AssertionReader()
     assertions = tuple(reader.read_document(text))
     if reader.problems:
@@ -94,7 +94,7 @@ def parse(text: str) -> tuple[Assertion, ...]:
 
 
 class _AssertionReader(YamlNodeReader):
-    """One text, and what is wrong with it."""
+    """Reads one text and collects its problems."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class _AssertionReader(YamlNodeReader):
         }
 
     def read_document(self, text: str) -> Iterator[Assertion]:
-        """Give every assertion that can be read."""
+        """Yield every assertion that has no problem."""
         root = self.parse_root(text, max_length=MAX_TEXT_LENGTH)
         entries = self._list_entries(root) if root is not None else []
         if len(entries) > MAX_ASSERTIONS:
@@ -120,7 +120,7 @@ class _AssertionReader(YamlNodeReader):
                 yield assertion
 
     def _list_entries(self, root: yaml.Node) -> list[yaml.Node]:
-        """Return the assertions: the list itself, or what stands under `assertions`."""
+        """Return the nodes of the assertions: the root list, or the list under the key `assertions`."""
         if isinstance(root, yaml.MappingNode):
             keys = self.read_mapping(root, allowed_keys=("assertions",))
             if not keys:
@@ -193,7 +193,7 @@ class _AssertionReader(YamlNodeReader):
         return Expectation(actor, privilege, entity, answer == _ALLOW, node.start_mark.line + 1)
 
     def _read_answer_parts(self, node: yaml.Node) -> Mapping[str, yaml.Node]:
-        """Return the parts of one answer: of a list of four, of three for the platform, or of a mapping."""
+        """Return the parts of one answer by name, from a list of four, a list of three (platform) or a mapping."""
         if isinstance(node, yaml.SequenceNode):
             if len(node.value) == len(_ANSWER_KEYS):
                 return dict(zip(_ANSWER_KEYS, node.value, strict=True))
@@ -275,7 +275,7 @@ class _AssertionReader(YamlNodeReader):
 
 
 def _urn_prefixes(types: frozenset[str], platforms: list[str]) -> frozenset[str]:
-    """Return how the URNs of these types on these platforms begin, whether they hold the platform's URN or its name."""
+    """Return the URN prefixes of these types on these platforms, with the platform's URN and with its bare name."""
     platform_names = [urn.removeprefix(_PLATFORM_PREFIX) for urn in platforms]
     return frozenset(
         f"urn:li:{entity_type}:({platform}," for entity_type in types for platform in (*platforms, *platform_names)

@@ -1,20 +1,20 @@
-"""YAML that people write, read node by node: every problem is noted with its line, and reading goes on."""
+"""YAML read node by node: every problem is collected with its line, and reading continues."""
 
 import difflib
 
 import yaml
 
-#: The deepest nesting; none of our texts means anything beyond the sixth level.
+#: Maximum nesting; our texts use at most six levels.
 _MAX_DEPTH = 8
 
 
 class _Loader(yaml.SafeLoader):
-    """Makes nodes of plain YAML: without aliases, which could make a short text endless, and not too deep."""
+    """YAML loader without aliases, which could expand a short text without end, and with limited nesting."""
 
     depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Make one node."""
+        """Return one node. Raises MarkedYAMLError for an alias or too deep nesting."""
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the stubs give it no types
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases (*name) are not read here", problem_mark=mark)
@@ -27,17 +27,17 @@ class _Loader(yaml.SafeLoader):
 
 
 class YamlNodeReader:
-    """Reads nodes, and keeps what is wrong with them as (line, sentence)."""
+    """Reads nodes and collects problems as (line, sentence)."""
 
     def __init__(self) -> None:
         self.problems: list[tuple[int, str]] = []
 
     def list_problems(self) -> list[tuple[int, str]]:
-        """Return the problems by line, each once."""
+        """Return the distinct problems, sorted by line."""
         return sorted(dict.fromkeys(self.problems))
 
     def parse_root(self, text: str, *, max_length: int) -> yaml.Node | None:
-        """Return the node of a whole text of at most so many characters; None when there is none."""
+        """Return the root node of a text of at most `max_length` characters; None for an empty or invalid text."""
         if len(text) > max_length:
             self.problems.append((1, f"A text has up to {max_length:,} characters, not {len(text):,}."))
             return None
@@ -53,7 +53,7 @@ class YamlNodeReader:
         return root
 
     def read_mapping(self, node: yaml.Node, *, allowed_keys: tuple[str, ...]) -> dict[str, yaml.Node]:
-        """Return the values of a mapping by their keys, after noting keys that are unknown or twice there."""
+        """Return the value nodes of a mapping by key; unknown and duplicate keys become problems."""
         if not isinstance(node, yaml.MappingNode):
             self.add_problem(node, f"This must be a mapping with {_join_names(allowed_keys)}.")
             return {}
@@ -71,7 +71,7 @@ class YamlNodeReader:
         return nodes_by_key
 
     def list_items(self, node: yaml.Node) -> list[yaml.Node]:
-        """Return the items of a list; one thing stands for a list of it."""
+        """Return the items of a list; any other node counts as a list of one."""
         if not isinstance(node, yaml.SequenceNode):
             return [node]
         if not node.value:
@@ -79,7 +79,7 @@ class YamlNodeReader:
         return list(node.value)
 
     def read_text(self, node: yaml.Node, description: str) -> str:
-        """Return a text without the blanks around it; "" after noting that it is none, or that it cannot be stored."""
+        """Return a scalar, stripped; "" after a problem: not a scalar, empty, or with unprintable characters."""
         text = node.value.strip() if isinstance(node, yaml.ScalarNode) else ""
         if not text:
             self.add_problem(node, f"This must be {description}.")
@@ -89,7 +89,7 @@ class YamlNodeReader:
         return text
 
     def add_problem(self, node: yaml.Node, sentence: str) -> None:
-        """Keep what is wrong with a node."""
+        """Record a problem with the line of a node."""
         self.problems.append((node.start_mark.line + 1, sentence))
 
 

@@ -1,1 +1,1 @@
-"""The kinds of report, each in a folder of its own: what it is (`spec`), and the job that makes it (`job`)."""
+"""The kinds of report, each in a folder: its declaration (`spec`) and its Spark job (`job`)."""

@@ -1,6 +1,4 @@
-"""What a finished run is asked later: who could use a privilege on an entity, on what somebody could, and who gained
-and lost it on a part of the catalog since an earlier run.
-"""
+"""Questions about a finished run: people of an entity, entities of a person, changes since an earlier run."""
 
 import hashlib
 import json
@@ -28,15 +26,15 @@ from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 
-#: How many earlier runs are offered.
+#: Earlier runs offered at most.
 _MAX_EARLIER_RUNS = 50
 
-#: How many rows of an answer are shown; `manage.py access` prints all.
+#: Rows of an answer on the page at most; `manage.py access` prints all.
 MAX_ROWS = 10_000
 
 PEOPLE_QUESTION, ENTITIES_QUESTION, CHANGES_QUESTION = "who", "what", "changed"
 
-#: By which facet an entity of a type is a part of the catalog.
+#: Facet by which an entity of a type selects a part of the catalog.
 _FACETS = {
     "tag": selectors.TAG,
     "domain": selectors.DOMAIN,
@@ -58,7 +56,7 @@ AnswerRow = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class AccessAnswer:
-    """The first MOST rows, what stands in them, and how many there are in all."""
+    """The first MAX_ROWS rows of an answer, their columns, and the total number of rows."""
 
     columns: tuple[ReportColumn, ...]
     rows: Sequence[AnswerRow]
@@ -66,12 +64,12 @@ class AccessAnswer:
 
     @classmethod
     def from_rows(cls, columns: tuple[ReportColumn, ...], rows: Sequence[AnswerRow]) -> "AccessAnswer":
-        """Return the answer of all rows."""
+        """Return the answer with these rows, cut to MAX_ROWS."""
         return cls(columns, rows[:MAX_ROWS], len(rows))
 
 
 class AccessForm(forms.Form):
-    """What is asked: the question, a privilege that was counted, a URN, and for changes an earlier run."""
+    """The question: its kind, a counted privilege, a URN, and for changes an earlier run."""
 
     ask = forms.ChoiceField(
         label="Question",
@@ -102,7 +100,7 @@ class AccessForm(forms.Form):
         self.fields["since"].choices = run_choices or [("", "No earlier run yet")]  # type: ignore[attr-defined]
 
     def clean_urn(self) -> str:
-        """Return the URN; refuse what is none."""
+        """Return the URN, stripped. Raises ValidationError for an invalid one."""
         urn: str = self.cleaned_data["urn"].strip()
         problem = urns.find_problem(urn, "")
         if problem is not None:
@@ -110,7 +108,7 @@ class AccessForm(forms.Form):
         return urn
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a question about changes of something that is no part of the catalog, or without an earlier run."""
+        """Reject a question about changes for a URN that selects no part of the catalog, or without an earlier run."""
         values = self.cleaned_data
         if values.get("ask") == CHANGES_QUESTION and "urn" in values:
             if urns.entity_type(values["urn"]) not in _FACETS:
@@ -124,7 +122,7 @@ class AccessForm(forms.Form):
 @never_cache
 @VIEW_GUARD
 def show_access(request: HttpRequest, id: UUID) -> HttpResponse:
-    """A finished run and what it is asked; an htmx request gets the answer alone."""
+    """Page of questions about a finished run; an htmx request gets only the answer."""
     run = report_rows.get_report(id=id)
     spec = layout.get_spec(run)
     if run.status != Report.Status.READY or not spec.keeps_snapshot:

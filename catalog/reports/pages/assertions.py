@@ -1,4 +1,4 @@
-"""/reports/assertions: what should hold of access, its earlier versions, and all that is wrong with a new one."""
+"""/reports/assertions: the assertions in force, their earlier versions, and the problems of a new text."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -25,12 +25,12 @@ from policies.errors import Conflict, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
 from policies.pdp import authorizer
 
-#: How many problems, and how many earlier versions, the page names.
+#: Problems and earlier versions on the page at most.
 _MAX_PROBLEMS, _MAX_VERSIONS = 200, 50
 
 
 class AssertionsForm(forms.Form):
-    """The text, and the version that it was made from."""
+    """The text, and the version that it was edited from."""
 
     text = forms.CharField(
         label="Assertions",
@@ -46,7 +46,7 @@ class AssertionsForm(forms.Form):
 @never_cache
 @VIEW_GUARD
 def edit_assertions(request: HttpRequest) -> HttpResponse:
-    """The assertions in force, to read and to change; whatever is wrong, what was typed stays."""
+    """Page to read and edit the assertions in force; a rejected text stays in the form."""
     if request.method == "GET":
         return _render_page(request, _build_initial_form())
     form = AssertionsForm(request.POST)
@@ -69,7 +69,7 @@ def edit_assertions(request: HttpRequest) -> HttpResponse:
 @never_cache
 @VIEW_GUARD
 def show_version(request: HttpRequest, number: int) -> HttpResponse:
-    """One earlier version."""
+    """Page of an earlier version of the assertions."""
     version = queries.list_versions().filter(number=number).first()
     if version is None:
         raise NotFound(f"There is no version {number} of the assertions.")

@@ -1,4 +1,4 @@
-"""Values of results as pages show them: by the kind of their column, with links for who may follow them."""
+"""Cells of result tables for pages, by the kind of their column, with links that the viewer may follow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from policies.pdp import authorizer
 
 _URN_COLUMN_KINDS = (ColumnKind.ENTITY, ColumnKind.ACTOR, ColumnKind.POLICY)
 
-#: Words of severities and states that have a colour; the word stands beside it.
+#: Colours of severities and states; the label always accompanies the colour.
 _COLOURS = {
     "danger": ("critical", "high", "fail", "failed", "missing", "lost"),
     "warning": ("medium", "warning", "unused", "open", "unsure"),
@@ -30,7 +30,7 @@ Cell = dict[str, Any]
 
 
 def render_cells(columns: Sequence[ReportColumn], rows: Sequence[VisibleRow], by: Actor) -> list[list[Cell]]:
-    """Return the cells of each row for reports/_cell.html, in a number of queries that does not grow with them."""
+    """Return the cells of each row for reports/_cell.html; the number of queries is constant."""
     urn_columns = [index for index, column in enumerate(columns) if column.kind in _URN_COLUMN_KINDS]
     urns = {row.values[index] for row in rows for index in urn_columns if isinstance(row.values[index], str)}
     names = authorizer.load_names(urns=urns)
@@ -74,7 +74,7 @@ def _link_cell(kind: ColumnKind, urn: str, name: str, viewer: AnswerViewer) -> C
 
 
 def badge(value: str, label: str = "") -> dict[str, str]:
-    """Return a severity, state or type as a word (its label, else spelt from the value), a colour and its code."""
+    """Return the badge of a severity, state or type: label (else derived from the value), colour and code."""
     colour = next((colour for colour, words in _COLOURS.items() if value.casefold() in words), "neutral")
     return {"name": label or value.replace("_", " ").capitalize(), "badge": colour, "code": value if label else ""}
 

@@ -1,6 +1,4 @@
-"""The charts of a run: bars beside their numbers, and lines over the runs of a kind; no style of their own, so that the
-content policy holds.
-"""
+"""Charts of a run: bars with their numbers, and lines over runs; no inline styles (content security policy)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,20 +12,20 @@ from policies.engine import families
 from policies.engine.model import Actor
 from policies.pdp import authorizer
 
-#: How many bars and lines are drawn; what is beyond stands in the tables of the report.
+#: Bars and lines of a chart at most; the tables of the report have the rest.
 MAX_BARS, MAX_LINES = 15, 5
 
-#: How many runs a line goes through.
+#: Runs on a line at most.
 MAX_RUNS = 30
 
-#: The ground that lines are drawn on, in units of the drawing.
+#: Size of a line chart, in SVG units.
 WIDTH, HEIGHT, MARGIN = 600, 200, 10
 
 CONCEALED_LABEL = "Something you may not view"
 
 
 def render_charts(summary: Summary, history: Sequence[Report], by: Actor) -> list[dict[str, Any]]:
-    """Return the charts of a run for reports/_chart.html, without what the reader may not view.
+    """Return the charts of a run for reports/_chart.html, with bars concealed that the viewer may not view.
 
     `history` are the runs so far, oldest first.
     """
@@ -46,7 +44,7 @@ def render_charts(summary: Summary, history: Sequence[Report], by: Actor) -> lis
 
 
 class _BarLabels:
-    """What bars stand for, as the reader may see it."""
+    """Labels and links of bars for a viewer."""
 
     def __init__(self, charts: Iterable[Chart], by: Actor) -> None:
         urns = {bar.urn for chart in charts for bar in chart.bars[:MAX_BARS] if bar.urn}
@@ -54,18 +52,18 @@ class _BarLabels:
         self.viewer = AnswerViewer.from_actor(by)
 
     def label(self, bar: Bar) -> str:
-        """Return the words beside a bar."""
+        """Return the label of a bar."""
         return CONCEALED_LABEL if bar.is_concealed else self.names.get(bar.urn) or display_label(bar.label)
 
     def url(self, bar: Bar) -> str:
-        """Return where they lead."""
+        """Return the link of a bar, "" for none."""
         if not bar.urn:
             return ""
         return build_reference(bar.urn, "").url or self.viewer.account_url(bar.urn)
 
 
 def display_label(text: str) -> str:
-    """Return the words for what a job called a bar: the name of a type of finding or of a privilege, else the text."""
+    """Return the display name of a type of finding or of a privilege, else the label that the job wrote."""
     return FINDING_LABELS.get(text.replace(" ", "_").upper()) or families.display_privilege(text)
 
 
@@ -85,7 +83,7 @@ def _render_bars(chart: Chart, bar_labels: _BarLabels) -> list[dict[str, Any]]:
 def _render_lines(
     chart: Chart, past_charts: Sequence[tuple[Report, Mapping[str, Chart]]], bar_labels: _BarLabels
 ) -> dict[str, Any] | None:
-    """Return lines of the largest bars through the runs, each with its numbers; None while there is but one run."""
+    """Return lines of the largest visible bars over the runs, with their values; None for fewer than two runs."""
     runs = [(run, charts[chart.name]) for run, charts in past_charts if chart.name in charts]
     if len(runs) < 2:
         return None
@@ -116,7 +114,7 @@ def _render_lines(
 
 
 def _matching_value(chart: Chart, bar: Bar) -> float:
-    """Return how much a chart of another run says of the same thing: nothing when it does not know it."""
+    """Return the value of the same bar in the chart of another run, 0 without one."""
     return next(
         (other_bar.value for other_bar in chart.bars if (other_bar.urn or other_bar.label) == (bar.urn or bar.label)), 0
     )

@@ -1,4 +1,4 @@
-"""Two runs of a kind beside one another: the rows that came, went, or say something else."""
+"""Comparison of two runs of a kind: rows added, removed or changed."""
 
 from typing import Any, get_args
 from uuid import UUID
@@ -22,7 +22,7 @@ from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 
-#: How many earlier and later runs are offered.
+#: Other runs offered at most.
 _MAX_OTHER_RUNS = 50
 _TIME_FORMAT = "%Y-%m-%d %H:%M"
 
@@ -34,7 +34,7 @@ _DIFFERENCE_LABELS: dict[DifferenceKind, tuple[str, str]] = {
 
 
 class CompareForm(forms.Form):
-    """Which run to compare with, and which table; a wrong choice is the first one."""
+    """The run and the table to compare; an invalid choice means the first one."""
 
     other = forms.ChoiceField(label="Compare with", required=False)
     table = forms.ChoiceField(label="Table", required=False)
@@ -54,7 +54,7 @@ class CompareForm(forms.Form):
 @never_cache
 @VIEW_GUARD
 def compare_runs(request: HttpRequest, id: UUID) -> HttpResponse:
-    """What differs between a run and another one; an htmx request gets the differences alone."""
+    """Page of the differences between a run and another one; an htmx request gets only the differences."""
     run = report_rows.get_report(id=id)
     spec = layout.get_spec(run)
     if run.status != Report.Status.READY or not spec.tables:
@@ -69,7 +69,7 @@ def compare_runs(request: HttpRequest, id: UUID) -> HttpResponse:
     previous_run = report_rows.find_previous(run=run)
     other_runs = list(report_rows.list_comparable(report=run)[:_MAX_OTHER_RUNS])
     if previous_run is not None:
-        # The run before this one comes first, so that it is what is compared with unless somebody chooses.
+        # The previous run comes first, as the default.
         other_runs = [previous_run, *(candidate for candidate in other_runs if candidate.pk != previous_run.pk)]
     if other_runs:
         form = CompareForm(request.GET, other_runs, spec)
@@ -120,7 +120,7 @@ def _build_differences(
 
 
 def _count_differences(older: Report, newer: Report, table: ResultTable, difference_kind: DifferenceKind) -> int:
-    """Return how many rows differ; two finished runs differ by the same for ever, so they are counted once."""
+    """Return the number of differences; finished runs never change, so it is cached."""
     return layout.cache_report_result(
         f"report-differences:{older.pk}:{newer.pk}:{table.name}:{difference_kind}",
         lambda: report_rows.list_differences(
@@ -130,7 +130,7 @@ def _count_differences(older: Report, newer: Report, table: ResultTable, differe
 
 
 def _build_rows(difference_rows: list[ReportRow], table: ResultTable, by: Actor) -> list[list[dict[str, Any]]]:
-    """Return rows as pairs of cells: what stands there now, and before that, where it differs."""
+    """Return rows of pairs of cells: `now`, `was` and whether they differ."""
     rows = [(row.key, row.values) for row in difference_rows]
     rows += [(row.key, getattr(row, "was", row.values)) for row in difference_rows]
     visible_rows = result_reader.redact_rows(columns=table.columns, rows=rows, by=by)

@@ -1,4 +1,4 @@
-"""/reports/findings: what reports found wrong, and deciding what becomes of it, one by one or many at once."""
+"""/reports/findings: the findings of reports, and decisions about one or many of them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -44,10 +44,10 @@ _COLUMNS = (
     {"label": "First seen"},
 )
 
-#: What stands in columns of their own beside the others of a finding.
+#: Columns that the page shows outside the facts of a finding.
 _OWN_COLUMNS = ("severity", "type", "sentence", "repair", "key")
 
-#: How many findings of a group are shown without leaving the list.
+#: Findings of a group that the list shows at most.
 _MAX_GROUP_MEMBERS = 5
 
 _SEVERITIES = {"CRITICAL": "danger", "HIGH": "danger", "MEDIUM": "warning", "LOW": "info"}
@@ -59,7 +59,7 @@ def _spell_code(text: str) -> str:
 
 
 class FindingFilterForm(forms.Form):
-    """What narrows the findings; a value that is no choice narrows nothing."""
+    """Filters of the findings; an invalid choice filters nothing."""
 
     q = forms.CharField(label="Search", required=False, max_length=512, widget=forms.SearchInput)
     state = forms.ChoiceField(
@@ -83,13 +83,13 @@ class FindingFilterForm(forms.Form):
         self.is_valid()
 
     def set_type_choices(self, types: Mapping[str, int]) -> None:
-        """Set what is wrong to choose from."""
+        """Set the choices of the type filter, with counts."""
         labels = [(name, f"{finding_type_label(name)} ({count})") for name, count in types.items()]
         self.fields["type"].widget.choices = [("", "Any"), *labels]
 
     @property
     def filters(self) -> dict[str, Any]:
-        """What is asked for and makes sense, as the query takes it."""
+        """The valid filters as arguments of `list_findings`."""
         values = {name: value for name, value in self.cleaned_data.items() if value}
         state = values.pop("state", "")
         query_filters = {"text": values.pop("q", ""), "assignee": _person_urn(values.pop("assignee", "")), **values}
@@ -97,7 +97,7 @@ class FindingFilterForm(forms.Form):
 
 
 class DecisionForm(forms.Form):
-    """What becomes of findings. What each needs is the service's to say."""
+    """A decision about findings; the service validates what each decision requires."""
 
     what = forms.ChoiceField(
         label="What to do",
@@ -131,7 +131,7 @@ class DecisionForm(forms.Form):
     )
 
     def decide(self, ids: Collection[int], by: Actor) -> int | None:
-        """Do it and return to how many; None when something is wrong, which then stands beside its field."""
+        """Apply the decision and return the number of findings; None on problems, which become form errors."""
         if not self.is_valid():
             return None
         if not ids:
@@ -158,7 +158,7 @@ class DecisionForm(forms.Form):
 @never_cache
 @VIEW_GUARD
 def show_findings(request: HttpRequest) -> HttpResponse:
-    """The findings, the worst first, and what to do with the chosen ones; an htmx request gets the list alone."""
+    """Page of the findings, worst first, with decisions about chosen ones; an htmx request gets only the list."""
     form, by = FindingFilterForm(request.GET), get_actor(request)
     decision = DecisionForm(list_and_form_pages.get_post_data(request))
     findings = reading.list_findings(**form.filters)
@@ -207,7 +207,7 @@ def show_findings(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def show_finding(request: HttpRequest, id: int) -> HttpResponse:
-    """One finding: what it is about, what would mend it, what was decided about it, and deciding anew."""
+    """Page of one finding: its facts, repair, trail and decision form. Its assignee may see it too."""
     by = get_actor(request)
     finding = service.read(id=id, by=by)
     decision = DecisionForm(list_and_form_pages.get_post_data(request))
@@ -251,7 +251,7 @@ def _posted_ids(request: HttpRequest, name: str) -> set[int]:
 def _build_group_rows(
     groups: Sequence[Mapping[str, Any]], findings: QuerySet[Finding], chosen_ids: Collection[int], by: Actor
 ) -> list[dict[str, Any]]:
-    """Return groups of equal findings as rows; one that is equal to no other is a row like those of `_build_rows`."""
+    """Return rows of groups of equal findings; a finding without equals has a row as from `_build_rows`."""
     members = reading.list_members(findings, groups, limit=_MAX_GROUP_MEMBERS)
     rows = {
         row["finding"].pk: row
@@ -309,7 +309,7 @@ def _build_rows(findings: Sequence[Finding], chosen_ids: Collection[int], by: Ac
 
 
 def _build_fact_cells(finding: Finding, by: Actor) -> list[dict[str, Any]]:
-    """Return what a finding says beside its sentence, column by column, as cells."""
+    """Return the values of a finding beside its sentence as labelled cells."""
     spec = KINDS.get(finding.kind)
     columns_by_name = {column.name: column for table in spec.tables for column in table.columns} if spec else {}
     names = [name for name in finding.values if name not in _OWN_COLUMNS]
@@ -326,7 +326,7 @@ def _badge(label: str, kind: str) -> dict[str, str]:
 
 
 def _report_link(run: Report | None, at: datetime, *, is_linked: bool) -> dict[str, Any]:
-    """Return when a run saw a finding, and the run while it is kept, for a reader who may see it."""
+    """Return the time of a run and its link, "" when it was deleted or the viewer may not see it."""
     return {"at": at, "url": reverse("report", args=[run.pk]) if run and is_linked else ""}
 
 

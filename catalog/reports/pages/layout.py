@@ -1,4 +1,4 @@
-"""What the pages of reports share: who may see them, their tabs, and how a run is told in words."""
+"""Shared parts of the pages of reports: guard, tabs, breadcrumbs, and texts about a run."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
@@ -18,15 +18,15 @@ from policies.engine.model import SYSTEM_ACTOR
 from policies.http.guard import needs
 from policies.pdp import authorizer
 
-#: A report tells what everybody may do, so who sees one is whom the policies are open to.
+#: Reports show what every user may do, so viewing them requires the privilege to manage policies.
 VIEW_GUARD = needs(service.REQUIRED_PRIVILEGE)
 
 ResultT = TypeVar("ResultT")
 
-#: For how long is kept what was worked out of finished runs, which never change.
+#: Lifetime of cached results of finished runs, which never change.
 _CACHE_SECONDS = 3600
 
-#: Part of Reports → what its tab says.
+#: Route of each part of Reports to the label of its tab.
 _TABS = {"reports": "Reports", "findings": "Findings", "assertions": "Assertions"}
 
 _STATUS_BADGES = {
@@ -39,36 +39,36 @@ _STATUS_BADGES = {
 
 
 def tabs(current: str) -> list[dict[str, Any]]:
-    """Return the parts of Reports."""
+    """Return the tabs of Reports."""
     return [{"label": label, "url": reverse(route), "is_current": route == current} for route, label in _TABS.items()]
 
 
 def breadcrumbs(*items: tuple[str, str]) -> list[dict[str, str]]:
-    """Return the breadcrumbs of a page below Reports; each item is a label and an address, '' for the page itself."""
+    """Return the breadcrumbs of a page below Reports; items are (label, URL), with '' for the page itself."""
     links = [{"label": "Reports", "url": reverse("reports")} if items else {"label": "Reports"}]
     return links + [{"label": label, "url": url} if url else {"label": label} for label, url in items]
 
 
 def get_spec(run: Report) -> ReportSpec:
-    """Return the kind of a run; of a kind that is no longer made, one that knows its name alone."""
+    """Return the kind of a run; for a kind that no longer exists, one with only its name."""
     spec = KINDS.get(run.kind)
     return spec or ReportSpec(name=run.kind, title=run.kind, description="", module="", tables=())
 
 
 def status_badge(run: Report) -> dict[str, str]:
-    """Return the status as components/badge.html draws it."""
+    """Return the status of a run for components/badge.html."""
     kind, icon = _STATUS_BADGES[Report.Status(run.status)]
     return {"label": Report.Status(run.status).label, "kind": kind, "icon": icon}
 
 
 def relative_time(moment: datetime) -> str:
-    """Return how long ago something was, in its largest unit."""
+    """Return the time since a moment, in its largest unit."""
     is_new = timezone.now() - moment < timedelta(minutes=1)
     return "just now" if is_new else f"{timesince(moment, depth=1)} ago"
 
 
 def duration(run: Report) -> str:
-    """Return for how long a run was worked on, until now while it still is; '' before it began."""
+    """Return the duration of a run, until now while it runs; '' before it started."""
     if run.started_at is None:
         return ""
     seconds = max(((run.finished_at or timezone.now()) - run.started_at).total_seconds(), 0)
@@ -80,7 +80,7 @@ def duration(run: Report) -> str:
 
 
 def load_people_links(urns: Collection[str], viewer: AnswerViewer) -> dict[str, dict[str, str]]:
-    """Return how to name and link each of these users, in queries that do not grow with them."""
+    """Return name and link of each of these users; the number of queries does not depend on them."""
     names = authorizer.load_names(urns=set(urns)) | {SYSTEM_ACTOR: "the system"}
     return {
         urn: {
@@ -93,7 +93,7 @@ def load_people_links(urns: Collection[str], viewer: AnswerViewer) -> dict[str, 
 
 
 def cache_report_result(key: str, compute: Callable[[], ResultT]) -> ResultT:
-    """Return what was worked out of finished runs under this key, or work it out."""
+    """Return the cached result for a key, computed on a miss; only for results of finished runs."""
     result: ResultT | None = cache.get(key)
     if result is None:
         result = compute()

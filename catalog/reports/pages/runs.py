@@ -1,4 +1,4 @@
-"""/reports: the kinds and their runs, and one run from waiting to its results."""
+"""/reports: the kinds of reports and their runs, and the page of one run."""
 
 from typing import Any
 from uuid import UUID
@@ -39,7 +39,7 @@ _KIND_COLUMNS = (
 
 
 class RunFilterForm(forms.Form):
-    """What narrows the runs; a value that is no choice narrows nothing."""
+    """Filters of the runs; an invalid choice filters nothing."""
 
     kind = forms.ChoiceField(label="Report", required=False)
     status = forms.ChoiceField(label="Status", required=False, choices=[("", "Any"), *Report.Status.choices])
@@ -54,7 +54,7 @@ class RunFilterForm(forms.Form):
 @never_cache
 @VIEW_GUARD
 def list_reports(request: HttpRequest) -> HttpResponse:
-    """The kinds of reports and the runs, filtered and paged; an htmx request gets the runs alone."""
+    """Page of the kinds of reports and the runs, filtered and paged; an htmx request gets only the runs."""
     viewer = AnswerViewer.from_actor(get_actor(request))
     form = RunFilterForm(request.GET)
     form.is_valid()
@@ -83,13 +83,13 @@ def list_reports(request: HttpRequest) -> HttpResponse:
 @never_cache
 @VIEW_GUARD
 def show_run(request: HttpRequest, id: UUID) -> HttpResponse:
-    """One run: how far it is, what came of it, or why nothing did. An htmx request gets how far it is."""
+    """Page of one run: progress, results, or the reason of its failure. An htmx request gets only the progress."""
     run = report_rows.get_report(id=id)
     is_under_way = run.status in Report.OPEN_STATUSES
     if list_and_form_pages.is_fragment_request(request):
         if is_under_way:
             return render(request, "reports/_progress.html", {**_progress_context(run), "is_fragment": True})
-        # It has ended: the whole page has more to say than its progress.
+        # The run has ended: reload the whole page.
         return HttpResponse(headers={"HX-Refresh": "true"})
     context = build_run_context(request, run, tab="report") | {"log": run.log}
     if is_under_way:
@@ -110,7 +110,7 @@ def show_run(request: HttpRequest, id: UUID) -> HttpResponse:
 @never_cache
 @VIEW_GUARD
 def cancel_run(request: HttpRequest, id: UUID) -> HttpResponse:
-    """The question whether to end a run, and the end of it."""
+    """Confirmation page for cancelling a run, and the cancellation."""
     run = report_rows.get_report(id=id)
     if request.method == "POST":
         try:
@@ -130,7 +130,7 @@ def cancel_run(request: HttpRequest, id: UUID) -> HttpResponse:
 
 
 def build_run_context(request: HttpRequest, run: Report, *, tab: str) -> dict[str, Any]:
-    """Return what every page of a run draws around its content; `tab` is the name of its table, or "report"."""
+    """Return the context that all pages of a run share; `tab` is the name of its table, "report" or "access"."""
     spec = layout.get_spec(run)
     viewer = AnswerViewer.from_actor(get_actor(request))
     url = reverse("report", args=[run.pk])

@@ -1,4 +1,4 @@
-"""What is asked of a report: the form that starts one, made of the parameters of its kind, and what was asked."""
+"""The form that starts a report, built from the parameters of its kind, and the display of a run's parameters."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -28,14 +28,14 @@ from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
 from policies.http.guard import get_actor
 
-#: Where the service says the parameters are.
+#: JSON pointer under which the service reports problems of parameters.
 _PARAMETERS_POINTER = "/parameters/"
 
 
 class StartForm(forms.Form):
-    """One field for each parameter. What is wrong with them is the service's to say, so every field takes anything.
+    """One field for each parameter. The service validates the values, so every field accepts anything.
 
-    Documents are hidden: pages that have them send them here, nobody writes them.
+    JSON parameters are hidden: other pages send them, nobody types them.
     """
 
     def __init__(self, spec: ReportSpec, data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
@@ -47,7 +47,7 @@ class StartForm(forms.Form):
             )
 
     def add_problems(self, problems: tuple[Problem, ...]) -> None:
-        """Place the problems that the service found, those of no parameter above all fields."""
+        """Add the problems of the service to their fields; those of hidden or unknown fields to the form."""
         for problem in problems:
             name = problem.pointer.removeprefix(_PARAMETERS_POINTER).split("/")[0]
             is_visible = name in self.fields and not self.fields[name].widget.is_hidden
@@ -55,7 +55,7 @@ class StartForm(forms.Form):
 
     @property
     def documents(self) -> list[dict[str, Any]]:
-        """The hidden documents, each with its label and what the policies in it are called."""
+        """The hidden JSON parameters, each with its label and the names of the policies in it."""
         document_parameters = [
             parameter for parameter in self._spec.parameters if parameter.input is ParameterType.JSON
         ]
@@ -72,7 +72,7 @@ class StartForm(forms.Form):
 @never_cache
 @VIEW_GUARD
 def start_report(request: HttpRequest, kind: str) -> HttpResponse:
-    """The form that starts a report, filled with defaults, with what an earlier run was asked, or by the address."""
+    """Page to start a report, filled with defaults, the parameters of an earlier run or the query string."""
     spec = KINDS.get(kind)
     if spec is None:
         raise NotFound(f"There is no kind of report {kind}.")
@@ -108,7 +108,7 @@ def start_report(request: HttpRequest, kind: str) -> HttpResponse:
 
 
 def list_parameter_facts(spec: ReportSpec, run: Report, by: Actor) -> list[dict[str, Any]]:
-    """Return what a run was asked, as far as the reader may view it, for the summary component."""
+    """Return the parameters of a run, as far as the viewer may view them, for the summary component."""
     visible_values = result_reader.read_parameters(spec=spec, run=run, by=by)
     return [
         _parameter_fact(parameter, run.parameters.get(parameter.name), visible_values.get(parameter.name))
@@ -147,13 +147,13 @@ def _load_initial_values(request: HttpRequest, spec: ReportSpec) -> dict[str, An
 
 
 def _to_form_value(value: Any) -> Any:
-    """Return a value as a form shows it: a document as text."""
+    """Return a value for a form: a document as JSON text."""
     is_document = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
     return json.dumps(value, ensure_ascii=False, indent=2) if is_document else value
 
 
 def _list_policy_names(value: Any) -> list[str]:
-    """Return what the policies of a file of policies are called; '' stands for one without a name."""
+    """Return the names of the policies in a policy file; '' for one without a name."""
     entries = value if isinstance(value, list) else []
     documents = [item.get("document", item) for item in entries if isinstance(item, dict)]
     return [str(item.get("displayName") or item.get("name") or "") for item in documents if isinstance(item, dict)]
@@ -173,10 +173,10 @@ def _build_widget(parameter: Parameter) -> forms.Widget:
 
 
 class _LinesTextarea(forms.Textarea):
-    """A list of texts, one a line."""
+    """A textarea for a list of texts, one a line."""
 
     def format_value(self, value: Any) -> str | None:
-        """Return the texts one under another; what was typed stays as it was."""
+        """Return the texts joined by newlines; a text is returned as it is."""
         return "\n".join(value) if isinstance(value, list) else super().format_value(value)
 
 

@@ -22,14 +22,14 @@ from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 
-#: Columns that hold a few words again and again, and so are chosen from.
+#: Kinds of columns with few distinct values, which get a choice filter.
 _CHOICE_COLUMN_KINDS = (ColumnKind.PRIVILEGE, ColumnKind.SEVERITY, ColumnKind.STATE)
 
 _CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
 class TableFilterForm(forms.Form):
-    """Words to search for, and a choice for each column that holds a few words; a wrong choice narrows nothing."""
+    """A search text, and a choice for each column with few values; an invalid choice filters nothing."""
 
     q = forms.CharField(
         label="Search",
@@ -58,11 +58,11 @@ class TableFilterForm(forms.Form):
 
     @property
     def filters(self) -> Mapping[str, str]:
-        """What is asked for and makes sense, by the name of its field."""
+        """The valid filters, by field name."""
         return {name: value for name, value in self.cleaned_data.items() if value}
 
     def list_rows(self, run: Report, table: ResultTable) -> Any:
-        """Return the rows that are asked for, in their places."""
+        """Return the rows that match the filters, by position."""
         values_by_column = {self.columns[name]: value for name, value in self.filters.items() if name in self.columns}
         return report_rows.list_rows(
             run=run, table=table.name, text=self.filters.get("q", ""), values_by_column=values_by_column
@@ -73,7 +73,7 @@ class TableFilterForm(forms.Form):
 @never_cache
 @VIEW_GUARD
 def show_table(request: HttpRequest, id: UUID, name: str) -> HttpResponse:
-    """A table of a run; an htmx request gets the table alone."""
+    """Page of a table of a run; an htmx request gets only the table."""
     run = report_rows.get_report(id=id)
     result_table = _get_table(run, name)
     if run.status != Report.Status.READY:
@@ -112,7 +112,7 @@ def show_table(request: HttpRequest, id: UUID, name: str) -> HttpResponse:
 @never_cache
 @VIEW_GUARD
 def download_file(request: HttpRequest, id: UUID, name: str, ending: str) -> HttpResponseBase:
-    """The rows that the table shows under its filters as a file, written while they are read."""
+    """Download of the rows that match the filters, as a streamed file."""
     run = report_rows.get_report(id=id)
     result_table = _get_table(run, name)
     if run.status != Report.Status.READY or ending not in _CONTENT_TYPES:

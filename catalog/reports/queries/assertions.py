@@ -9,19 +9,19 @@ from catalog.models import AssertionText
 
 
 def find_latest() -> AssertionText | None:
-    """Return the newest version that was saved on the page; None before the first."""
+    """Return the latest saved version; None before the first."""
     return AssertionText.objects.first()
 
 
 def list_versions() -> QuerySet[AssertionText]:
-    """Return every version, newest first."""
+    """Return all versions, newest first."""
     return AssertionText.objects.order_by("-number")
 
 
 def load_text() -> str:
-    """Return the text in force: that of the file that the settings name, else the newest version.
+    """Return the text in force: the file ASSERTIONS_FILE, else the latest version.
 
-    Raises OSError when the file cannot be read, and UnicodeDecodeError when it is no text.
+    Raises OSError when the file cannot be read, and UnicodeDecodeError when it is not UTF-8.
     """
     if settings.ASSERTIONS_FILE:
         return Path(settings.ASSERTIONS_FILE).read_text(encoding="utf-8")

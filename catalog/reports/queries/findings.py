@@ -1,4 +1,4 @@
-"""What reports found wrong, as lists: the worst first."""
+"""Lists of findings, the highest severity first."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -15,7 +15,7 @@ from policies.errors import NotFound
 from policies.models.fields import is_storable
 from policies.models.words import split_words
 
-#: What still waits for somebody.
+#: States in which a finding waits for a decision or a repair.
 WAITING_STATES = (Finding.State.OPEN, Finding.State.ASSIGNED)
 
 _SEVERITY_RANK = Case(
@@ -23,11 +23,11 @@ _SEVERITY_RANK = Case(
     output_field=IntegerField(),
 )
 
-#: What equal findings have in common. One that has no subject is equal to no other.
+#: Columns in which equal findings agree. A finding without a subject has no equals.
 _GROUP_COLUMNS = ("severity", "kind", "type", "about", "state", "assignee")
 _SUBJECT_OR_KEY = Case(When(subject="", then=Cast("key", TextField())), default=Cast("subject", TextField()))
 
-#: How many events of a finding are told at most, the newest ones.
+#: Maximum number of events of a trail, the newest ones.
 TRAIL_LENGTH = 200
 
 
@@ -41,7 +41,7 @@ def list_findings(
     subject: str = "",
     text: str = "",
 ) -> QuerySet[Finding]:
-    """Return findings, the worst first, narrowed by everything given; each word of the text is in the sentence."""
+    """Return findings, the highest severity first, that match all filters; each word of the text is in the sentence."""
     column_filters = {"kind": kind, "type": type, "severity": severity, "assignee": assignee, "subject": subject}
     findings = Finding.objects.filter(**{name: value for name, value in column_filters.items() if value})
     if states:
@@ -54,10 +54,10 @@ def list_findings(
 
 
 def group_findings(findings: QuerySet[Finding]) -> QuerySet[Finding, dict[str, Any]]:
-    """Return groups of equal findings, the worst first: what they have in common, `count`, `since` and `first`.
+    """Return groups of equal findings, the highest severity first: their common columns, `count`, `since` and `first`.
 
-    Equal are findings of one kind and type about the same subject, with the same severity, state and assignee. `about`
-    is that subject, or the key of the only one; `first` the lowest number among them.
+    Findings are equal when they have the same kind, type, subject, severity, state and assignee. `about` is that
+    subject, or the key of a finding without one; `first` the lowest id in the group.
     """
     by_group = findings.order_by().annotate(about=_SUBJECT_OR_KEY).values(*_GROUP_COLUMNS)
     group_counts = by_group.annotate(count=Count("pk"), first=Min("pk"), since=Min("first_seen_at"))
@@ -68,7 +68,7 @@ def group_findings(findings: QuerySet[Finding]) -> QuerySet[Finding, dict[str, A
 def list_members(
     findings: QuerySet[Finding], groups: Sequence[Mapping[str, Any]], *, limit: int
 ) -> dict[int, list[Finding]]:
-    """Return the first few findings of each of these groups, by the id of its first one; one query for all of them."""
+    """Return up to `limit` findings of each group, as id of its first finding -> findings (one query)."""
     if not groups:
         return {}
     row_number = Window(RowNumber(), partition_by=[F(name) for name in _GROUP_COLUMNS], order_by=F("pk").asc())
@@ -85,14 +85,14 @@ def list_members(
 
 
 def list_group_ids(findings: QuerySet[Finding], *, first_ids: Collection[int]) -> list[int]:
-    """Return the numbers of all findings that are equal to one of these, among those found."""
+    """Return the ids of all findings that are equal to one of `first_ids`, among `findings`."""
     candidates = findings.order_by().annotate(about=_SUBJECT_OR_KEY)
     groups = list(candidates.filter(pk__among=first_ids).values(*_GROUP_COLUMNS))
     return list(candidates.filter(_match_any_group(groups)).values_list("pk", flat=True)) if groups else []
 
 
 def list_trail(*, finding: Finding) -> list[FindingEvent]:
-    """Return what was decided about a finding, the newest first; TRAIL_LENGTH events at most."""
+    """Return the decisions about a finding, the newest first; TRAIL_LENGTH events at most."""
     return list(FindingEvent.objects.filter(finding=finding).select_related("report").order_by("-pk")[:TRAIL_LENGTH])
 
 
@@ -101,7 +101,7 @@ def _match_any_group(groups: Iterable[Mapping[str, Any]]) -> Q:
 
 
 def get_finding(*, id: int) -> Finding:
-    """Return a finding with the runs that saw it first and last. Raises NotFound."""
+    """Return a finding with the runs of its first and last sighting. Raises NotFound."""
     finding = Finding.objects.select_related("first_seen", "last_seen").filter(pk=id).first()
     if finding is None:
         raise NotFound(f"There is no finding {id}.")
@@ -109,13 +109,13 @@ def get_finding(*, id: int) -> Finding:
 
 
 def count_waiting_by_type() -> Mapping[str, int]:
-    """Return what is wrong, in order, each with how often it still waits."""
+    """Return the number of waiting findings of each type, sorted by type."""
     counts = Finding.objects.filter(state__in=WAITING_STATES).order_by("type").values_list("type").annotate(Count("pk"))
     return dict(counts)
 
 
 def find_concealed(*, findings: Iterable[Finding], by: Actor) -> frozenset[int]:
-    """Return the numbers of those findings that name something their reader may not view; one question for all."""
+    """Return the ids of findings that name an entity the caller may not view; one check of permissions for all."""
     urns_by_id = {finding.pk: {text for text in finding.values.values() if _is_urn(text)} for finding in findings}
     hidden_urns = find_hidden(urns={urn for urns in urns_by_id.values() for urn in urns}, by=by)
     return frozenset(finding_id for finding_id, urns in urns_by_id.items() if urns & hidden_urns)

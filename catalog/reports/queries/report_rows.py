@@ -1,4 +1,4 @@
-"""Runs of reports and the rows they ended with: lists, one table searched and sorted, and two runs compared."""
+"""Runs of reports and their rows: lists, one table searched and sorted, and differences of two runs."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -15,17 +15,17 @@ from policies.errors import NotFound
 from policies.models.fields import is_storable
 from policies.models.words import split_words
 
-#: Large texts of a run that no list shows.
+#: Large columns of a run that lists do not load.
 _LARGE_COLUMNS = ("log", "summary")
 
-#: How many different values of a column are offered to choose from.
+#: Distinct values of a column that are offered as choices at most.
 MAX_CHOICES = 50
 
 DifferenceKind = Literal["gained", "lost", "changed"]
 
 
 class _ColumnValue(Func):
-    """What stands in one column of a row: text, or a number where the column holds numbers; null sorts first."""
+    """The value of one column of a row: text, or a number for columns of numbers; null sorts first."""
 
     def __init__(self, column: int, *, is_number: bool = False) -> None:
         super().__init__(F("values"), output_field=TextField())
@@ -35,7 +35,7 @@ class _ColumnValue(Func):
     def as_postgresql(
         self, compiler: SQLCompiler, _connection: BaseDatabaseWrapper, **_: Any
     ) -> tuple[str, tuple[str | int, ...]]:
-        """Return it out of the text that is parsed as JSON, compared byte by byte."""
+        """Return SQL that extracts the value from the JSON text; texts compare byte by byte."""
         (source,) = self.get_source_expressions()
         column, parameters = compiler.compile(source)
         kind = "::numeric" if self.is_number else ' COLLATE "C"'
@@ -47,7 +47,7 @@ class _ColumnValue(Func):
         connection: BaseDatabaseWrapper,  # noqa: ARG002 - Django passes it
         **_: Any,
     ) -> tuple[str, tuple[str | int, ...]]:
-        """Return it as SQLite reads JSON: numbers are numbers there."""
+        """Return SQL with JSON_EXTRACT, which returns numbers as numbers."""
         (source,) = self.get_source_expressions()
         column, parameters = compiler.compile(source)
         return f"JSON_EXTRACT({column}, '$[{int(self.column)}]')", tuple(parameters)
@@ -62,7 +62,7 @@ def list_reports(*, kind: str = "", status: str = "") -> QuerySet[Report]:
 
 
 def find_newest_by_kind(*, is_ready: bool = False) -> dict[str, Report]:
-    """Return the last run (that came through, when asked) of each kind, in one query."""
+    """Return the last run of each kind, or with `is_ready` the last READY one, as kind -> run (one query)."""
     reports = list_reports(status=Report.Status.READY if is_ready else "").order_by()
     row_number = Window(RowNumber(), partition_by="kind", order_by=["-requested_at", "id"])
     return {run.kind: run for run in reports.annotate(place=row_number).filter(place=1)}
@@ -77,17 +77,17 @@ def get_report(*, id: UUID) -> Report:
 
 
 def list_comparable(*, report: Report) -> QuerySet[Report]:
-    """Return the other runs of the same kind that came through, newest first."""
+    """Return the other READY runs of the same kind, newest first."""
     return list_reports(kind=report.kind, status=Report.Status.READY).exclude(pk=report.pk)
 
 
 def find_previous(*, run: Report) -> Report | None:
-    """Return the last run of the same kind that came through and was asked for before this one."""
+    """Return the last READY run of the same kind that was requested before this one."""
     return list_comparable(report=run).filter(requested_at__lt=run.requested_at).first()
 
 
 def list_history(*, kind: str, until: datetime, limit: int) -> list[Report]:
-    """Return the last runs of a kind that came through, oldest first, with their summaries."""
+    """Return the last READY runs of a kind, oldest first, with their summaries."""
     reports = Report.objects.defer("log").filter(kind=kind, status=Report.Status.READY, requested_at__lte=until)
     return list(reversed(reports[:limit]))
 
@@ -95,9 +95,9 @@ def list_history(*, kind: str, until: datetime, limit: int) -> list[Report]:
 def list_rows(
     *, run: Report, table: str, text: str = "", values_by_column: Mapping[int, str] | None = None
 ) -> QuerySet[ReportRow]:
-    """Return the rows of a table in their places, narrowed to those with each word of the text and these values.
+    """Return the rows of a table by position that have each word of the text and these values.
 
-    `values_by_column` gives values by the number of their column.
+    `values_by_column` maps the number of a column to its value.
     """
     rows = ReportRow.objects.filter(report=run, table=table).order_by("position")
     if not is_storable(text):
@@ -110,14 +110,14 @@ def list_rows(
 
 
 def sort_rows(rows: QuerySet[ReportRow], *, column: int, is_number: bool, is_descending: bool) -> QuerySet[ReportRow]:
-    """Return rows in the order of one of their columns; those that have nothing there are the least."""
+    """Return rows ordered by one of their columns; null is the least value."""
     value = _ColumnValue(column, is_number=is_number)
     order = value.desc(nulls_last=True) if is_descending else value.asc(nulls_first=True)
     return rows.order_by(order, "position")
 
 
 def list_choices(*, run: Report, table: str, column: int) -> list[str]:
-    """Return the different values of a column, the first few of them, in order."""
+    """Return the distinct values of a column, sorted, MAX_CHOICES at most."""
     column_value = _ColumnValue(column)
     rows = ReportRow.objects.filter(report=run, table=table).order_by().annotate(value=column_value)
     values = rows.filter(value__isnull=False).values_list("value", flat=True).distinct().order_by("value")
@@ -127,13 +127,13 @@ def list_choices(*, run: Report, table: str, column: int) -> list[str]:
 def list_differences(
     *, older: Report, newer: Report, table: str, difference_kind: DifferenceKind
 ) -> QuerySet[ReportRow]:
-    """Return the rows that came, went, or say something else than the row of the same key did (then `was`)."""
+    """Return the rows that were added, removed, or changed under the same key (with the earlier values as `was`)."""
     older_rows, newer_rows = (ReportRow.objects.filter(report=run, table=table) for run in (older, newer))
     if difference_kind == "gained":
         return _exclude_common_keys(newer_rows, older_rows)
     if difference_kind == "lost":
         return _exclude_common_keys(older_rows, newer_rows)
-    # In no order: that of positions would have every row of the table read for each one, instead of the index of keys.
+    # Unordered: ordering by position would scan the whole table for each row, instead of using the index of keys.
     older_values = older_rows.filter(key=OuterRef("key")).order_by().values("values")[:1]
     rows = newer_rows.annotate(was=Subquery(older_values)).filter(was__isnull=False).exclude(values=F("was"))
     return rows.order_by("position")
@@ -144,7 +144,7 @@ def _exclude_common_keys(rows: QuerySet[ReportRow], other_rows: QuerySet[ReportR
 
 
 def iterate_batches(rows: QuerySet[ReportRow], *, size: int) -> Iterator[list[ReportRow]]:
-    """Yield the rows in their places, so many at a time: each step is a range of an index, however long the table."""
+    """Yield the rows by position in batches of `size`: each batch is an index range, however long the table."""
     last_position = -1
     while batch := list(rows.filter(position__gt=last_position).order_by("position")[:size]):
         yield batch

@@ -1,1 +1,1 @@
-"""One run of a report: its state, the snapshot it is made from, the job and its results."""
+"""One run of a report: its state, its job, and loading and reading its results."""

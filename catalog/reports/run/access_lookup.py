@@ -1,8 +1,7 @@
-"""What can be asked of finished effective access reports: who reached an entity, what a person reached, and who gained
-and lost access to some entities between two runs.
+"""Questions about finished effective access reports: people of an entity, entities of a person, changes between runs.
 
-Each run kept what it was made from, so the engine answers about it exactly, and looks at no more of the catalog than
-was asked about. No product of people and entities is kept or formed.
+Each run retains its snapshot, so the engine answers exactly, and reads no more of the catalog than a question needs. No
+product of people and entities is stored or built.
 """
 
 from collections import Counter
@@ -22,22 +21,22 @@ from policies.engine.postings import EMPTY
 from policies.engine.statement_groups import group_statements
 from policies.errors import NotFound
 
-#: How many entities are looked at at once.
+#: Entities evaluated at once.
 ENTITY_BATCH_SIZE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class AccessChangeCounts:
-    """On how many of the entities each person, by URN, gained access, and on how many it lost it."""
+    """Number of entities on which each person gained and lost access, by URN."""
 
     gained: Counter[str]
     lost: Counter[str]
 
 
 def list_people(*, report: Report, privilege: str, entity: str) -> list[str]:
-    """Return the URNs of the people who could use a privilege on an entity, in order.
+    """Return the URNs of the people who could use a privilege on an entity, sorted.
 
-    Raises NotFound when the run did not keep what it was made from or knew no such entity, and Corrupt.
+    Raises NotFound when the run did not retain its snapshot or it has no such entity, and CorruptSnapshot.
     """
     state = _load_state(report)
     numbers = partitions.find_entity_numbers(state.source, [entity])
@@ -48,9 +47,9 @@ def list_people(*, report: Report, privilege: str, entity: str) -> list[str]:
 
 
 def list_entities(*, report: Report, privilege: str, person: str) -> list[str]:
-    """Return the URNs of the entities that a person could use a privilege on, in order.
+    """Return the URNs of the entities on which a person could use a privilege, sorted.
 
-    Raises what `list_people` raises.
+    Raises NotFound and CorruptSnapshot, as `list_people` does.
     """
     state = _load_state(report)
     actors = [actor for actor in state.actors if actor.urn == person]
@@ -61,9 +60,9 @@ def list_entities(*, report: Report, privilege: str, person: str) -> list[str]:
 
 
 def count_changes(*, older: Report, newer: Report, privilege: str, field: str, value: str) -> AccessChangeCounts:
-    """Return who gained and lost a privilege on entities that have a facet, such as a tag, in either of two runs.
+    """Return the changes of a privilege between two runs, on entities that have a facet value in either run.
 
-    An entity that has it in one run only is looked at in both. Raises as `list_people` does.
+    An entity that has it in one run only is evaluated in both. Raises NotFound and CorruptSnapshot.
     """
     states = [_load_state(report) for report in (older, newer)]
     urns = frozenset[str]().union(*(_list_urns_with_facet(state, field, value) for state in states))
@@ -96,7 +95,7 @@ def _list_urns_with_facet(state: SnapshotState, field: str, value: str) -> list[
 
 
 def _align_actors(state: SnapshotState, people: Sequence[str]) -> list[Actor]:
-    """Return the actors of a run in an order that another run shares; who was not there then can do nothing."""
+    """Return the actors of a run in the order of `people`; people unknown to the run are inactive actors."""
     actors_by_urn = {actor.urn: actor for actor in state.actors}
     return [actors_by_urn.get(urn, Actor(urn, is_active=False)) for urn in people]
 
@@ -104,7 +103,7 @@ def _align_actors(state: SnapshotState, people: Sequence[str]) -> list[Actor]:
 def _iterate_reach(
     state: SnapshotState, actors: Sequence[Actor], privilege: str, numbers: pa.Array
 ) -> Iterator[tuple[str, FrozenBitMap]]:
-    """Give each of the entities and who, by place among the actors, reaches it."""
+    """Yield each of the entities with the positions of the actors that may use the privilege on it."""
     actor_index = ActorIndex(actors)
     for start in range(0, len(numbers), ENTITY_BATCH_SIZE):
         postings = partitions.load_partition(
@@ -118,7 +117,7 @@ def _iterate_reach(
 
 
 def _count_by_person(audience_counts: Counter[FrozenBitMap], people: Sequence[str]) -> Counter[str]:
-    """Return how often each person is in the crowds; entities with the same crowd are looked at once."""
+    """Return the number of entities of each person; entities with the same audience are counted together."""
     person_counts: Counter[str] = Counter()
     for audience, count in audience_counts.items():
         for person in audience:

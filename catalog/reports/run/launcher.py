@@ -1,7 +1,7 @@
-"""Starts a job as a program of its own, follows what it says, and ends it when it is cancelled or takes too long.
+"""Launches the job of a report as a separate program, follows its output, and ends it on cancellation or timeout.
 
-The program is a child of this process, or spark-submit where SPARK_SUBMIT names it; either finds its cluster by
-SPARK_MASTER. It says how far it is as JSON lines on its standard output; whatever else it says is its log.
+The program is a child process, or spark-submit where SPARK_SUBMIT names it; both use the master SPARK_MASTER. It prints
+its progress as JSON lines on standard output; all other output is its log.
 """
 
 import io
@@ -20,27 +20,27 @@ from typing import IO
 
 from django.conf import settings
 
-#: Set when this process is told to end: jobs do not outlive it, so that it need not wait for them.
+#: Set when this worker shuts down: running jobs then fail instead of delaying the shutdown.
 STOP_EVENT = threading.Event()
 
-#: With what a job ends (catalog/reports/spark/job.py).
+#: Exit codes of a job (catalog/reports/spark/job.py).
 EXIT_DONE, EXIT_BAD_INPUT = 0, 10
 
-#: How often somebody is told how far a job is, and so how soon a cancelled one ends.
+#: Interval of progress reports, and so the delay of a cancellation.
 PROGRESS_SECONDS = 1.0
 
-#: How long a job may take to end by itself once it is told to.
+#: Seconds that a job has to end after each signal.
 _SHUTDOWN_SECONDS = 10
 
-#: What Java says on every start of Spark, which asks for that module itself: no warning to whoever reads a report.
+#: Java prints this on every start, since Spark requests the module; it is not part of the log.
 _IGNORED_LINES = frozenset({"WARNING: Using incubator modules: jdk.incubator.vector"})
 
-#: The end of the log that is kept, in characters, and the longest line.
+#: Length of the retained end of the log and of a line, in characters.
 _MAX_LOG_LENGTH, _MAX_LINE_LENGTH = 64 * 1024, 4096
 
 
 class JobFailed(Exception):
-    """A job that did not end well; the sentence says why. `log` is the end of what it said."""
+    """A job failed; the message says why. `log` is the end of its output."""
 
     def __init__(self, sentence: str, log: str) -> None:
         self.log = log
@@ -48,12 +48,12 @@ class JobFailed(Exception):
 
 
 class JobCancelled(Exception):
-    """A job that was ended because nobody wants its results any more."""
+    """A job was ended because its run was cancelled."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a job is. `total` 0: not known."""
+    """The progress of a job; a `total` of 0 is unknown."""
 
     stage: str = "Starting Spark"
     done: int = 0
@@ -62,7 +62,7 @@ class Progress:
 
 @dataclass(slots=True)
 class _JobOutput:
-    """What a job said so far, taken down by two threads."""
+    """The output of a job so far, written by two reader threads."""
 
     progress: Progress = field(default_factory=Progress)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -72,7 +72,7 @@ class _JobOutput:
     last_error: str = ""
 
     def take_output_line(self, line: str) -> None:
-        """Take a line of standard output."""
+        """Handle a line of standard output: progress or log."""
         progress = _parse_progress(line)
         if progress is None:
             self.append_log(line)
@@ -80,14 +80,14 @@ class _JobOutput:
             self.progress = progress
 
     def take_error_line(self, line: str) -> None:
-        """Take a line of standard error, unless it is expected; the last one is the sentence of a job that fails."""
+        """Log a line of standard error, unless it is expected; the last one describes a failure."""
         if line.strip() in _IGNORED_LINES:
             return
         self.last_error = line.strip() or self.last_error
         self.append_log(line)
 
     def append_log(self, line: str) -> None:
-        """Keep a line of the log, and let go of the oldest ones."""
+        """Append a line to the log and drop the oldest lines beyond `_MAX_LOG_LENGTH`."""
         with self.lock:
             self.lines.append(line)
             self.length += len(line)
@@ -97,21 +97,21 @@ class _JobOutput:
 
     @property
     def log(self) -> str:
-        """The end of the log."""
+        """The retained end of the log."""
         with self.lock:
             notice = [f"({self.dropped_line_count} earlier lines were left out.)\n"] if self.dropped_line_count else []
             return "".join([*notice, *self.lines])
 
 
-#: Takes how far a job is and its log, and returns whether it is to go on.
+#: Receives the progress and the log of a job; returns whether the job should continue.
 ProgressCallback = Callable[[Progress, str], bool]
 
 
 def run(*, module: str, source: Path, target: Path, on_progress: ProgressCallback) -> str:
-    """Run the job `module` on the snapshot at `source`, so that its results lie at `target`; return its log.
+    """Run the job `module` on the snapshot at `source`, with results at `target`, and return its log.
 
-    Raises JobCancelled when `on_progress` says so, and JobFailed with a sentence for everything else that does not end
-    well, a job that takes longer than REPORT_MINUTES among it. Nothing of the job is left running.
+    Raises JobCancelled when `on_progress` returns False, and JobFailed for any other failure, among them a job that
+    takes longer than REPORT_MINUTES. No process of the job is left running.
     """
     deadline = time.monotonic() + settings.REPORT_MINUTES * 60
     output = _JobOutput()
@@ -147,7 +147,7 @@ def _start_process(module: str, source: Path, target: Path) -> subprocess.Popen[
         ]
     else:
         command = [sys.executable, "-m", module, *arguments, "--attended"]
-    # A group of its own, so that whatever the job starts can be ended with it.
+    # A process group of its own, so that all processes of the job can be ended together.
     return subprocess.Popen(
         command,
         cwd=settings.BASE_DIR,
@@ -167,7 +167,7 @@ def _master_arguments() -> list[str]:
 
 
 def _build_environment() -> dict[str, str]:
-    """Return the environment of the job: without what is secret here, which it has no use for."""
+    """Return the environment of the job, without the secrets of this process."""
     inherited_variables = {key: value for key, value in os.environ.items() if key not in _SECRET_VARIABLES}
     path = os.pathsep.join(filter(None, (str(settings.BASE_DIR), os.environ.get("PYTHONPATH"))))
     job_variables = {"SPARK_MASTER": settings.SPARK_MASTER, "VAR_DIR": str(settings.VAR_DIR), "PYTHONPATH": path}
@@ -187,7 +187,7 @@ _SECRET_VARIABLES = frozenset(
 def _wait_for_exit(
     process: subprocess.Popen[str], output: _JobOutput, on_progress: ProgressCallback, deadline: float
 ) -> int:
-    """Wait for the end of the job and return its code, telling how far it is meanwhile."""
+    """Wait for the end of the job, reporting progress, and return its exit code. Raises JobCancelled and JobFailed."""
     while True:
         try:
             return process.wait(PROGRESS_SECONDS)
@@ -203,7 +203,7 @@ def _wait_for_exit(
 
 
 def _end_process(process: subprocess.Popen[str]) -> None:
-    """End what is left of the job: it sees its input end; then its whole group is told, and at last killed."""
+    """End the processes of the job: close its standard input, terminate its process group, then kill it."""
     if process.stdin is not None:
         process.stdin.close()
     for signal_ in (signal.SIGTERM, signal.SIGKILL):
@@ -219,14 +219,14 @@ def _end_process(process: subprocess.Popen[str]) -> None:
 
 
 def _failure_sentence(code: int, output: _JobOutput) -> str:
-    """Return why a job failed: what it said last, unless it could say nothing any more."""
+    """Return the reason of a failure: the signal that killed the job, else its last line of standard error."""
     if code < 0:
         return f"The job was killed from outside ({signal.Signals(-code).name})."
     return output.last_error or f"The job ended with code {code} and said nothing."
 
 
 def _parse_progress(line: str) -> Progress | None:
-    """Return what a line says about the progress, or None when it is a line of the log."""
+    """Return the progress in a line, or None for a line of the log."""
     if not line.startswith("{"):
         return None
     try:
@@ -237,7 +237,7 @@ def _parse_progress(line: str) -> Progress | None:
 
 
 class _LineReader(threading.Thread):
-    """Hands on the lines of a stream until it ends."""
+    """Thread that passes the lines of a stream to a callback until the stream ends."""
 
     def __init__(self, stream: IO[str] | None, on_line: Callable[[str], None]) -> None:
         super().__init__(daemon=True)
@@ -246,7 +246,7 @@ class _LineReader(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Read to the end. A line without end is cut."""
+        """Read to the end; longer lines are cut to `_MAX_LINE_LENGTH`."""
         with self._stream as lines:
             for line in lines:
                 self._on_line(line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH]}…\n")

@@ -1,7 +1,7 @@
-"""Loads what a job wrote: Parquet is checked and becomes rows, in batches, all of a run or none.
+"""Loads the results of a job: validates Parquet files and inserts their rows in batches, all of a run or none.
 
-The rows of a run are shown once it is READY, so that until then the last good results stay; a run that ends otherwise
-drops what it had loaded.
+The rows become visible when the run is READY, so earlier results stay visible until then; a run that ends otherwise
+deletes the rows that it loaded.
 """
 
 import hashlib
@@ -25,20 +25,20 @@ POSITION_COLUMN = "position"
 
 _BATCH_ROWS = 10_000
 
-#: Kinds of columns in which nobody searches.
+#: Kinds of columns that the search does not cover.
 _UNSEARCHED_COLUMN_KINDS = (ColumnKind.NUMBER, ColumnKind.SQL)
 
-#: A row as it is stored: table, position, key, text, values.
+#: A stored row: table, position, key, text, values.
 StoredRow = tuple[str, int, str, str, str]
 _COLUMNS = ("report", "table", "position", "key", "text", "values")
 
 
 class UnreadableResults(Exception):
-    """What a job wrote is not what its kind promises; the sentence says what is wrong."""
+    """The results of a job do not have the form that its kind declares; the message says why."""
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Return the headline numbers and chart series that a job wrote. Raises Unreadable."""
+    """Return the headline numbers and charts of a job. Raises UnreadableResults."""
     try:
         document = json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -49,15 +49,15 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 
 def count_rows(spec: ReportSpec, folder: Path) -> int:
-    """Return how many rows there are to load. Raises Unreadable when a table is missing or not as promised."""
+    """Return the number of rows to load. Raises UnreadableResults when a table is missing or has a wrong schema."""
     return sum(min(_count_table_rows(table, folder), table.limit or 2**63) for table in spec.tables)
 
 
 def load(report: Report, spec: ReportSpec, folder: Path, *, on_progress: Callable[[int], object]) -> int:
-    """Store the rows of every table and return how many; `on_progress` takes their number with each batch.
+    """Store the rows of every table and return their number; `on_progress` receives the total with each batch.
 
-    What `on_progress` raises takes its batch back, so whoever may not go on any more stores nothing. Raises Unreadable
-    when a file is corrupt, or what the database raises.
+    An exception of `on_progress` rolls its batch back, so a run that may not continue stores nothing more. Raises
+    UnreadableResults for a corrupt file, or a database error.
     """
     total = 0
     report_id = Report._meta.pk.get_db_prep_value(report.pk, connection)
@@ -71,9 +71,9 @@ def load(report: Report, spec: ReportSpec, folder: Path, *, on_progress: Callabl
 
 
 def read_batches(table: ResultTable, folder: Path, *, is_unlimited: bool = False) -> Iterator[pa.RecordBatch]:
-    """Give the rows of a table, columns in their order and the position last; only those within its limit.
+    """Yield the rows of a table within its limit, columns in order and the position last. Raises UnreadableResults.
 
-    With `is_unlimited` all rows. Raises Unreadable.
+    With `is_unlimited` all rows.
     """
     names = [*(column.name for column in table.columns), POSITION_COLUMN]
     for path in _list_files(table, folder):
@@ -130,6 +130,6 @@ def _build_rows(table: ResultTable, batch: pa.RecordBatch) -> Iterator[StoredRow
 
 
 def build_key(parts: list[Any]) -> str:
-    """Return the key that these values make; a part too long to be kept is stood for by its hash."""
+    """Return the key of these values: joined by spaces, or its SHA-256 where that is longer than MAX_KEY_LENGTH."""
     key = " ".join("" if part is None else str(part) for part in parts)
     return key if len(key) <= MAX_KEY_LENGTH else hashlib.sha256(key.encode()).hexdigest()

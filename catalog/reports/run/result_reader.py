@@ -1,8 +1,8 @@
-"""The rows of a report as their reader may see them, on pages, over the API and in files alike.
+"""Rows of a report as the caller may view them, for pages, the API and files.
 
-A report is made of everything, whoever reads it. While VIEW_AUTHORIZATION_ENABLED is on, a row that names an entity its
-reader may not view keeps its numbers and its people and loses what could name that entity: its URN, texts and
-statements. Counts stay those of everything.
+A report covers everything, whoever reads it. While VIEW_AUTHORIZATION_ENABLED is on, a row with an entity that the
+caller may not view retains its numbers and people and loses all columns that could name that entity: URNs, texts and
+statements. Counts always cover everything.
 """
 
 import csv
@@ -22,19 +22,19 @@ from policies.engine.model import Actor
 
 _URN_PREFIX = "urn:li:"
 
-#: How many rows of a file are read at once.
+#: Rows of a file read at once.
 READ_BATCH_SIZE = 1_000
 
-#: The columns that could name an entity.
+#: Kinds of columns that could name an entity.
 _NAMING_COLUMN_KINDS = frozenset({ColumnKind.ENTITY, ColumnKind.TEXT, ColumnKind.SQL})
 
-#: What a spreadsheet takes for the beginning of a formula (OWASP, CSV Injection).
+#: First characters that a spreadsheet reads as a formula (OWASP, CSV Injection).
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleRow:
-    """A row: a value for each column, None where there is nothing or where (`concealed`) it may not be viewed."""
+    """A row: a value for each column, None where empty or where the viewer may not view it (`concealed`)."""
 
     key: str | None
     values: tuple[Any, ...]
@@ -44,7 +44,7 @@ class VisibleRow:
 def redact_rows(
     *, columns: Sequence[ReportColumn], rows: Iterable[tuple[str, Sequence[Any]]], by: Actor
 ) -> list[VisibleRow]:
-    """Return rows, each a key and its values, without what their reader may not view; queries do not grow with them."""
+    """Return rows (key, values) without what the caller may not view; the number of queries does not depend on them."""
     padded_rows = [(key, _pad_values(values, len(columns))) for key, values in rows]
     entity_columns = [index for index, column in enumerate(columns) if column.kind is ColumnKind.ENTITY]
     urns = {values[index] for _, values in padded_rows for index in entity_columns if isinstance(values[index], str)}
@@ -65,20 +65,20 @@ def redact_rows(
 
 
 def read_rows(*, table: ResultTable, rows: Iterable[ReportRow], by: Actor) -> list[VisibleRow]:
-    """Return stored rows without what their reader may not view."""
+    """Return stored rows without what the caller may not view."""
     return redact_rows(columns=table.columns, rows=[(row.key, row.values) for row in rows], by=by)
 
 
 def read_summary(*, run: Report, by: Actor) -> Summary:
-    """Return the headline numbers and charts of a run; of what the reader may not view only how much there is."""
+    """Return the headline numbers and charts of a run; bars that the caller may not view retain only their value."""
     summary = Summary.parse(run.summary)
     return summary.without_urns(view_permissions.find_hidden(urns=summary.urns, by=by))
 
 
 def read_parameters(*, spec: ReportSpec, run: Report, by: Actor) -> dict[str, Any]:
-    """Return what a run was asked, by name, without the URNs that the reader may not view.
+    """Return the parameters of a run by name, without the URNs that the caller may not view.
 
-    Documents are told to who sent them alone, since they may name anything; what is left out is not among the names.
+    JSON parameters are returned only to the user who started the run; omitted parameters have no key.
     """
     values = {item.name: run.parameters.get(item.name) for item in spec.parameters}
     document_names = {item.name for item in spec.parameters if item.input is ParameterType.JSON}
@@ -95,9 +95,9 @@ def read_parameters(*, spec: ReportSpec, run: Report, by: Actor) -> dict[str, An
 
 
 def as_csv(*, table: ResultTable, rows: QuerySet[ReportRow], by: Actor) -> Iterator[str]:
-    """Yield a table as CSV (RFC 4180) with the names of the columns first, read from the database in steps.
+    """Yield a table as CSV (RFC 4180), column names first, read from the database in batches.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe before it.
+    A text that a spreadsheet would read as a formula is prefixed with an apostrophe.
     """
     writer = csv.writer(_Echo())
     yield writer.writerow([column.name for column in table.columns])
@@ -107,7 +107,7 @@ def as_csv(*, table: ResultTable, rows: QuerySet[ReportRow], by: Actor) -> Itera
 
 
 def as_json(*, run: Report, table: ResultTable, rows: QuerySet[ReportRow], by: Actor) -> Iterator[str]:
-    """Yield a table as one JSON object, its rows as objects by the names of the columns, read in steps."""
+    """Yield a table as one JSON object, its rows as objects by column name, read in batches."""
     header = {
         "report": str(run.pk),
         "kind": run.kind,
@@ -125,7 +125,7 @@ def as_json(*, run: Report, table: ResultTable, rows: QuerySet[ReportRow], by: A
 
 
 def to_dict(columns: Sequence[ReportColumn], row: VisibleRow) -> dict[str, Any]:
-    """Return the values of a row by the names of their columns."""
+    """Return the values of a row by column name."""
     return {column.name: value for column, value in zip(columns, row.values, strict=True)}
 
 
@@ -138,7 +138,7 @@ def _is_hidden(value: Any, hidden_urns: Collection[str]) -> bool:
 
 
 def _pad_values(values: Sequence[Any], count: int) -> tuple[Any, ...]:
-    """Return one value for each column, also of a row that was stored when the table had fewer columns or more."""
+    """Return one value for each column, also for a row stored when the table had fewer or more columns."""
     return (*values, *(None for _ in range(count - len(values))))[:count]
 
 
@@ -147,7 +147,7 @@ def _escape_formula(value: Any) -> Any:
 
 
 class _Echo:
-    """A file that gives back what is written to it."""
+    """A file whose `write` returns the text, for `csv.writer`."""
 
     def write(self, text: str) -> str:
         return text

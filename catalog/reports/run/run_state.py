@@ -1,8 +1,8 @@
-"""The life of a report's row: queued, claimed by one worker, ended once. Every step asks that the one before holds.
+"""State transitions of a report: queued, claimed by one worker, ended once. Each checks the previous state.
 
-Whoever takes a step first wins; who comes late learns it from the answer and leaves the row alone. A worker that ends
-in the middle says nothing any more: after REPORT_LEASE_SECONDS the run is queued again, and another worker makes it.
-The second time it fails. Each attempt has a number and a folder of its own, so one that comes back changes nothing.
+The first transition wins; a later one returns False and changes nothing. When a worker disappears, its run is queued
+again after REPORT_LEASE_SECONDS for another worker, and fails the second time. Each attempt has a number and a folder,
+so a worker that returns after its lease changes nothing.
 """
 
 import logging
@@ -27,13 +27,13 @@ from policies import deadlines
 
 log = logging.getLogger(__name__)
 
-#: How many workers begin a run before it fails.
+#: Attempts of a run before it fails.
 MAX_ATTEMPTS = 2
 
-#: How many rows one statement deletes.
+#: Rows deleted by one statement.
 DELETE_BATCH_SIZE = 10_000
 
-#: How many signs of life a worker gives while its lease lasts, so that one that is lost ends nothing.
+#: Heartbeats within one lease, so that a lost one does not end the run.
 _HEARTBEATS_PER_LEASE = 5
 
 _REQUEUED_STAGE = "The worker that made this report ended before it was finished; another one makes it again"
@@ -44,7 +44,7 @@ _LOST_WORKER_PROBLEM = (
 
 
 def queue(*, spec: ReportSpec, parameters: Mapping[str, Any], by: str) -> Report | None:
-    """Return a new queued run, or None when one of this kind is queued or running."""
+    """Create a queued run and return it, or None when one of this kind is queued or running."""
     expire()
     try:
         with transaction.atomic():
@@ -54,9 +54,9 @@ def queue(*, spec: ReportSpec, parameters: Mapping[str, Any], by: str) -> Report
 
 
 def claim(report_id: UUID, *, max_running: int | None = None) -> Report | None:
-    """Make a queued run this caller's to do and return it; None when it is not queued any more.
+    """Claim a queued run for this worker and return it; None when it is no longer queued.
 
-    With `max_running` also None while that many run: each of them is a Java program and every core of the machine.
+    With `max_running` also None while that many runs are RUNNING: each is a Java program that uses every core.
     """
     now = timezone.now()
     queued_reports = Report.objects.filter(pk=report_id, status=Report.Status.QUEUED)
@@ -72,7 +72,7 @@ def claim(report_id: UUID, *, max_running: int | None = None) -> Report | None:
 
 
 def update_progress(report: Report, *, stage: str, done: int = 0, total: int = 0, log: str | None = None) -> bool:
-    """Say how far a run is; with `log` also what it said. Return whether it is to go on: not when it was cancelled."""
+    """Store progress, and with `log` the log, of a run; return False when the attempt is over, as when cancelled."""
     progress_fields: dict[str, Any] = {"stage": stage[:255], "done": max(done, 0), "total": max(total, 0)}
     if log is not None:
         progress_fields["log"] = log
@@ -81,7 +81,7 @@ def update_progress(report: Report, *, stage: str, done: int = 0, total: int = 0
 
 @contextmanager
 def heartbeat(report: Report) -> Iterator[None]:
-    """Say now and then that somebody works on a run, however long a step of it takes."""
+    """Context manager that renews the lease of a run from a thread, however long a step takes."""
     stop_event = threading.Event()
     lease_seconds = settings.REPORT_LEASE_SECONDS
 
@@ -106,25 +106,25 @@ def _send_heartbeat(report: Report, lease_seconds: int) -> None:
         with deadlines.open_budget(lease_seconds):
             _select_running(report).update(seen_at=timezone.now())
     except DatabaseError as error:
-        # The next sign may come through.
+        # The next heartbeat may succeed.
         log.warning("report_sign_lost", extra={"report": str(report.pk), "error": str(error)})
         connection.close()
 
 
 def record_snapshot(report: Report, *, policy_version: int, as_of: datetime) -> None:
-    """Say which state a run is made from."""
+    """Store the policy version and time of the snapshot of a run."""
     report.policy_version, report.as_of = policy_version, as_of
     _select_running(report).update(policy_version=policy_version, as_of=as_of)
 
 
 def mark_ready(report: Report, *, summary: Mapping[str, Any], log: str) -> bool:
-    """End a run well, so that its rows are shown; return False when it was ended otherwise meanwhile."""
+    """Mark a run READY, so that its rows are visible; return False when it ended otherwise meanwhile."""
     result_fields = {"stage": "", "done": 0, "total": 0, "summary": dict(summary), "log": log}
     return _finish(_select_running(report), Report.Status.READY, **result_fields)
 
 
 def fail(report: Report, *, problem: str, log: str | None = None) -> bool:
-    """End a run with the sentence that says why, and drop what was loaded of it; False where it is over already."""
+    """Mark a run FAILED with the reason and delete its loaded rows; return False when it is over already."""
     failure_fields = {"problem": problem} if log is None else {"problem": problem, "log": log}
     own_attempt = _select_open(report.pk).filter(status=report.status, attempts=report.attempts)
     is_ended = _finish(own_attempt, Report.Status.FAILED, **failure_fields)
@@ -134,24 +134,24 @@ def fail(report: Report, *, problem: str, log: str | None = None) -> bool:
 
 
 def is_current_attempt(report: Report) -> bool:
-    """Whether nobody else began this run since; what lies there of it may be dropped then."""
+    """Whether no later attempt exists and the run is not queued again, so that this attempt may delete its results."""
     return Report.objects.filter(pk=report.pk, attempts=report.attempts).exclude(status=Report.Status.QUEUED).exists()
 
 
 def cancel(report_id: UUID) -> bool:
-    """End a run that is queued or running; whoever works on it notices within seconds."""
+    """Cancel a run that is queued or running; its worker notices within seconds."""
     return _finish(_select_open(report_id), Report.Status.CANCELLED)
 
 
 def expire() -> int:
-    """Queue the runs whose worker is gone once more, and fail those that were; return how many were either."""
+    """Requeue the runs whose worker disappeared, or fail those without attempts left; return the number of both."""
     cutoff = timezone.now() - lease_duration()
     silent_reports = Report.objects.filter(status=Report.Status.RUNNING, seen_at__lt=cutoff)
     return sum(_requeue_or_fail(report, cutoff) for report in silent_reports)
 
 
 def _requeue_or_fail(report: Report, cutoff: datetime) -> bool:
-    """End the attempt of a worker that has said nothing since; False where it said something meanwhile."""
+    """End an attempt without a heartbeat since `cutoff`; return False when one arrived meanwhile."""
     lost_attempt = _select_running(report).filter(seen_at__lt=cutoff)
     if report.attempts >= MAX_ATTEMPTS:
         is_ended = _finish(lost_attempt, Report.Status.FAILED, problem=_LOST_WORKER_PROBLEM)
@@ -164,25 +164,25 @@ def _requeue_or_fail(report: Report, cutoff: datetime) -> bool:
 
 
 def lease_duration() -> timedelta:
-    """Return how long a run may say nothing before whoever worked on it counts as gone."""
+    """Return the time without a heartbeat after which a worker counts as gone."""
     return timedelta(seconds=settings.REPORT_LEASE_SECONDS)
 
 
 def find_next_queued() -> UUID | None:
-    """Return the run that has been queued longest."""
+    """Return the id of the run that has been queued longest."""
     queued_reports = Report.objects.filter(status=Report.Status.QUEUED).order_by("requested_at")
     return queued_reports.values_list("pk", flat=True).first()
 
 
 def list_overdue() -> list[UUID]:
-    """Return the runs that have been queued for so long that their message may be lost."""
+    """Return the ids of runs that have been queued for so long that their message may be lost."""
     cutoff = timezone.now() - lease_duration()
     queued_reports = Report.objects.filter(status=Report.Status.QUEUED, requested_at__lt=cutoff)
     return list(queued_reports.order_by("requested_at").values_list("pk", flat=True))
 
 
 def delete_old() -> int:
-    """Delete, of each kind, the runs before the last REPORTS_KEPT that ended, with rows and files; return how many."""
+    """Delete the ended runs of each kind beyond the last REPORTS_KEPT, with rows and files; return their number."""
     count = 0
     ended_reports = Report.objects.exclude(status__in=Report.OPEN_STATUSES)
     for kind in ended_reports.order_by().values_list("kind", flat=True).distinct():
@@ -195,19 +195,19 @@ def delete_old() -> int:
 
 
 def drop_rows(report_id: UUID) -> None:
-    """Delete the rows of a run, a part at a time."""
+    """Delete the rows of a run in batches."""
     rows = ReportRow.objects.filter(report_id=report_id).order_by()
     while rows.filter(pk__in=list(rows.values_list("pk", flat=True)[:DELETE_BATCH_SIZE])).delete()[0]:
         pass
 
 
 def report_folder(report_id: UUID) -> Path:
-    """Return where the files of a run lie as long as its row is there: `output`, and `input` of kinds that keep it."""
+    """Return the folder of the files of a run: `output`, and `input` for kinds that retain their snapshot."""
     return Path(settings.REPORTS_DIR) / str(report_id)
 
 
 def attempt_folder(report: Report) -> Path:
-    """Return where the files of this attempt lie while it lasts."""
+    """Return the folder of the files of this attempt, used until it ends."""
     return report_folder(report.pk) / f"attempt-{report.attempts}"
 
 

@@ -1,4 +1,4 @@
-"""Makes one report from end to end: snapshot, job, results. However it ends, the row says so."""
+"""Runs one report from end to end: snapshot, job, results. However it ends, the row has its final status."""
 
 import errno
 import json
@@ -25,11 +25,11 @@ PARAMETERS_FILE = "parameters.json"
 
 
 class _RunCancelled(Exception):
-    """Somebody else ended the run."""
+    """The run was ended by another process."""
 
 
 def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Status:
-    """Make a queued report, and return how it ended; one that is not queued any more is left alone.
+    """Run a queued report and return its final status; a run that is not queued is left alone.
 
     With `max_running` it stays queued while that many others run.
     """
@@ -46,7 +46,7 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
         job_log = error.log if isinstance(error, JobFailed) else None
         run_state.fail(report, problem=_describe_problem(report, error), log=job_log)
     if not run_state.is_current_attempt(report):
-        # This worker was taken for gone, and another one makes the report.
+        # The lease of this worker expired, and another worker has the run.
         shutil.rmtree(attempt_folder, ignore_errors=True)
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
     report.refresh_from_db()
@@ -59,7 +59,7 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
 
 
 def _keep_results(report: Report, attempt_folder: Path) -> None:
-    """Leave of the files of a run what is read later, and nothing of attempts before."""
+    """Move the retained folders of an attempt into the folder of the run and delete all attempts."""
     folder = run_state.report_folder(report.pk)
     for name in ("output", "input") if KINDS[report.kind].keeps_snapshot else ("output",):
         (attempt_folder / name).rename(folder / name)
@@ -122,7 +122,7 @@ def _check_not_cancelled(is_active: bool) -> None:  # noqa: FBT001 - wraps a ste
 
 
 def _describe_problem(report: Report, error: Exception) -> str:
-    """Return the sentence about what ended a run; what nobody anticipated goes to the log of the worker."""
+    """Return the sentence about an error that ended a run; unexpected errors are logged in the worker."""
     match error:
         case JobFailed() | result_loader.UnreadableResults() | PolicyAppError():
             return str(error)

@@ -1,12 +1,12 @@
-"""What a summary of a report holds, as its job writes it into summary.json and pages and the API show it.
+"""The summary of a report, as its job writes it to summary.json and pages and the API read it.
 
     {"numbers": [{"title": "People", "value": 120}],
      "charts": [{"name": "domains", "title": "Access by domain", "over_time": false,
                  "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}]}
 
-`urn` is left out where a bar stands for nothing in the catalog; `label` may be left out where it is given. Bars come in
-the order in which they are to be shown. With `over_time` the same bars of earlier runs are drawn beside them. What has
-another shape is passed over, so that a job may write more than is shown.
+`urn` is omitted for a bar that is not about an entity; `label` may be omitted where `urn` is present. Bars are in
+display order. With `over_time` the same bars of earlier runs are drawn as lines. Items of another shape are ignored, so
+that a job may write more than is displayed.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a chart: how much of something, and the URN of that where it is one thing of the catalog.
+    """One bar of a chart: a value, and the URN of the entity that it is about, if any.
 
-    `is_concealed`: its reader may not view what it is about, so it has neither label nor URN.
+    `is_concealed`: the viewer may not view that entity, so the bar has neither label nor URN.
     """
 
     label: str
@@ -37,7 +37,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Bars under a title; `name` is the same in every run, so that runs can be drawn beside one another."""
+    """Bars under a title; `name` is the same in every run, so that runs can be compared."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ class Summary:
 
     @classmethod
     def parse(cls, summary: Any) -> "Summary":
-        """Return what of a stored summary can be shown."""
+        """Return the valid parts of a stored summary."""
         numbers = tuple(
             Number(str(item["title"]), item["value"])
             for item in _list_objects(summary, "numbers")
@@ -74,11 +74,11 @@ class Summary:
 
     @property
     def urns(self) -> frozenset[str]:
-        """Everything that bars are about."""
+        """The URNs of all bars."""
         return frozenset(bar.urn for chart in self.charts for bar in chart.bars if bar.urn)
 
     def without_urns(self, hidden_urns: Collection[str]) -> "Summary":
-        """Return the same for who may not view these."""
+        """Return the summary with the bars of these URNs concealed."""
         charts = (
             replace(
                 chart,

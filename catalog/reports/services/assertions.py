@@ -1,4 +1,4 @@
-"""What should hold of access: saved as a text, which is read before it is stored. Needs what reports need."""
+"""Saving the text of the assertions, validated before it is stored. Requires MANAGE_POLICIES, as reports do."""
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -13,10 +13,10 @@ from policies.pdp import authorizer
 
 
 def save(*, text: str, expected_version: int, by: Actor) -> AssertionText:
-    """Store a new version of the text and return it; the same text again is no new version.
+    """Store a new version of the text and return it; an unchanged text returns the latest version.
 
-    Raises Forbidden, Invalid with every problem (a pointer is `line 12`), Stale when somebody else saved one since the
-    version that was `expected_version` (0: none), and Conflict while a file holds the assertions.
+    Raises Forbidden, Invalid with every problem (a pointer is `line 12`), Stale when the latest version is not
+    `expected_version` (0: none), and Conflict while ASSERTIONS_FILE holds the assertions.
     """
     authorizer.require(by=by, any_of=[[REQUIRED_PRIVILEGE]])
     if settings.ASSERTIONS_FILE:
@@ -37,7 +37,7 @@ def save(*, text: str, expected_version: int, by: Actor) -> AssertionText:
 
 
 def validate(text: str) -> tuple[parser.Assertion, ...]:
-    """Return what a text asserts. Raises Invalid with every problem."""
+    """Return the assertions of a text. Raises Invalid with every problem."""
     try:
         return parser.parse(text)
     except parser.InvalidAssertions as error:

@@ -1,7 +1,7 @@
-"""What people do about findings: accept, assign, close, open again. All of it needs MANAGE_POLICIES, as reports do.
+"""Decisions about findings: accept, assign, close, reopen. They require MANAGE_POLICIES, as reports do.
 
-Each takes any number of findings at once and returns how many there were; those that are gone are passed over. Every
-decision stays in the trail of its finding. Whom a finding is assigned to may read it, and no other.
+Each takes any number of findings and returns the number that exist; unknown ids are ignored. Every decision is added to
+the trail of its finding. The assignee may read the finding, without access to any other.
 """
 
 from collections.abc import Collection
@@ -23,9 +23,9 @@ from policies.pdp import authorizer, display_names
 
 
 def read(*, id: int, by: Actor) -> Finding:
-    """Return a finding to somebody who may see reports, or to whom it is assigned, also as a member of a group.
+    """Return a finding to a caller who may view reports, or is its assignee, also as a member of a group.
 
-    Raises Forbidden, also to those others for a finding that is not there, and NotFound.
+    Raises Forbidden, for other callers also when the finding does not exist, and NotFound.
     """
     assignee = Finding.objects.filter(pk=id).values_list("assignee", flat=True).first()
     if not (assignee and by.is_active and assignee in by.holders):
@@ -34,9 +34,9 @@ def read(*, id: int, by: Actor) -> Finding:
 
 
 def accept(*, ids: Collection[int], note: str, by: Actor, until: date | None = None) -> int:
-    """Say that it is meant to be so, and why, through the day `until` (UTC) or for good.
+    """Mark findings as intended, with the reason, through the day `until` (UTC) or without end.
 
-    Raises Forbidden, and Invalid without a reason and for a day that is over.
+    Raises Forbidden, and Invalid without a reason or for a day in the past.
     """
     problems = [] if note.strip() else [Problem("required", "/note", "Say why this is meant to be so.")]
     if until is not None and until < timezone.now().date():
@@ -47,7 +47,7 @@ def accept(*, ids: Collection[int], note: str, by: Actor, until: date | None = N
 
 
 def assign(*, ids: Collection[int], assignee: str, by: Actor, note: str | None = None) -> int:
-    """Give it to a user or group to see to; without a note the old one stays. Raises Forbidden, and Invalid."""
+    """Assign findings to a user or group; without a note the previous one stays. Raises Forbidden, and Invalid."""
     is_somebody = assignee.startswith((USER_PREFIX, GROUP_PREFIX))
     if not is_somebody or assignee not in display_names.load_names(urns=[assignee]):
         raise Invalid([Problem("unknown", "/assignee", f"There is no user or group {assignee}.")])
@@ -56,13 +56,13 @@ def assign(*, ids: Collection[int], assignee: str, by: Actor, note: str | None =
 
 
 def close(*, ids: Collection[int], by: Actor, note: str | None = None) -> int:
-    """Say that it is done; the next run opens it again when it finds it still. Raises Forbidden."""
+    """Close findings; the next run that finds one of them reopens it. Raises Forbidden."""
     changes = {} if note is None else {"note": note.strip()}
     return _decide(ids, by, state=Finding.State.CLOSED, assignee="", **changes)
 
 
 def reopen(*, ids: Collection[int], by: Actor) -> int:
-    """Take back whatever was decided. Raises Forbidden."""
+    """Reopen findings, whatever their state. Raises Forbidden."""
     return _decide(ids, by, state=Finding.State.OPEN, assignee="")
 
 

@@ -1,5 +1,4 @@
-"""Reports as people ask for them: start one, end one. Reading and starting needs MANAGE_POLICIES, since a report shows
-what everybody may do."""
+"""Starting and cancelling reports. Both require MANAGE_POLICIES, since a report shows what every user may do."""
 
 import logging
 from collections.abc import Mapping
@@ -22,14 +21,14 @@ from policies.propagation import pubsub
 
 log = logging.getLogger(__name__)
 
-#: What seeing, starting and ending reports needs.
+#: Privilege required to view, start and cancel reports.
 REQUIRED_PRIVILEGE = "MANAGE_POLICIES"
 
 _QUEUE_UNREACHABLE = "The queue could not be reached, so no worker knows of this report. Start it again."
 
 
 def request_report(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_queued: bool = True) -> Report:
-    """Return a new run of a kind of report, for a worker to make; without `is_queued` the caller makes it.
+    """Create a run of a kind of report and return it, queued for a worker; without `is_queued` the caller runs it.
 
     Raises Forbidden, NotFound for an unknown kind, Invalid with every problem (pointers begin at /parameters), and
     Conflict while one of the kind is queued or running.
@@ -51,7 +50,7 @@ def request_report(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_qu
 
 
 def cancel(*, report_id: UUID, by: Actor) -> None:
-    """End a run that is queued or running. Raises Forbidden, NotFound, and Conflict when it has ended already."""
+    """Cancel a run that is queued or running. Raises Forbidden, NotFound, and Conflict when it has ended already."""
     authorizer.require(by=by, any_of=[[REQUIRED_PRIVILEGE]])
     if not Report.objects.filter(pk=report_id).exists():
         raise NotFound("There is no such report.")

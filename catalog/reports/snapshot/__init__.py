@@ -1,1 +1,1 @@
-"""What a run is made from: tables of the database as files, written once and read in partitions."""
+"""The snapshot that a run reads: tables of the database as files, written once and read in partitions."""

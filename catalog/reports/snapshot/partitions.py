@@ -1,7 +1,6 @@
-"""The catalog of a snapshot on disk, cut into slices of entities: column by column, so that rows never become objects.
+"""A snapshot on disk read in partitions of entities, column by column, so that rows never become Python objects.
 
-Nothing here is Django: the jobs of Spark read it, and so does the worker that answers an extract. How the catalog is
-cut changes no answer.
+No Django here: Spark jobs use it, and so does `run.access_lookup`. The partitioning changes no answer.
 """
 
 import json
@@ -23,10 +22,10 @@ from policies.engine.postings import FacetGroup, Postings
 from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
-#: Fields of facets that the engine has no name for, as catalog.aspects.base calls them.
+#: Facet fields without a constant in the engine, as in catalog.aspects.base.
 PLATFORM, VERSION_OF, WITHIN = "PLATFORM", "VERSION_OF", "WITHIN"
 
-#: What the settings say about grants, beside the tables of a snapshot.
+#: File of the settings of grants, beside the tables of a snapshot.
 GRANT_SETTINGS_FILE = "grants.json"
 
 _OBJECT_COLUMNS = {selectors.ID: "object_id", selectors.PROJECT: "project"}
@@ -34,12 +33,12 @@ _TEXT_COLUMNS = ("field", "value", "type")
 
 
 class CorruptSnapshot(Exception):
-    """A snapshot that cannot be read; the sentence says which part."""
+    """A snapshot cannot be read; the message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotState:
-    """What every slice of a snapshot shares: statements (grants among them), actors, what is under each node."""
+    """State shared by all partitions of a snapshot: statements (with grants), actors, descendants of nodes."""
 
     source: str
     snapshot: Snapshot
@@ -47,20 +46,20 @@ class SnapshotState:
     descendants: dict[str, tuple[str, ...]]
 
     def tested_fields(self, privileges: Collection[str]) -> frozenset[str]:
-        """Return the facets that statements on these privileges test."""
+        """Return the facet fields that statements on these privileges test."""
         return self.snapshot.tested_fields(privileges) - selectors.CONSTANT_FACETS.keys()
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Entities by their numbers in the catalog, in order, and their postings."""
+    """The sorted numbers of some entities in the catalog, and their postings."""
 
     numbers: pa.Array
     postings: Postings
 
 
 def load_state(source: str, version: int) -> SnapshotState:
-    """Return what the slices of a snapshot share. Raises Corrupt, and UnknownPolicy."""
+    """Return the state that the partitions of a snapshot share. Raises CorruptSnapshot, and UnknownPolicyFamily."""
     snapshot = reader.build_snapshot(_read_table(source, "policies"), version)
     grant_statements = tuple(load_grant_statements(source))
     if grant_statements:
@@ -72,25 +71,25 @@ def load_state(source: str, version: int) -> SnapshotState:
 
 
 def read_entity_numbers(source: str) -> pa.Array:
-    """Return the numbers of all entities, in order."""
+    """Return the numbers of all entities, sorted."""
     return _read_table(source, "entities", ["number"]).column("number").combine_chunks().sort()
 
 
 def find_entity_numbers(source: str, urns: Collection[str]) -> pa.Array:
-    """Return the numbers of entities that are there, in order."""
+    """Return the numbers of the entities among these URNs that exist, sorted."""
     condition = ds.field("urn").isin(pa.array(sorted(urns), pa.string()))
     return _read_table(source, "entities", ["number"], condition).column("number").combine_chunks().sort()
 
 
 def find_numbers_with_facet(source: str, field: str, value: str) -> pa.Array:
-    """Return the numbers of the entities that have a facet of exactly this value, in order."""
+    """Return the numbers of the entities that have exactly this facet value, sorted."""
     condition = (ds.field("field") == field) & (ds.field("value") == value)
     numbers = _read_table(source, "facets", ["entity"], condition).column("entity").combine_chunks()
     return pc.unique(numbers).sort()
 
 
 def load_partition(state: SnapshotState, fields: Collection[str], numbers: pa.Array) -> Partition:
-    """Return the entities of these numbers, which are in order, with these facets and their owners. Raises Corrupt."""
+    """Return the entities of these sorted numbers, with these facets and their owners. Raises CorruptSnapshot."""
     loaded_fields = frozenset(fields) | {selectors.OWNER}
     columns = [
         "number",
@@ -120,14 +119,14 @@ def load_partition(state: SnapshotState, fields: Collection[str], numbers: pa.Ar
 
 
 def _iterate_membership_rows(actors: Iterable[Actor], urns: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
-    """Give the groups of those entities that are users: they live with the people."""
+    """Yield the group memberships of entities that are users, as rows of postings; they come from the actors."""
     groups_by_user = {actor.urn: actor.groups for actor in actors}
     for index, urn in enumerate(urns):
         yield from ((index, selectors.GROUP_MEMBERSHIP, group, "") for group in groups_by_user.get(urn, ()))
 
 
 def _iterate_facet_groups(source: str, fields: Collection[str], numbers: pa.Array) -> Iterator[FacetGroup]:
-    """Give each value of the facets with the places, among these numbers, of the entities that have it."""
+    """Yield each facet value with the positions, among these numbers, of the entities that have it."""
     facet_table = _read_table(
         source,
         "facets",
@@ -158,7 +157,7 @@ def _iterate_facet_groups(source: str, fields: Collection[str], numbers: pa.Arra
 
 
 def _range_condition(column: str, numbers: pa.Array) -> ds.Expression:
-    """Return the condition that a file can be skipped by: between the first of these numbers and the last."""
+    """Return the condition between the first and the last number, by which row groups can be skipped."""
     if not len(numbers):
         return ds.field(column) < ds.field(column)
     return (ds.field(column) >= numbers[0]) & (ds.field(column) <= numbers[-1])
@@ -186,10 +185,10 @@ def _read_table(
 
 
 def load_grant_statements(source: str) -> Iterator[Statement]:
-    """Give the grants of a snapshot as statements (rules/cdap.md CD-4, CD-5, CD-18).
+    """Yield the grants of a snapshot as statements (rules/cdap.md CD-4, CD-5, CD-18).
 
-    A grant reaches its entity and the versions of it, one on a pattern whatever begins alike, and where the settings
-    say so all that lies in these.
+    A grant covers its entity and the versions of it, a wildcard grant every URN with its prefix, and where the settings
+    say so everything inside these.
     """
     grant_settings = _read_grant_settings(source)
     inherited_fields = (WITHIN,) if grant_settings["is_inherited"] else ()
@@ -205,7 +204,7 @@ def load_grant_statements(source: str) -> Iterator[Statement]:
 
 
 def _load_granted_entities(source: str, grant_settings: dict[str, Any]) -> dict[tuple[str, str], set[str]]:
-    """Return the entities on which each holder has each privilege; administrators of the instance have all on it."""
+    """Return (holder, privilege) -> URNs of entities; administrators of the instance have all privileges on it."""
     entities_by_grant: dict[tuple[str, str], set[str]] = defaultdict(set)
     grants = _read_table(source, "grants")
     if grants.num_rows:

@@ -1,4 +1,4 @@
-"""The tables of a snapshot on disk as the engine takes them: statements, actors, hierarchies, without Django."""
+"""The tables of a snapshot as objects of the engine: statements, actors, hierarchies. No Django."""
 
 import json
 from collections import defaultdict
@@ -13,11 +13,11 @@ from policies.engine.snapshot import Snapshot
 
 
 class UnknownPolicyFamily(Exception):
-    """A policy of a family that is not known here."""
+    """A policy has a family that is not registered."""
 
 
 def build_snapshot(policies: pa.Table, version: int) -> Snapshot:
-    """Return the compiled policies of a snapshot on disk. Raises UnknownPolicy."""
+    """Return the compiled policies of a snapshot on disk. Raises UnknownPolicyFamily."""
     return Snapshot.build(version, [*families.implicit_policies(), *_compile_policies(policies)])
 
 
@@ -31,7 +31,7 @@ def _compile_policies(policies: pa.Table) -> Iterator[tuple[str, tuple[Statement
 
 
 def build_actors(users: pa.Table, memberships: pa.Table, roles: pa.Table, circumstances: pa.Table) -> list[Actor]:
-    """Return every user with its groups and roles (its own and those of its groups) and what is known of it."""
+    """Return every user as an actor with its groups, roles (also those of its groups) and attributes."""
     groups_by_user = _group_values(zip(*_list_columns(memberships, "user", "group"), strict=True))
     roles_by_holder = _group_values(zip(*_list_columns(roles, "holder", "role"), strict=True))
     no_urns: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ def build_actors(users: pa.Table, memberships: pa.Table, roles: pa.Table, circum
 
 
 def group_descendants(ancestries: pa.Table) -> dict[str, tuple[str, ...]]:
-    """Return, for each node, every node under it."""
+    """Return the descendants of each node, as node -> nodes."""
     nodes_by_ancestor = _group_values(zip(*_list_columns(ancestries, "ancestor", "node"), strict=True))
     return {node: tuple(nodes - {node}) for node, nodes in nodes_by_ancestor.items()}
 

@@ -1,6 +1,6 @@
-"""The tables of a snapshot: what the engine reads, flattened, each as a schema and the query that fills it.
+"""The tables of a snapshot: schemas of what the engine reads, and the queries that fill them.
 
-Whoever reads them relies on names and types; a change of either is a new SCHEMA.
+Readers rely on names and types; a change of either requires a new SCHEMA_VERSION.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ from catalog.aspects.base import WORD
 from catalog.models import Ancestry, Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant
 from policies.models import Membership, Policy, RoleAssignment, User, documents
 
-#: The number of these schemas; it stands in the manifest of every snapshot.
+#: Version of these schemas, stored in the manifest of every snapshot.
 SCHEMA_VERSION = 2
 
 FACETS_TABLE = "facets"
@@ -27,7 +27,7 @@ _HAS_REMOVED_GROUP = Q(group__profile__is_removed=True)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTable:
-    """A table: its columns, and rows in their order; `transform` makes these of the rows of the query, if need be."""
+    """A table: its columns and the query of its rows; `transform` converts rows of the query, if set."""
 
     name: str
     schema: pa.Schema
@@ -36,7 +36,7 @@ class SnapshotTable:
 
 
 def _build_schema(**types: str) -> pa.Schema:
-    """Return a schema; a type that ends in ? may be null."""
+    """Return a schema; a type that ends in ? is nullable."""
     fields = ((name, type_name.removesuffix("?"), type_name.endswith("?")) for name, type_name in types.items())
     return pa.schema(
         [pa.field(name, pa.type_for_alias(type_name), nullable=is_nullable) for name, type_name, is_nullable in fields]
@@ -100,35 +100,35 @@ def _select_policies() -> QuerySet[Any, Any]:
 
 
 TABLES = (
-    # What is there, without what was removed, which no list shows; `entity` of the other tables is the number here.
+    # Entities without removed ones, which no list shows; `entity` of the other tables is `number` here.
     SnapshotTable(
         "entities",
         _build_schema(number="int64", urn="string", type="string", object_id="string?", project="string?"),
         _select_entities,
     ),
-    # Direct facts; `type` is the ownership type of an owner, else ''.
+    # Direct facets; `type` is the ownership type of an owner, else ''.
     SnapshotTable(
         FACETS_TABLE, _build_schema(entity="int64", field="string", value="string", type="string"), _select_facets
     ),
-    # Every node with everything above it, which closes the facts of hierarchies.
+    # Every node with each of its ancestors, to expand the facets of hierarchies.
     SnapshotTable("ancestries", _build_schema(node="string", ancestor="string"), _select_ancestries),
     SnapshotTable("users", _build_schema(urn="string", may_act="bool"), _select_users),
-    # What is known of users when they act, as conditions on properties read it.
+    # Attributes of users, which conditions on properties test.
     SnapshotTable(
         "circumstances",
         _build_schema(user="string", field="string", value="string"),
         _select_profiles,
         _build_circumstances,
     ),
-    # Removed groups give nothing, so nothing of them is here.
+    # Removed groups grant nothing and are left out here and below.
     SnapshotTable("memberships", _build_schema(user="string", group="string"), _select_memberships),
     SnapshotTable("roles", _build_schema(holder="string", role="string"), _select_roles),
     SnapshotTable("grants", _build_schema(entity="int64", privilege="string", holder="string"), _select_grants),
-    # Grants on every entity of a kind whose URN begins alike.
+    # Wildcard grants: every entity of a kind whose URN has the prefix.
     SnapshotTable(
         "patterns", _build_schema(kind="string", prefix="string", privilege="string", holder="string"), _select_patterns
     ),
-    # The active ones, each document as JSON.
+    # Active policies, each document as JSON.
     SnapshotTable(
         "policies", _build_schema(urn="string", family="string", name="string", document="string"), _select_policies
     ),

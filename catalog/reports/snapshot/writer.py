@@ -1,6 +1,6 @@
-"""Writes a snapshot: every table as Parquet and a manifest, read in one transaction that sees one moment.
+"""Writes a snapshot: every table as Parquet and a manifest, read in one consistent transaction.
 
-Rows go from the database to the file in batches and never become objects, so that memory does not grow with them.
+Rows are written in batches, so that memory does not grow with their number. On PostgreSQL they never become objects.
 """
 
 import io
@@ -32,7 +32,7 @@ _BATCH_BYTES = 8 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a snapshot is of: the number of its schemas, the state of the policies and of everything, when, how much."""
+    """The manifest of a snapshot: schema version, policy version, change number, ISO 8601 time, row counts."""
 
     schema: int
     policy_version: int
@@ -42,11 +42,10 @@ class Manifest:
 
 
 def write(*, folder: Path, as_of: datetime, excluded_fields: Collection[str] = ()) -> Manifest:
-    """Write a snapshot into a new folder, which is there only once the snapshot is whole.
+    """Write a snapshot into a new folder, which appears only when the snapshot is complete, and return its manifest.
 
-    It shows what is committed, on a connection of its own, but for `excluded_fields`: facets of these fields, which
-    nobody is going to read. Raises FileExistsError when the folder is there or somebody else is writing it, and what
-    the file system or the database raises.
+    It contains committed data, read on a connection of its own, without the facets of `excluded_fields`. Raises
+    FileExistsError when the folder exists or is being written, and errors of the file system and the database.
     """
     if folder.exists():
         raise FileExistsError(f"There is a snapshot at {folder} already.")
@@ -70,13 +69,13 @@ def write(*, folder: Path, as_of: datetime, excluded_fields: Collection[str] = (
 
 @contextmanager
 def _open_consistent_connection() -> Iterator[BaseDatabaseWrapper]:
-    """Give a connection that sees the database as it is at its first query, whatever is written meanwhile."""
+    """Yield a connection that sees the database as of its first query, whatever is written meanwhile."""
     connection = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
         with connection.cursor() as cursor:
             cursor.execute(_BEGIN[connection.vendor])
         yield connection
-        # It goes back to where connections are kept, and nothing was written.
+        # The connection may return to a pool; nothing was written.
         connection.rollback()
     finally:
         connection.close()
@@ -103,7 +102,7 @@ def _exclude_fields(table: SnapshotTable, excluded_fields: Collection[str]) -> S
 
 
 def _write_table(connection: BaseDatabaseWrapper, table: SnapshotTable, folder: Path) -> int:
-    """Write one table, and return how many rows it has; a batch is written while the next one is read."""
+    """Write one table and return its number of rows; a batch is written while the next one is read."""
     count = 0
     with (
         pq.ParquetWriter(folder / f"{table.name}.parquet", table.schema, compression="zstd") as writer,
@@ -137,7 +136,7 @@ def _fetch_batches(connection: BaseDatabaseWrapper, table: SnapshotTable) -> Ite
 
 
 def _copy_batches(connection: BaseDatabaseWrapper, table: SnapshotTable) -> Iterator[pa.RecordBatch]:
-    """Let PostgreSQL write CSV, in which null is nothing and an empty text is "", and pyarrow read it."""
+    """Yield batches of CSV from PostgreSQL's COPY, parsed by pyarrow: null is empty, an empty text is ""."""
     query, parameters = _compile_sql(connection, table.rows())
     with connection.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", parameters) as copy:
         stream = io.BufferedReader(_PieceStream(copy), _BATCH_BYTES)
@@ -167,7 +166,7 @@ _READERS: Mapping[str, Callable[[BaseDatabaseWrapper, SnapshotTable], Iterator[p
 
 
 class _PieceStream(io.RawIOBase):
-    """Pieces of bytes as one stream."""
+    """Pieces of bytes as one readable stream."""
 
     def __init__(self, pieces: Iterable[bytes | memoryview]) -> None:
         self._pieces = iter(pieces)
@@ -177,7 +176,7 @@ class _PieceStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as there is something."""
+        """Fill the buffer as far as data remains, and return the number of bytes."""
         chunks = [self._remaining_bytes]
         length = len(self._remaining_bytes)
         while length < len(buffer) and (piece := next(self._pieces, None)) is not None:

@@ -1,1 +1,1 @@
-"""What jobs share: the session, arguments and progress, and work spread over partitions. No Django."""
+"""Shared parts of jobs: session, arguments, progress, and work in parallel over partitions. No Django."""

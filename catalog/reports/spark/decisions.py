@@ -1,4 +1,4 @@
-"""Decisions of `POST /api/v1/authorize`, read back; whatever is not exactly such a decision shows nothing."""
+"""Parser of decisions of `POST /api/v1/authorize`; anything but an exact decision allows nothing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from policies.engine.families import datazone_row_conditions
 from policies.engine.model import DecisionCode
 from policies.engine.restrictions import RoleSlice
 
-#: What a decision says that allows: a matching allow, or nobody limits the actor.
+#: Codes of decisions that allow: a matching allow, or an actor without limits.
 _ALLOWING_CODES = frozenset({DecisionCode.ALLOWED, DecisionCode.POLICIES_DISABLED, DecisionCode.SYSTEM_ACTOR})
 
 
 class CannotRead(Exception):
-    """A table that is not shown; `code` says why."""
+    """A table cannot be read; `code` is the reason."""
 
     def __init__(self, code: str, sentence: str) -> None:
         self.code = code
@@ -20,11 +20,11 @@ class CannotRead(Exception):
 
 
 class AccessDenied(CannotRead):
-    """The decision is no, or nothing is left to see; `code` is the decision's (api.md)."""
+    """The decision denies, or no column is visible; `code` is the code of the decision (api.md)."""
 
 
 class InvalidDecision(CannotRead):
-    """This is no decision about a table, so it allows nothing; `pointer` is the JSON pointer to what is wrong."""
+    """The document is no decision about a table, so it allows nothing; `pointer` is the place of the problem."""
 
     def __init__(self, pointer: str, sentence: str) -> None:
         self.pointer = pointer
@@ -32,9 +32,9 @@ class InvalidDecision(CannotRead):
 
 
 def parse_role_slices(decision: object) -> tuple[RoleSlice, ...] | None:
-    """Return what a decision shows of a table, slice by slice; None when it shows everything.
+    """Return the role slices of a table that a decision allows; None when it allows the whole table.
 
-    Raises Refused when it says no, and InvalidDecision when it is unknown in any part that restricts.
+    Raises AccessDenied when it denies, and InvalidDecision when any restricting part is unknown.
     """
     document = _require_object(decision, "")
     effect, code = _require_text(document.get("decision"), "/decision"), _require_text(document.get("code"), "/code")
@@ -55,7 +55,7 @@ def parse_role_slices(decision: object) -> tuple[RoleSlice, ...] | None:
 def _parse_slice(value: object, pointer: str) -> RoleSlice:
     document = _require_object(value, pointer)
     for key in document.keys() - {"role", "rows", "columns"}:
-        # A table has no path, and a restriction that nobody here knows cannot be kept.
+        # A table has no path, and an unknown restriction cannot be enforced.
         raise InvalidDecision(f"{pointer}/{key}", "this restricts something else than rows and columns.")
     for key in ("role", "rows", "columns"):
         if key not in document:

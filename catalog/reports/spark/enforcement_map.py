@@ -1,6 +1,6 @@
-"""A decision put into force on a table: the rows, columns and cells it allows, and nothing else (DZ-52 to DZ-62).
+"""Enforcement of a decision on a table: the rows, columns and cells that it allows, and nothing else (DZ-52 to DZ-62).
 
-What is shown is the query that `POST /api/v1/render` writes; no rule is written a second time.
+The result is the query that `POST /api/v1/render` renders; no rule is implemented twice.
 """
 
 from collections import Counter
@@ -14,18 +14,18 @@ from pyspark.sql.types import DataType, StructType
 from catalog.reports.spark.decisions import AccessDenied, CannotRead, parse_role_slices
 from policies.engine import sql_rendering
 
-#: With this setting Spark reads the texts of a query otherwise than they are written.
+#: With this setting Spark parses string literals differently from how they are rendered.
 _ESCAPED_LITERALS_SETTING = "spark.sql.parser.escapedStringLiterals"
 
 
 def read_as(spark: SparkSession, decision: object, table: DataFrame | str) -> DataFrame:
-    """Return what a decision shows of a table, with columns and rows as render shows them.
+    """Return the part of a table that a decision allows, with columns and rows as render shows them.
 
-    `decision` is the JSON object that `POST /api/v1/authorize` answers the question `dataset:read` or `view:read` with;
-    `table` is a DataFrame or the name of a table. Nothing is read yet: conditions come first in the plan, so that the
-    source itself leaves rows out where it can. Raises Refused when nothing may be seen, InvalidDecision when this is no
-    such decision, and CannotRead when the table cannot be shown as decided (there is none of that name, two columns
-    with one name, a condition that compares what cannot be compared).
+    `decision` is the JSON answer of `POST /api/v1/authorize` to a question about `dataset:read` or `view:read`; `table`
+    is a DataFrame or the name of a table. Nothing is read yet: conditions come first in the plan, so that the source
+    can filter rows. Raises AccessDenied when nothing may be viewed, InvalidDecision when this is no such decision, and
+    CannotRead when the decision cannot be enforced (no table of that name, two columns with one name, a condition that
+    compares incomparable values).
     """
     role_slices = parse_role_slices(decision)
     try:
@@ -53,14 +53,14 @@ def _select_visible(
     frame.createTempView(name)
     try:
         query = sql_rendering.render_select(view, table=name, dialect="spark", table_columns=known_columns)
-        # The alias is a wall: without it Spark finds hidden columns below for whoever sorts or filters by them.
+        # The alias hides the columns below; without it Spark resolves hidden columns in sorts and filters.
         return session.sql(query).alias("shown")
     finally:
         session.catalog.dropTempView(name)
 
 
 def _list_columns(frame: DataFrame) -> tuple[str, ...]:
-    """Return the columns of a table, fields of structures as dotted paths behind their column."""
+    """Return the columns of a table, with fields of structures as dotted paths. Raises CannotRead for duplicates."""
     columns = tuple(_iterate_paths(frame.schema))
     duplicates = [name for name, count in Counter(name.casefold() for name in columns).items() if count > 1]
     if duplicates:

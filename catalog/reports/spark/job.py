@@ -1,9 +1,9 @@
-"""What every job of a report shares: its arguments, its session, how it says how far it is, and how it ends.
+"""Shared parts of every job: arguments, session, progress and exit codes.
 
 A job is started with `--input URL --output URL`: the folder of a snapshot (with `manifest.json` and `parameters.json`)
-and the folder for results, `file:` or whatever the cluster reads. It says how far it is as JSON lines on standard
-output. It ends with 0 when it is done, 10 when its input is wrong and 11 when it failed; then the last line on standard
-error is the sentence that says why.
+and the folder for results, `file:` or any scheme that the cluster reads. It prints progress as JSON lines on standard
+output. It exits with 0 when done, 10 for invalid input and 11 on failure; the last line on standard error is then the
+reason.
 """
 
 import argparse
@@ -36,23 +36,23 @@ from policies.engine.gc_pause import pause_gc
 
 EXIT_DONE, EXIT_BAD_INPUT, EXIT_FAILED = 0, 10, 11
 
-#: The number of the schemas of snapshots that jobs read (catalog/reports/snapshot/schema.py).
+#: Version of the snapshot schemas that jobs read (catalog/reports/snapshot/schema.py).
 SCHEMA_VERSION = 2
 
 _SPARK_ENDED = "Spark ended before the report was finished."
 
-#: What executors need of this project, and the kinds of files among it.
+#: Packages of this project that executors need, and the file types shipped.
 _SHIPPED_MODULES: tuple[ModuleType, ...] = (engine, reports)
 _SHIPPED_SUFFIXES = frozenset({".py", ".toml"})
 
 
 class BadInput(Exception):
-    """What the job was given is not what it needs; the sentence says what is wrong."""
+    """The input of the job is invalid; the message says why."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job that runs: Spark, what was asked, what the snapshot is of, and what was read while Spark started."""
+    """A running job: Spark, parameters, manifest of the snapshot, and the result of the preload."""
 
     context: SparkContext
     source: str
@@ -63,11 +63,11 @@ class Job:
 
     @cached_property
     def spark(self) -> SparkSession:
-        """Spark with all it knows of SQL, which takes seconds to start."""
+        """The SQL session, created on first use, which takes seconds."""
         return SparkSession(self.context)
 
     def read_frame(self, name: str) -> DataFrame:
-        """Return a table of the snapshot."""
+        """Return a table of the snapshot as a DataFrame."""
         return self.spark.read.parquet(f"{self.source}/{name}.parquet")
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -75,20 +75,20 @@ class Job:
         return read_table(self.source, name, columns)
 
     def read_json(self, name: str) -> Mapping[str, Any]:
-        """Return a JSON object that lies in the snapshot beside its tables. Raises BadInput."""
+        """Return a JSON object from the folder of the snapshot. Raises BadInput."""
         return _read_json(self.source, name)
 
     def write_table(self, name: str, table: pa.Table) -> None:
-        """Write a table of results, in its order: `position` is added."""
+        """Write a table of results with its row order as `position`."""
         positioned_table = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))
         filesystem, folder = fs.FileSystem.from_uri(f"{self.target}/{name}")
         filesystem.create_dir(folder)
         pq.write_table(positioned_table, f"{folder}/part-0.parquet", filesystem=filesystem, compression="zstd")
 
 
-#: What a job does: takes it and returns its headline numbers.
+#: The work of a job: receives it and returns its summary.
 ComputeFunction = Callable[[Job], Mapping[str, Any]]
-#: What it can read before Spark is there: takes the URL of the snapshot and its manifest.
+#: Work that can be done while Spark starts: receives the URL of the snapshot and its manifest.
 PreloadFunction = Callable[[str, Mapping[str, Any]], Any]
 
 
@@ -100,10 +100,10 @@ def run(
     preload: PreloadFunction | None = None,
     is_short: bool = True,
 ) -> int:
-    """Do the work of a job and write what it returns, the headline numbers, as `summary.json`; return the exit code.
+    """Run a job, write the summary that `compute` returns as `summary.json`, and return the exit code.
 
-    What `preload` returns or raises, `Job.preload` has. `is_short`: the work is done in Python, slice by slice, and not
-    by Spark's own joins.
+    `Job.preload` holds the result or exception of `preload`. `is_short`: the work is done in Python, by partition, and
+    not by Spark's joins.
     """
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("--input", required=True, metavar="URL")
@@ -127,13 +127,13 @@ def run(
 
 
 def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
-    """Say how far the job is; `total` 0 when that is not known."""
+    """Print the progress of the job; a `total` of 0 is unknown."""
     sys.stdout.write(json.dumps({"stage": stage, "done": done, "total": total}) + "\n")
     sys.stdout.flush()
 
 
 def read_table(source: str, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a table of a snapshot. Raises BadInput when it is not there or cannot be read."""
+    """Return a table of a snapshot. Raises BadInput when it is missing or cannot be read."""
     try:
         filesystem, folder = fs.FileSystem.from_uri(source)
         return pq.read_table(f"{folder}/{name}.parquet", columns=columns, filesystem=filesystem)
@@ -176,7 +176,7 @@ def _read_json(source: str, name: str) -> dict[str, Any]:
 
 
 def _build_archive(folder: Path) -> Path:
-    """Return an archive of the engine and of what jobs run on executors, which have no copy of this project."""
+    """Return a zip of the engine and the code of jobs for executors, which have no copy of this project."""
     archive = folder / "shipped" / "authzsite.zip"
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zip_file:
@@ -186,7 +186,7 @@ def _build_archive(folder: Path) -> Path:
 
 
 def _list_shipped_files() -> dict[str, Path]:
-    """Return the files that executors need by their places in the archive, the packages that they lie in among them."""
+    """Return the files that executors need, as path in the archive -> file, including their parent packages."""
     files: dict[str, Path] = {}
     for module in _SHIPPED_MODULES:
         names = module.__name__.split(".")
@@ -198,7 +198,7 @@ def _list_shipped_files() -> dict[str, Path]:
 
 
 def _list_files(module: ModuleType, *other_paths: Path) -> dict[str, Path]:
-    """Return the file of a module and `other_paths` that lies beside or below it, by their places in the archive."""
+    """Return the file of a module and `other_paths` beside or below it, as path in the archive -> file."""
     module_path = Path(module.__file__ or "")
     depth = module.__name__.count(".") + hasattr(module, "__path__")
     return {
@@ -209,11 +209,11 @@ def _list_files(module: ModuleType, *other_paths: Path) -> dict[str, Path]:
 
 
 class _SparkFailed(Exception):
-    """An error of Spark as a sentence."""
+    """A failure of Spark, with its sentence."""
 
 
 def _log_spark_error(error: Exception) -> str:
-    """Write what Spark says to the log, as long as its Java program can be asked, and return the sentence about it."""
+    """Print the error of Spark to the log, as long as its JVM responds, and return the sentence about it."""
     try:
         text = str(error)
     except OSError:
@@ -223,7 +223,7 @@ def _log_spark_error(error: Exception) -> str:
 
 
 def _error_sentence(error: Exception, text: str) -> str:
-    """Return what somebody who waits for a report should read about an error."""
+    """Return the sentence about an error for the page of the run."""
     if "No space left on device" in text:
         return "There is no room left on the disk."
     if "OutOfMemoryError" in text or "Not enough memory" in text:
@@ -242,8 +242,8 @@ def _print_exit_sentence(code: int, sentence: str) -> int:
 
 
 def _end_with_input() -> None:
-    """End this process at once when whoever started it is gone; the Java program then ends by itself."""
-    # Not through sys.stdin, whose lock a thread that waits would keep from the end of the program.
+    """Exit this process when standard input ends, that is when its parent is gone; the JVM then ends by itself."""
+    # Not through sys.stdin: a thread blocked in it would hold its lock at the end of the program.
     while os.read(0, 1024):
         pass
     os._exit(EXIT_FAILED)

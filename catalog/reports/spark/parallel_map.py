@@ -1,10 +1,10 @@
-"""Work on parts of something, done in the processes of Spark, whose answers are handed over as parts are done.
+"""Parallel map over parts in Spark's processes; each result is delivered as soon as its part is done.
 
-Parts travel as an RDD, since a plan of SQL would cost more than handing out a few dozen of them, and answers in an
-accumulator: nothing waits for the slowest part, and only what is made of the answers has to fit into memory.
+Parts are distributed as an RDD, since an SQL plan costs more than distributing a few dozen parts, and results return in
+an accumulator: nothing waits for the slowest part, and only the reduced results need memory.
 
-Python's collector of cycles rests while a part is worked on: slices make millions of objects and no cycles, and it
-would look through all of them again and again, which took half of the time.
+Garbage collection of cycles is paused while a part is computed: partitions make millions of objects and no cycles, and
+scanning them took half of the time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,9 +25,9 @@ def map_partitions_unordered(
     compute: Callable[[PartT], Iterable[ResultRowT]],
     on_result: Callable[[int, list[ResultRowT]], None],
 ) -> None:
-    """Do a work on each part; `on_result` is called here with the number of a part and its rows, in any order.
+    """Compute each part; `on_result` is called in this process with the number of a part and its rows, in any order.
 
-    Raises what `on_result` raised first, and what Spark raises when a work fails.
+    Raises the first exception of `on_result`, and Spark's exception when `compute` fails.
     """
     if not parts:
         return
@@ -45,7 +45,7 @@ def map_partitions_unordered(
 
 
 class _ResultAccumulator(AccumulatorParam[list[Any]]):
-    """Parts that are done, numbers and rows: gathered in the processes until a task ends, and taken here at once."""
+    """Accumulator of (part number, rows): collects in Spark's processes, delivers in the driver."""
 
     def __init__(self, on_result: Callable[[int, list[Any]], None] | None = None) -> None:
         self._on_result = on_result
@@ -55,11 +55,11 @@ class _ResultAccumulator(AccumulatorParam[list[Any]]):
         return _ResultAccumulator, ()
 
     def zero(self, value: list[Any]) -> list[Any]:  # noqa: ARG002 - Spark's signature
-        """Return no parts."""
+        """Return an empty list."""
         return []
 
     def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
-        """Take further parts, or gather them."""
+        """Concatenate results, or in the driver deliver `value2` to the callback."""
         if self._on_result is None:
             return [*value1, *value2]
         try:

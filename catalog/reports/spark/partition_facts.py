@@ -1,7 +1,7 @@
-"""The catalog cut into slices, each with what actors reach in it; a job adds up what it makes of every slice.
+"""The catalog in partitions, each with the reach of actors; a job combines the results of all partitions.
 
-A slice goes through `policies.engine` whole: its postings answer for all its entities at once, its resources one by one
-where only `decide` can tell. How the catalog is cut changes nothing. Grants stand among the statements.
+`policies.engine` evaluates a whole partition: its postings answer for all entities at once, its resources one by one
+where only `decide` can. The partitioning changes no answer. Grants are among the statements.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Question
 from policies.engine.snapshot import Snapshot
 
-#: How many entities one slice has at most.
+#: Maximum number of entities of a partition.
 MAX_PARTITION_ENTITIES = 262_144
 
 _NO_URNS: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ SharedT = TypeVar("SharedT")
 
 
 class PartitionFacts:
-    """One slice: `numbers` and `urns` of its entities in the order of their numbers, and what is known of them."""
+    """One partition: `numbers` and `urns` of its entities in order, their postings, and the statements and actors."""
 
     def __init__(self, state: partitions.SnapshotState, partition: partitions.Partition) -> None:
         self.actors = state.actors
@@ -43,21 +43,21 @@ class PartitionFacts:
         self._reach_by_privilege: dict[str, _CachedReach] = {}
 
     def with_snapshot(self, snapshot: Snapshot) -> "PartitionFacts":
-        """Return the same slice with other statements; the facets they test have to be loaded too."""
+        """Return the same partition with other statements; the facets that they test have to be loaded."""
         facts = copy(self)
         facts.snapshot = snapshot
         facts._reach_by_privilege = {}
         return facts
 
     def find_extent(self, actor: Actor, privilege: str) -> reach_index.EntityExtent:
-        """Return what an actor reaches with a privilege; worked out once for all who are alike to its statements."""
+        """Return the extent of an actor for a privilege, cached for actors that its statements cannot distinguish."""
         reach = self._reach_by_privilege.get(privilege)
         if reach is None:
             reach = self._reach_by_privilege[privilege] = _CachedReach(self, privilege)
         return reach.find_extent(actor)
 
     def find_allowed(self, actor: Actor, privilege: str, candidates: FrozenBitMap | None = None) -> FrozenBitMap:
-        """Return the entities (among these) on which the actor may use the privilege, exactly."""
+        """Return the entities (among `candidates`) on which the actor may use the privilege, exactly."""
         extent = self.find_extent(actor, privilege)
         allowed_entities = extent.allowed if candidates is None else extent.allowed & candidates
         open_entities = extent.needs_decision if candidates is None else extent.needs_decision & candidates
@@ -68,18 +68,18 @@ class PartitionFacts:
         )
 
     def decide(self, actor: Actor, privilege: str, index: int) -> Decision:
-        """Return the decision about one entity of the slice."""
+        """Return the decision about one entity of the partition."""
         return decide(self.snapshot, self.build_question(actor, privilege, index))
 
     def build_question(self, actor: Actor, privilege: str, index: int) -> Question:
-        """Return the question about one entity of the slice."""
+        """Return the question about one entity of the partition."""
         return Question(actor, privilege, self.postings.build_resource(index))
 
 
 class _CachedReach:
-    """The reach of one privilege. Two actors are alike when the same statements speak to them and they own the same.
+    """Extents for one privilege, shared by actors to whom the same statements apply and who own the same entities.
 
-    Where statements have provisos, the same has to be known of them too.
+    Where statements have actor conditions, the tested attributes have to be the same too.
     """
 
     def __init__(self, facts: PartitionFacts, privilege: str) -> None:
@@ -94,7 +94,7 @@ class _CachedReach:
         self._extents: dict[object, reach_index.EntityExtent] = {}
 
     def find_extent(self, actor: Actor) -> reach_index.EntityExtent:
-        """Return what one actor reaches."""
+        """Return the extent of one actor."""
         self_urn = actor.urn if actor.urn in self._self_urns or actor.urn == SYSTEM_ACTOR else ""
         attributes = relevant_attributes(actor, self._tested_attributes)
         key = (actor.is_active, actor.tokens & self._tokens, actor.holders & self._owner_urns, self_urn, attributes)
@@ -106,7 +106,7 @@ class _CachedReach:
 
 @dataclass(frozen=True, slots=True)
 class _BroadcastInput:
-    """What every slice is given."""
+    """Input that is broadcast to every partition."""
 
     state: partitions.SnapshotState
     fields: frozenset[str]
@@ -114,7 +114,7 @@ class _BroadcastInput:
 
 
 def load_state(job: Job) -> partitions.SnapshotState:
-    """Return what all slices share. Raises BadInput."""
+    """Return the state that all partitions share. Raises BadInput."""
     print_progress("Reading policies and people")
     try:
         return partitions.load_state(job.source, job.manifest["policy_version"])
@@ -123,7 +123,7 @@ def load_state(job: Job) -> partitions.SnapshotState:
 
 
 def load_roles(job: Job) -> Mapping[str, frozenset[str]]:
-    """Return the roles that are bound to each user and group."""
+    """Return the roles bound to each user and group, as URN -> role URNs."""
     roles_by_holder: dict[str, set[str]] = defaultdict(set)
     for row in job.read_table("roles").to_pylist():
         roles_by_holder[row["holder"]].add(row["role"])
@@ -139,9 +139,9 @@ def map_partitions(
     fields: Iterable[str],
     stage: str,
 ) -> list[PartitionRowT]:
-    """Do a work on every slice, with these facets loaded and something that all share; return all rows.
+    """Return the rows of `compute` over every partition, with these facets loaded and `shared` as its second argument.
 
-    `compute` is a function of a module. The order of the rows says nothing.
+    `compute` has to be a function of a module. The rows are in no particular order.
     """
     loaded_fields = frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANT_FACETS.keys()
     broadcast = job.context.broadcast(_BroadcastInput(state, loaded_fields, shared))

@@ -1,7 +1,7 @@
-"""The one place that starts and ends Spark.
+"""The only module that starts and stops Spark.
 
-Spark is a Java program beside this process. A session starts it, and when the session ends so does the program: nothing
-is left behind. It listens on the loopback address only, unless its master is on another machine.
+Spark is a Java program beside this process, started by a session and ended with it, so that no process remains. It
+listens on the loopback address only, unless its master is on another machine.
 """
 
 import os
@@ -23,39 +23,39 @@ from pyspark.sql import SparkSession
 
 import catalog
 
-#: Where Spark runs when SPARK_MASTER names no other place: here, on every core.
+#: Default of SPARK_MASTER: this machine, on every core.
 LOCAL_MASTER = "local[*]"
 
 _LOOPBACK = "127.0.0.1"
 _LOG4J_FILE = Path(__file__).with_name("log4j2.properties")
 _PROJECT_FOLDER = Path(catalog.__file__).parents[1]
 
-#: Loggers of PySpark that repeat, with the Java stack, what the exception says that is being raised.
+#: Loggers of PySpark that repeat a raised exception with the Java stack.
 _ECHO_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
-#: For a Java program that ends before optimizing its code would have paid: it starts on half of the processor time.
+#: JVM options for short jobs, which end before optimized compilation pays: half the processor time of a default start.
 _SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-#: For one that works for minutes and nobody waits for between: no barriers for the sake of short pauses.
+#: JVM options for jobs of minutes: the throughput collector, without the barriers that short pauses require.
 _LONG_JOB_JVM = ("-XX:+UseParallelGC",)
 
-#: What Java may take when SPARK_DRIVER_MEMORY does not say, in MiB: a quarter of what there is, as Java itself would,
-#: between these. Spark would give it the least.
+#: Bounds, in MiB, of the Java heap when SPARK_DRIVER_MEMORY is not set: a quarter of the memory, as Java's own default,
+#: within these. Spark's default would be the minimum.
 _MIN_JAVA_MEMORY_MIB, _MAX_JAVA_MEMORY_MIB = 1024, 4096
-#: Into how many parts each core's share of a table is cut here; Spark's own number is for dozens of cores.
+#: Shuffle partitions for each core on this machine; Spark's default is meant for dozens of cores.
 _PARTITIONS_PER_CORE = 4
 _CGROUP_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
 
-#: How long the Java program may take to end by itself.
+#: Seconds that the Java program has to end by itself.
 _SHUTDOWN_SECONDS = 30
 
 
 class SparkUnavailable(RuntimeError):
-    """Spark cannot be started; the sentence says why, or what to install."""
+    """Spark cannot be started; the message says why, or what to install."""
 
 
 @contextmanager
 def open_session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> Iterator[SparkSession]:
-    """Start Spark under a name with all it knows of SQL, and end it with the block; as `open_context` otherwise."""
+    """Start Spark with an SQL session and stop it at the end of the block; otherwise as `open_context`."""
     with open_context(name, folder=folder, has_ui=has_ui) as context:
         yield SparkSession(context)
 
@@ -64,14 +64,14 @@ def open_session(name: str, *, folder: Path | None = None, has_ui: bool = False)
 def open_context(
     name: str, *, folder: Path | None = None, has_ui: bool = False, is_short: bool = False
 ) -> Iterator[SparkContext]:
-    """Start Spark under a name, and end it with the block.
+    """Start Spark under an application name and stop it at the end of the block.
 
-    A session for SQL can be made of what is given; it takes as long as all before it.
+    An SQL session can be created from the context; that takes as long as everything before.
 
-    The master is SPARK_MASTER, else this machine. Everything Spark writes for itself lies in `folder`, by default
-    `spark` in VAR_DIR. `has_ui` serves Spark's own pages, from port 4040 on. `is_short` says that Java has little to do
-    but to hand out work. Times are UTC, and tables come and go as Arrow. Raises SparkUnavailable where there is no
-    Java, no such master, or Spark runs in this process already.
+    The master is SPARK_MASTER, else this machine. All files of Spark lie in `folder`, by default `spark` in VAR_DIR.
+    `has_ui` serves Spark's pages, from port 4040 on. `is_short` says that the JVM only distributes work. Times are UTC,
+    and tables are transferred as Arrow. Raises SparkUnavailable where there is no Java, no such master, or Spark runs
+    in this process already.
     """
     if not has_java():
         raise SparkUnavailable(
@@ -98,26 +98,26 @@ def open_context(
         try:
             yield context
         finally:
-            # What was made of it must not be handed to the next one.
+            # The session must not be handed to the next context.
             if (active_session := SparkSession.getActiveSession()) is not None:
                 active_session.stop()
             context.stop()
 
 
 def has_java() -> bool:
-    """Whether a Java is where Spark looks for one: in JAVA_HOME, then on the PATH."""
+    """Whether Java is in JAVA_HOME, or else on the PATH."""
     home = os.environ.get("JAVA_HOME")
     return shutil.which(f"{home}/bin/java" if home else "java") is not None
 
 
 def _error_sentence(error: Py4JError) -> str:
-    """Return what Java said, without its stack."""
+    """Return the message of a Java error without its stack."""
     lines = str(error).splitlines()
     return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
 
 
 def find_local_folder() -> Path:
-    """Return where Spark keeps what it needs while it runs on this machine."""
+    """Return the folder of Spark's files on this machine."""
     return Path(os.environ.get("VAR_DIR", "").strip() or _PROJECT_FOLDER / "var") / "spark"
 
 
@@ -141,10 +141,10 @@ def _build_settings(name: str, master: str, folder: Path, *, has_ui: bool, is_sh
         "spark.local.dir": str(folder / "local"),
         "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "").strip() or f"{_find_java_memory()}m",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Functions of one value in Python would need pandas for Arrow, and warn that it is not here.
+        # Python functions of one value would need pandas for Arrow, and warn that it is missing.
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
-        # What is compared with this is the size of compressed columns, which grow twentyfold in memory.
+        # Compared with the size of compressed columns, which grow twentyfold in memory.
         "spark.sql.autoBroadcastJoinThreshold": "4m",
         **(
             {"spark.sql.shuffle.partitions": str(_PARTITIONS_PER_CORE * (os.cpu_count() or 1))}
@@ -159,13 +159,13 @@ def _build_settings(name: str, master: str, folder: Path, *, has_ui: bool, is_sh
 
 
 def _build_jvm_options(*, is_short: bool) -> tuple[str, ...]:
-    """Return how Java compiles and collects; it would not start with two collectors, so a chosen one is left alone."""
+    """Return the options of compiler and garbage collector, or none where the environment chooses a collector."""
     configured_options = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"))
     return () if "GC" in configured_options else _SHORT_JOB_JVM if is_short else _LONG_JOB_JVM
 
 
 def _find_java_memory() -> int:
-    """Return how much memory Java may take, in MiB."""
+    """Return the size of the Java heap, in MiB."""
     available_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if _CGROUP_MEMORY_FILE.is_file() and (limit := _CGROUP_MEMORY_FILE.read_text(encoding="ascii").strip()).isdigit():
         available_bytes = min(available_bytes, int(limit))
@@ -178,7 +178,7 @@ def has_executors(context: SparkContext) -> bool:
 
 
 def _is_local_master(master: str) -> bool:
-    """Whether the master is on this machine, so that nobody else has to reach us."""
+    """Whether the master is on this machine, so that loopback addresses suffice."""
     if master.partition("[")[0] in ("local", "local-cluster"):
         return True
     host = urlsplit(master).hostname or ""
@@ -190,7 +190,7 @@ def _is_local_master(master: str) -> bool:
 
 @contextmanager
 def _open_java(conf: SparkConf, *, address: str | None) -> Iterator[JavaGateway]:
-    """Start the Java program, and wait for its end; one that spark-submit started ends with spark-submit."""
+    """Start the Java program and wait for its end; one that spark-submit started ends with spark-submit."""
     try:
         with _bind_local_address(address):
             gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]  # PySpark gives it no types
@@ -199,7 +199,7 @@ def _open_java(conf: SparkConf, *, address: str | None) -> Iterator[JavaGateway]
     try:
         yield gateway
     finally:
-        # PySpark itself keeps the program until Python ends, and would hand a dead one to the next session.
+        # PySpark would retain the program until Python ends, and give a dead one to the next session.
         SparkContext._gateway = SparkContext._jvm = None
         process: subprocess.Popen[bytes] | None = gateway.proc
         if process is not None:
@@ -209,7 +209,7 @@ def _open_java(conf: SparkConf, *, address: str | None) -> Iterator[JavaGateway]
 
 @contextmanager
 def _bind_local_address(address: str | None) -> Iterator[None]:
-    """Hand the address to what is started in the block: Spark's pages take it from the environment and nowhere else."""
+    """Set SPARK_LOCAL_IP for processes started in the block: Spark's pages read their address only from there."""
     previous_address = os.environ.get("SPARK_LOCAL_IP")
     if address is not None:
         os.environ["SPARK_LOCAL_IP"] = address
@@ -223,7 +223,7 @@ def _bind_local_address(address: str | None) -> Iterator[None]:
 
 
 def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
-    """See to it that the program has ended: it does so once nobody can write to it any more."""
+    """Close the program's standard input, upon which it ends, and wait for it; kill it after `_SHUTDOWN_SECONDS`."""
     if process.stdin is not None:
         process.stdin.close()
     try:

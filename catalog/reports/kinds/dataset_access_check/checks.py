@@ -1,8 +1,8 @@
-"""Assertions, asked of one slice of the catalog after another (docs/assertions.md).
+"""Assertions checked against one partition of the catalog after another (docs/assertions.md).
 
-Of each slice comes one row for a claim, a privilege and a person where the claim does not hold, and one for every
-expected answer. The first people of each claim are explained; since every slice explains its first ones, the first ones
-of the whole are among them, however the catalog is cut.
+Each partition yields one row for each claim, privilege and person for which the claim fails, and one for each expected
+answer. Each partition explains the first people of each claim, so the first people of the whole result are always
+explained, however the catalog is partitioned.
 """
 
 from collections import defaultdict
@@ -24,10 +24,10 @@ NOBODY, EVERY, EXPECT = "nobody", "every", "expect"
 PASS, FAIL = "PASS", "FAIL"
 ALLOW, DENY = "ALLOW", "DENY"
 
-#: How many people of a claim are named and explained.
+#: People of a claim that are listed and explained at most.
 MAX_EXPLAINED_PEOPLE = 200
 
-#: The tables of results.
+#: Schemas of the tables of results.
 ASSERTIONS = pa.schema(
     [
         ("assertion", pa.string()),
@@ -48,7 +48,7 @@ FAILURES = pa.schema(
 
 
 class ClaimRow(NamedTuple):
-    """What one slice says about a claim; `answer_index` is which of the expected answers, -1 for other claims."""
+    """The result of one partition for a claim; `answer_index` numbers the expected answers, -1 for other claims."""
 
     claim_index: int
     answer_index: int
@@ -66,7 +66,7 @@ class ClaimRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAnswer:
-    """One expected answer; without `entity` it is about the platform."""
+    """One expected answer; `entity` is "" for a question about the platform, `is_known` whether the user exists."""
 
     actor: Actor
     privilege: str
@@ -77,7 +77,7 @@ class ExpectedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An assertion with the people it is about: of NOBODY those who must not, of EVERY those who must be able to."""
+    """An assertion with the people it is about: for NOBODY those who must not have access, for EVERY those who must."""
 
     name: str
     line: int
@@ -92,13 +92,13 @@ class Claim:
 def build_claims(
     assertions: Iterable[Mapping[str, Any]], actors: Sequence[Actor], roles: Mapping[str, frozenset[str]]
 ) -> tuple[Claim, ...]:
-    """Return what assertions.json of a snapshot claims; `roles` are those of each group and user."""
+    """Return the claims of assertions.json; `roles` are the roles of each group and user."""
     actors_by_urn = {actor.urn: actor for actor in actors}
     return tuple(_build_claim(assertion, actors_by_urn, roles) for assertion in assertions)
 
 
 def check_partition(facts: PartitionFacts, claims: Sequence[Claim]) -> Iterator[ClaimRow]:
-    """Ask every claim of one slice."""
+    """Yield the rows of every claim for one partition."""
     for claim_index, claim in enumerate(claims):
         yield from _check_answers(facts, claim_index, claim)
         scope = facts.postings.find_extent(claim.scope) if claim.privileges else FrozenBitMap()
@@ -107,7 +107,7 @@ def check_partition(facts: PartitionFacts, claims: Sequence[Claim]) -> Iterator[
 
 
 def check_platform(snapshot: Snapshot, claims: Sequence[Claim]) -> Iterator[ClaimRow]:
-    """Ask what claims say about the platform."""
+    """Yield the rows of every claim about the platform."""
     for claim_index, claim in enumerate(claims):
         for privilege in claim.platform_privileges:
             questions = (Question(actor, privilege) for actor in claim.people)
@@ -125,7 +125,7 @@ def check_platform(snapshot: Snapshot, claims: Sequence[Claim]) -> Iterator[Clai
 def check_unknown_entities(
     snapshot: Snapshot, claims: Sequence[Claim], answered_indexes: frozenset[tuple[int, int]]
 ) -> Iterator[ClaimRow]:
-    """Ask the answers about entities that no slice holds: they are judged by URN and type alone, as anywhere."""
+    """Yield the answers about entities that are in no partition, decided by URN and type alone."""
     for claim_index, claim in enumerate(claims):
         for answer_index, answer in enumerate(claim.answers):
             if answer.entity and (claim_index, answer_index) not in answered_indexes:
@@ -145,9 +145,9 @@ def check_unknown_entities(
 def aggregate_rows(
     claims: Sequence[Claim], rows: Iterable[ClaimRow]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Add the rows of all slices up: one line for each claim, and one for each person where it fails (the first ones).
+    """Return a row for each claim, and for the first `MAX_EXPLAINED_PEOPLE` people for whom each fails.
 
-    Answers come one by one, whether they are as expected or not.
+    Rows of all partitions are summed by claim, person and privilege; expected answers are compared one by one.
     """
     failure_rows: dict[tuple[int, str, str], ClaimRow] = {}
     answer_rows: dict[tuple[int, int], ClaimRow] = {}
@@ -217,7 +217,7 @@ def _build_claim(
 def _build_stand_in(
     holder: str, people: Sequence[Actor], actors_by_urn: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]
 ) -> Actor | None:
-    """Return somebody who has nothing but this group or role when nobody has it, and a user who is not among people."""
+    """Return an actor for a holder that no person has: only this group or role, or the user; else None."""
     if any(holder in person.tokens for person in people):
         return None
     holder_roles = roles.get(holder, frozenset())
@@ -276,7 +276,7 @@ def _check_answer(
 
 
 def _explain_row(row: ClaimRow, snapshot: Snapshot, question: Question) -> ClaimRow:
-    """Add what decided, and to a refusal by nobody the statement that came closest."""
+    """Return the row with the deciding policy, or for a refusal without one with the statement that came closest."""
     reasons = explain.list_reasons(decide(snapshot, question), question, str)
     if reasons:
         return row._replace(policy=reasons[0].policy, because=reasons[0].explanation)
@@ -317,7 +317,7 @@ def _failure_line(claim: Claim, row: ClaimRow) -> dict[str, Any]:
 
 
 def _describe_claim(claim: Claim) -> str:
-    """Say what is claimed, without whom it is about: names are the reader's to look up in the text."""
+    """Return the claim as a sentence without URNs; the text of the assertions names them."""
     if claim.kind == EXPECT:
         return f"{len(claim.answers)} answers are as expected."
     names = ", ".join((*claim.privileges, *claim.platform_privileges))

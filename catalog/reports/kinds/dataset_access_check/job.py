@@ -1,4 +1,4 @@
-"""Whether what should hold of access does hold (docs/assertions.md)."""
+"""Job of the access check: tests the assertions against the catalog (docs/assertions.md)."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from catalog.reports.spark.partition_facts import load_roles, load_state, map_pa
 
 
 def compute_results(job: Job) -> Mapping[str, Any]:
-    """Ask every claim of the catalog and of the platform."""
+    """Check every claim against the catalog and the platform, write the tables and return the summary."""
     assertions = job.read_json("assertions.json")["assertions"]
     state = load_state(job)
     fields = state.snapshot.tested_fields(_list_privileges(assertions)) | _list_fields(assertions)

@@ -1,4 +1,4 @@
-"""Whether what should hold of access does hold: the assertions in force (docs/assertions.md)."""
+"""The access check: whether the assertions in force hold (docs/assertions.md)."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from policies.errors import Invalid
 
 
 def prepare(report: Report, folder: Path) -> None:
-    """Write down what is asserted, read. Raises Invalid with every problem of the text, and OSError for its file."""
+    """Write assertions.json, parsed. Raises Invalid with every problem, and OSError for an unreadable file."""
     effective_access_spec.write_grant_settings(report, folder)
     try:
         parsed_assertions = parser.parse(queries.load_text())

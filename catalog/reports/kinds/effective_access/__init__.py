@@ -1,1 +1,1 @@
-"""The report of who may do what, counted over the whole catalog."""
+"""The report of effective access, counted over the whole catalog."""

@@ -1,6 +1,6 @@
-"""Counts who may use privileges on what, slice by slice: entities by person, people by entity, both by place.
+"""Counts of effective access by partition: entities by person, people by entity, and both by domain, platform and tag.
 
-It stands apart from the job, since what travels to the processes of Spark has to be found in a module by its name.
+Separate from the job module, because Spark's processes unpickle classes by the name of their module.
 """
 
 from array import array
@@ -23,17 +23,17 @@ from policies.engine.audience import ActorIndex, Audience, AudienceIndex
 from policies.engine.postings import Postings
 from policies.engine.statement_groups import StatementGroup, group_statements
 
-#: How many slices there are at least.
+#: Minimum number of partitions.
 MIN_PARTITIONS = 4
 
-#: What counts are broken down by: name of the place → field.
+#: Breakdowns of the counts: kind of place to facet field.
 PLACE_FIELDS = {"domain": selectors.DOMAIN, "platform": partitions.PLATFORM, "tag": selectors.TAG}
 
 
 class _CountRow(NamedTuple):
-    """What a slice adds: 8 bytes a person, 8 bytes an entity, or a place.
+    """The counts of one partition: 8 bytes for each person or each entity, or the counts of one place.
 
-    A place has its kind, its URN, its entities, pairs of person and entity, and the people as a serialized bitmap.
+    A place has its kind, URN, entities and (person, entity) pairs; `data` is a serialized bitmap of people.
     """
 
     privilege: str
@@ -46,7 +46,7 @@ class _CountRow(NamedTuple):
 
 @dataclass(frozen=True)
 class _CountInput:
-    """What every slice is given."""
+    """Input that is broadcast to every partition."""
 
     state: partitions.SnapshotState
     statement_groups: Mapping[str, tuple[StatementGroup, ...]]
@@ -54,13 +54,13 @@ class _CountInput:
 
     @cached_property
     def actor_index(self) -> ActorIndex:
-        """The people, gathered once by each process and not sent to it."""
+        """The index of actors, built once in each process instead of being broadcast."""
         return ActorIndex(self.state.actors)
 
 
 @dataclass(slots=True)
 class PlaceCount:
-    """One domain, platform or tag: its entities, who reaches any of them, and how many pairs of both there are."""
+    """Counts of one domain, platform or tag: entities, people with any of them, (person, entity) pairs."""
 
     entities: int
     accesses: int
@@ -69,7 +69,7 @@ class PlaceCount:
 
 @dataclass(slots=True)
 class PrivilegeCount:
-    """What was counted for one privilege: entities by person, people by entity, and places by (kind, URN)."""
+    """Counts of one privilege: entities by person, people by entity (both by position), and places by (kind, URN)."""
 
     people: "array[int]"
     entities: "array[int]"
@@ -79,7 +79,7 @@ class PrivilegeCount:
 def count_access(
     job: Job, state: partitions.SnapshotState, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS
 ) -> dict[str, PrivilegeCount]:
-    """Return what was counted for each privilege, in at least so many slices."""
+    """Return the counts of each privilege, computed in at least `min_partitions` partitions."""
     numbers = partitions.read_entity_numbers(job.source)
     types = pc.unique(job.read_table("entities", ["type"]).column("type")).to_pylist()
     groups_by_privilege = {privilege: group_statements(state.snapshot, privilege, types) for privilege in privileges}
@@ -97,19 +97,19 @@ def count_access(
 
 
 class _Accumulator:
-    """Adds slices up."""
+    """Sum of the counts of all partitions."""
 
     def __init__(self, spans: Sequence[tuple[int, int]], people_count: int, privileges: Sequence[str]) -> None:
         self._spans = spans
         self._counts = {
             privilege: PrivilegeCount(_make_zeros(people_count), _make_zeros(0), {}) for privilege in privileges
         }
-        # The counts of entities by the number of the slice, since slices come in any order.
+        # Counts of entities by partition number, since partitions finish in any order.
         self._entity_counts: dict[str, dict[int, bytes]] = {privilege: {} for privilege in privileges}
         self._done_count = 0
 
     def add_partition(self, number: int, rows: Sequence[_CountRow]) -> None:
-        """Add a slice, and say how far it is."""
+        """Add the rows of a partition and print the progress."""
         for row in rows:
             count = self._counts[row.privilege]
             if row.kind == "people":
@@ -124,7 +124,7 @@ class _Accumulator:
         print_progress("Counting", self._done_count, self._spans[-1][1])
 
     def collect_counts(self) -> dict[str, PrivilegeCount]:
-        """Return the sums."""
+        """Return the sums, with the counts of entities in the order of the catalog."""
         for privilege, parts in self._entity_counts.items():
             for number in sorted(parts):
                 self._counts[privilege].entities.frombytes(parts.pop(number))
@@ -132,7 +132,7 @@ class _Accumulator:
 
 
 def _count_partition(count_input: _CountInput, numbers: pa.Array) -> list[_CountRow]:
-    """Return what one slice adds."""
+    """Return the counts of one partition."""
     fields = count_input.fields | frozenset(PLACE_FIELDS.values())
     partition = partitions.load_partition(count_input.state, fields, numbers)
     rows: list[_CountRow] = []
@@ -167,7 +167,7 @@ def _count_entities(audience: Audience, counts_by_entity: "array[int]") -> None:
 
 
 class _PlaceIndex:
-    """The places of each entity of a slice, by number."""
+    """The places of each entity of a partition, by entity number."""
 
     def __init__(self, postings: Postings) -> None:
         self.names: list[tuple[str, str]] = []
@@ -182,7 +182,7 @@ class _PlaceIndex:
 
 
 class _PlaceCounter:
-    """Who reaches any entity of each place, and how many pairs of person and entity there are."""
+    """Counts, for each place, the people with access to any of its entities and the (person, entity) pairs."""
 
     def __init__(self, place_index: _PlaceIndex, people_count: int) -> None:
         self._place_index = place_index
@@ -193,14 +193,14 @@ class _PlaceCounter:
         self._counted_bases: set[tuple[int, int]] = set()
 
     def add(self, audience: Audience, counts_by_entity: "array[int]") -> None:
-        """Count a crowd at the places of its entities."""
+        """Count an audience at the places of its entities."""
         for number in audience.group.entities:
             extra_actors = audience.extra_by_entity.get(number)
             for index in self._place_index.indexes_by_entity.get(number, ()):
                 self._accesses[index] += counts_by_entity[number]
                 if index in self._full_places:
                     continue
-                # Many crowds have one base, and it is told apart by being the same object.
+                # Many audiences share one `base_actors` object, so its identity tells whether it was counted.
                 if (index, id(audience.base_actors)) not in self._counted_bases:
                     self._counted_bases.add((index, id(audience.base_actors)))
                     self._add_people(index, audience.base_actors)
@@ -215,7 +215,7 @@ class _PlaceCounter:
             self._full_places.add(index)
 
     def list_rows(self) -> list[tuple[str, str, int, int, bytes]]:
-        """Return kind, URN, entities, accesses and the people as a serialized bitmap."""
+        """Return (kind, URN, entities, accesses, serialized bitmap of people) of each place."""
         return [
             (
                 kind,
@@ -241,7 +241,7 @@ def _add_place(count: PrivilegeCount, row: _CountRow) -> None:
 
 
 def _split_spans(count: int, min_partitions: int) -> list[tuple[int, int]]:
-    """Return the slices as ranges of places, as equal as can be."""
+    """Return the partitions as (start, end) ranges of positions, of nearly equal size."""
     part_count = min(max(-(-count // MAX_PARTITION_ENTITIES), min_partitions), count)
     return [(count * part // part_count, count * (part + 1) // part_count) for part in range(part_count)]
 

@@ -1,7 +1,7 @@
-"""Who may use which privilege on what, over the whole catalog: exact counts per person, per entity and per place.
+"""Job of effective access: exact counts per person, per entity and per place, over the whole catalog.
 
-The catalog is cut into slices of entity numbers. Each goes through the engine in a process of its own, with statements
-and people broadcast: `bulk` counts what each person reaches, `crowds` who reaches each entity. Slices add up.
+The catalog is divided by entity numbers; each partition is evaluated in a process of Spark, with statements and people
+broadcast. `reach_index` counts the entities of each person, `AudienceIndex` the people of each entity.
 """
 
 import sys
@@ -15,19 +15,19 @@ from catalog.reports.snapshot import partitions, reader
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
 from policies.engine import families
 
-#: Shares of the catalog, in percent, up to which people are counted together.
+#: Upper bounds, in percent of the catalog, of the bars into which people are grouped by their reach.
 _REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
 
 _MAX_BARS = 20
 
 
 def load_state(source: str, manifest: Mapping[str, Any]) -> partitions.SnapshotState:
-    """Return what all slices share."""
+    """Return the state that all partitions share."""
     return partitions.load_state(source, manifest["policy_version"])
 
 
 def compute_results(job: Job) -> Mapping[str, Any]:
-    """Count, and write the tables."""
+    """Count access, write the tables and return the summary. Raises BadInput for a corrupt snapshot."""
     assert job.preload is not None  # noqa: S101 - main says what to read
     print_progress("Reading policies and people")
     try:

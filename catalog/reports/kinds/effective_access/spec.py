@@ -1,4 +1,4 @@
-"""Who may use which privilege on what: exact counts for people and entities, over the whole catalog."""
+"""The report of effective access: exact counts for people and entities, over the whole catalog."""
 
 import json
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ from catalog.reports.spec import ColumnKind, Parameter, ParameterType, ReportCol
 from policies.engine import families
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 
-#: What the nightly run counts.
+#: Privileges that the nightly run counts.
 DEFAULT_PRIVILEGES = ["VIEW_ENTITY_PAGE"]
 
-#: How many entities are stored as rows, those that most people reach first; the files of a run hold all.
+#: Rows of entities that are stored, those with the most people first; the files of a run have all.
 MAX_ENTITY_ROWS = 100_000
 
 
 def privilege_labels() -> Mapping[str, str]:
-    """Return every privilege that can be used on an entity, with its label, family by family."""
+    """Return every privilege on entities with its label, family by family."""
     return {
         info.name: info.display
         for vocabulary in families.load_vocabularies().values()
@@ -30,7 +30,7 @@ def privilege_labels() -> Mapping[str, str]:
 
 
 def write_grant_settings(_: Report, folder: Path) -> None:
-    """Add what the settings say about grants, which the tables of a snapshot do not hold."""
+    """Write grants.json: the settings of grants, which the tables of a snapshot do not have."""
     grant_settings = {
         "administrators": sorted(instance_administrators()),
         "instance": INSTANCE_URN,

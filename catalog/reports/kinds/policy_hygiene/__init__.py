@@ -1,1 +1,1 @@
-"""The report of policies that are broken, useless or too wide."""
+"""The report of policies that are broken, without effect or too wide."""

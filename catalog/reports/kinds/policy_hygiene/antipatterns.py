@@ -1,7 +1,7 @@
-"""Ways of writing policies that the policies guide warns of (source 000, "Anti-patterns"), found in what policies say.
+"""Anti-patterns of the policies guide (source 000, "Anti-patterns"), detected in the statements of policies.
 
-Each is a sentence about one policy. Policies count as alike when they give the same privileges, and by what they differ
-is the pattern: one user each, one entity each, one domain each.
+Each finding is a sentence about one policy. Policies are alike when they grant the same privileges; the pattern is the
+dimension in which they differ: one user each, one entity each, one domain each.
 """
 
 from collections import defaultdict
@@ -14,21 +14,21 @@ from policies.engine import selectors
 from policies.engine.model import Actor, Effect
 from policies.engine.selectors import EVERYONE, OWNER_OF_ANY_TYPE, Condition
 
-#: From how many alike policies on it is a pattern, and from how many entities that one policy names one by one.
+#: Minimum number of alike policies that make a pattern, and minimum number of entities in the URN list of one policy.
 MIN_ALIKE_POLICIES, MIN_NAMED_URNS = 3, 20
 
-#: A domain that a policy names lies on the third level or has something on it: deeper than the guide wants a boundary.
+#: Minimum depth of the tree of a domain, from its root to its deepest descendant, that counts as deep.
 MIN_DEEP_LEVELS = 3
 
 VIEW_PRIVILEGES = frozenset(("VIEW_ENTITY_PAGE", "VIEW_ENTITY"))
-#: Whoever has one of these sees everything, whatever narrower policies say (guide, "Roles and VBAC").
+#: Roles that view everything, regardless of narrower policies (guide, "Roles and VBAC").
 WIDE_ROLES = frozenset(f"urn:li:dataHubRole:{name}" for name in ("Admin", "Editor", "Reader"))
-#: The role that is for operators of the platform, who are meant to see everything.
+#: Role of the operators of the platform, who are meant to view everything.
 _OPERATOR_ROLE = "urn:li:dataHubRole:Admin"
 
 
 class Antipattern(StrEnum):
-    """What can be found."""
+    """The types of anti-patterns."""
 
     ONE_USER = "ONE_POLICY_PER_USER"
     URN_SPECIFIC = "URN_SPECIFIC"
@@ -39,7 +39,7 @@ class Antipattern(StrEnum):
 
 
 class AntipatternFinding(NamedTuple):
-    """A pattern in a policy: a sentence, and what it is about (an entity, a person or another policy; "" for none)."""
+    """An anti-pattern in a policy: a sentence, and the entity or actor that it is about ("" for none)."""
 
     pattern: Antipattern
     policy: str
@@ -54,7 +54,7 @@ def find_antipatterns(
     descendants: Mapping[str, Sequence[str]],
     hygiene_facts: HygieneFacts,
 ) -> Iterator[AntipatternFinding]:
-    """Give every pattern in these policies; `descendants` maps a node to everything under it."""
+    """Yield every anti-pattern in these policies; `descendants` maps a node to everything below it."""
     ancestors: dict[str, list[str]] = defaultdict(list)
     for node, node_descendants in descendants.items():
         for descendant in node_descendants:
@@ -76,7 +76,7 @@ def find_antipatterns(
 
 
 def is_isolating(policy: PolicyStatements) -> bool:
-    """Whether a policy lets somebody view what some domains hold, or what he owns, and not everybody everything."""
+    """Whether a policy allows viewing by domain or owner, and not to everyone or a role that views everything."""
     allow_statements = [
         item for item in policy.statements if item.effect is Effect.ALLOW and item.privileges & VIEW_PRIVILEGES
     ]
@@ -89,11 +89,11 @@ def is_isolating(policy: PolicyStatements) -> bool:
 
 
 def has_wide_role(actor: Actor) -> bool:
-    """Whether somebody sees everything by a role that is not for operators."""
+    """Whether an active actor has a role that views everything and is not the role of operators."""
     return actor.is_active and not actor.roles.isdisjoint(WIDE_ROLES - {_OPERATOR_ROLE})
 
 
-#: What a policy is alike by, when it is of the kind that is looked for.
+#: Returns the key by which policies of a pattern are alike; None for a policy that does not fit the pattern.
 _GroupKeyFunction = Callable[[PolicyStatements], object | None]
 
 
@@ -115,7 +115,7 @@ def _find_alike(
 
 
 def _single_user_key(policy: PolicyStatements) -> object | None:
-    """Alike are policies for one user that give the same on the same."""
+    """Return the key of a policy that names one user: privileges, resources, actor conditions and effects."""
     if len(policy.tokens) != 1 or not next(iter(policy.tokens)).startswith(USER_PREFIX):
         return None
     return frozenset(
@@ -125,12 +125,12 @@ def _single_user_key(policy: PolicyStatements) -> object | None:
 
 
 def _single_urn_key(policy: PolicyStatements) -> object | None:
-    """Alike are policies on named entities that give the same to the same."""
+    """Return the key of a policy that names entities by URN: privileges, actors, actor conditions and effects."""
     return _grant_key(policy) if _facet_values(policy, selectors.URN) else None
 
 
 def _single_domain_key(policy: PolicyStatements) -> object | None:
-    """Alike are policies on domains that give the same, to whomever."""
+    """Return the key of a policy on domains: privileges and actor conditions, whatever the actors are."""
     if not _facet_values(policy, selectors.DOMAIN):
         return None
     return frozenset((statement.privileges, statement.actor_conditions) for statement in policy.statements)
@@ -144,7 +144,7 @@ def _grant_key(policy: PolicyStatements) -> object:
 
 
 def _facet_values(policy: PolicyStatements, field: str) -> list[str]:
-    """Return the values that a policy wants of a facet, in order."""
+    """Return the values that the policy requires of a facet by EQUALS, sorted."""
     criteria = (criterion for statement in policy.statements for criterion in statement.resources.criteria)
     equals_criteria = (
         criterion for criterion in criteria if criterion.field == field and criterion.condition is Condition.EQUALS
@@ -183,7 +183,7 @@ def _find_container_chains(
 def _find_role_bypasses(
     policy: PolicyStatements, actors: Iterable[Actor], hygiene_facts: HygieneFacts
 ) -> Iterator[AntipatternFinding]:
-    """Find whom a policy means to keep to something, and who sees everything by a role."""
+    """Yield actors that an isolating policy applies to and that view everything through a role."""
     if not is_isolating(policy):
         return
     owners = hygiene_facts.list_owners(policy.urn)

@@ -1,7 +1,7 @@
-"""Policies that do nothing: what a slice tells of each, and what follows from all slices (docs/hygiene.md).
+"""Policies without effect: facts of each partition, and conclusions from all of them (docs/hygiene.md).
 
-What a policy reaches, and whether others give all that it gives, is asked of the engine; what it names is read from its
-statements, so that every family is looked at alike.
+Coverage and shadowing are computed by the engine; references are read from statements, so that all families are treated
+alike.
 """
 
 from collections import Counter, defaultdict
@@ -15,9 +15,9 @@ from policies.engine.model import Actor, Effect, Statement, StatementOrigin
 from policies.engine.postings import union
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE, Condition
 
-#: What is told: a slice was there; a policy covers so many entities; somebody owns something of it; something that a
-#: policy names is there; all that a policy gives here is given by others (one of them alone); somebody owns something
-#: that a policy opens to its owners.
+#: Kinds of facts: a partition exists; a policy covers `number` entities; an actor owns an entity that a policy opens to
+#: owners; a referenced URN exists; other policies grant all that a policy grants here (the next: one of them alone
+#: does); an owner of an entity that a policy opens to its owners.
 PARTITION_EXISTS, POLICY_COVERS, POLICY_IS_OWNED, URN_EXISTS, POLICY_IS_SHADOWED, POLICY_SHADOWS, POLICY_OWNER = (
     "slice",
     "covers",
@@ -31,7 +31,7 @@ PARTITION_EXISTS, POLICY_COVERS, POLICY_IS_OWNED, URN_EXISTS, POLICY_IS_SHADOWED
 USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX = "urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"
 _URN_PREFIX = "urn:li:"
 
-#: Facets whose values are URNs of something that can be gone.
+#: Facets whose values are URNs that may no longer exist.
 URN_FIELDS = frozenset(
     (
         engine_selectors.URN,
@@ -46,7 +46,7 @@ URN_FIELDS = frozenset(
 
 
 class HygieneFact(NamedTuple):
-    """One thing that a slice tells."""
+    """One fact about a policy in one partition."""
 
     kind: str
     policy: str
@@ -56,7 +56,7 @@ class HygieneFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatements:
-    """A policy: its name and statements."""
+    """A policy: its URN, name and statements."""
 
     urn: str
     name: str
@@ -64,21 +64,21 @@ class PolicyStatements:
 
     @property
     def tokens(self) -> frozenset[str]:
-        """Whom any of its statements speaks to."""
+        """The actor tokens of all its statements."""
         return frozenset[str]().union(*(statement.actors.tokens for statement in self.statements))
 
     @property
     def content(self) -> frozenset[Statement]:
-        """What it says, without what it is called."""
+        """The statements without their origin, to compare policies regardless of their names."""
         return frozenset(replace(statement, origin=StatementOrigin("", "")) for statement in self.statements)
 
     @property
     def is_about_entities(self) -> bool:
-        """Whether all that it gives is given on entities, so that without any it gives nothing."""
+        """Whether every statement needs a resource, so that the policy grants nothing where it covers no entity."""
         return all(statement.resources.needs_resource for statement in self.statements)
 
     def iterate_references(self) -> Iterator[tuple[str, str]]:
-        """Give (URN, facet) of what it names in its resources, and (URN, "") of users, groups and roles."""
+        """Yield (URN, facet) of each URN in the resources, and (URN, "") of users, groups and roles."""
         for statement in self.statements:
             for token in statement.actors.tokens:
                 if token.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)):
@@ -91,7 +91,7 @@ class PolicyStatements:
 
 @dataclass(frozen=True, slots=True)
 class HygieneQuery:
-    """What every slice looks for: the policies, whom tokens stand for, and who else says the same."""
+    """Input of every partition: policies, tokens implied by each token, duplicates, owners to report."""
 
     policies: tuple[PolicyStatements, ...]
     implied_tokens: Mapping[str, frozenset[str]]
@@ -101,7 +101,7 @@ class HygieneQuery:
 
 
 class HygieneFacts:
-    """What all slices told of all policies."""
+    """The facts of all partitions about all policies."""
 
     def __init__(self, rows: Iterable[HygieneFact]) -> None:
         self._numbers: Counter[tuple[str, str, str]] = Counter()
@@ -110,23 +110,23 @@ class HygieneFacts:
         self._partition_count = self._numbers[PARTITION_EXISTS, "", ""]
 
     def count_covered(self, policy: str) -> int:
-        """Return how many entities a policy is about."""
+        """Return the number of entities that a policy covers."""
         return self._numbers[POLICY_COVERS, policy, ""]
 
     def is_owned(self, policy: str) -> bool:
-        """Whether somebody who may act owns something that the policy opens to its owners."""
+        """Whether an active actor owns an entity that the policy opens to its owners."""
         return (POLICY_IS_OWNED, policy, "") in self._numbers
 
     def has_urn(self, urn: str) -> bool:
-        """Whether something that a policy names is in the catalog."""
+        """Whether a referenced URN is in the catalog."""
         return (URN_EXISTS, "", urn) in self._numbers
 
     def is_shadowed(self, policy: str) -> bool:
-        """Whether others give all that this one gives, in every slice."""
+        """Whether other policies grant all that this one grants, in every partition."""
         return self._partition_count > 0 and self._numbers[POLICY_IS_SHADOWED, policy, ""] == self._partition_count
 
     def list_shadowing(self, policy: str) -> list[str]:
-        """Return the policies of which each alone gives all that this one gives."""
+        """Return the policies that each alone grant all that this one grants, in every partition."""
         return sorted(
             shadowing_policy
             for (kind, shadowed_policy, shadowing_policy), number in self._numbers.items()
@@ -134,12 +134,12 @@ class HygieneFacts:
         )
 
     def list_owners(self, policy: str) -> set[str]:
-        """Return those who own something that a policy opens to its owners, of those that were watched for."""
+        """Return the `watched_holders` that own an entity that the policy opens to its owners."""
         return {owner for kind, owned_policy, owner in self._numbers if (kind, owned_policy) == (POLICY_OWNER, policy)}
 
 
 def group_by_policy(statements: Iterable[Statement], names_by_urn: Mapping[str, str]) -> tuple[PolicyStatements, ...]:
-    """Return the stored policies, URN → name, with their statements; one without statements too."""
+    """Return the policies of `names_by_urn` (URN to name) with their statements, also those without statements."""
     statements_by_urn: dict[str, list[Statement]] = {urn: [] for urn in names_by_urn}
     for statement in statements:
         if statement.origin.policy in statements_by_urn:
@@ -153,7 +153,7 @@ def group_by_policy(statements: Iterable[Statement], names_by_urn: Mapping[str, 
 def build_query(
     policies: Sequence[PolicyStatements], actors: Sequence[Actor], roles: Mapping[str, frozenset[str]]
 ) -> HygieneQuery:
-    """Return what to look for; `roles` are those bound to each group."""
+    """Return the query of every partition; `roles` are the roles bound to each group and user."""
     urns_by_content: dict[frozenset[Statement], list[str]] = defaultdict(list)
     for policy in policies:
         if policy.statements:
@@ -171,7 +171,7 @@ def build_query(
 
 
 def collect_facts(facts: PartitionFacts, query: HygieneQuery) -> Iterator[HygieneFact]:
-    """Look at one slice."""
+    """Yield the facts of one partition."""
     yield HygieneFact(PARTITION_EXISTS, "")
     yield from _find_existing_urns(facts, query)
     grant_index = _GrantIndex(facts, query)
@@ -197,7 +197,7 @@ def collect_facts(facts: PartitionFacts, query: HygieneQuery) -> Iterator[Hygien
 
 
 def _find_existing_urns(facts: PartitionFacts, query: HygieneQuery) -> Iterator[HygieneFact]:
-    """Tell which of the things that policies name are in this slice, as an entity or as a value of one."""
+    """Yield the referenced URNs that are in this partition, as an entity or as the value of a facet."""
     facets_by_urn: dict[str, set[str]] = defaultdict(set)
     for policy in query.policies:
         for urn, facet in policy.iterate_references():
@@ -210,7 +210,7 @@ def _find_existing_urns(facts: PartitionFacts, query: HygieneQuery) -> Iterator[
 
 
 def _is_owned(facts: PartitionFacts, statement: Statement, holders: frozenset[str]) -> bool:
-    """Whether a statement for owners covers something that somebody who may act owns."""
+    """Whether a statement for owners covers an entity that one of the holders owns."""
     owner_tokens = [token for token in statement.actors.tokens if token.startswith(OWNER_OF_ANY_TYPE)]
     if not owner_tokens:
         return False
@@ -219,7 +219,7 @@ def _is_owned(facts: PartitionFacts, statement: Statement, holders: frozenset[st
 
 
 def _find_owners(facts: PartitionFacts, policy: PolicyStatements) -> set[str]:
-    """Return the owners to whom a policy opens something here."""
+    """Return the owners of the entities of this partition that a policy opens to its owners."""
     owner_urns: set[str] = set()
     for statement in policy.statements:
         extent = facts.postings.find_extent(statement.resources)
@@ -231,7 +231,7 @@ def _find_owners(facts: PartitionFacts, policy: PolicyStatements) -> set[str]:
 
 
 class _GrantIndex:
-    """What every policy gives to whom in one slice: by privilege and token the plain allows, and what they cover."""
+    """The ALLOW statements without restriction or actor conditions, by (privilege, token), for one partition."""
 
     def __init__(self, facts: PartitionFacts, query: HygieneQuery) -> None:
         self._facts = facts
@@ -249,9 +249,9 @@ class _GrantIndex:
                             self._statements_by_grant[privilege, token].append(statement)
 
     def find_shadowing(self, policy: PolicyStatements) -> set[str] | None:
-        """Return the policies of which each alone gives all that this one gives here; None when others do not.
+        """Return the policies that each alone grant all that this one grants here; None when even all together do not.
 
-        A policy whose twin says the same is no case of it; nor is one that denies, restricts or says nothing.
+        Also None for a policy that has a duplicate, has no statements, denies or restricts.
         """
         are_plain = (item.effect is Effect.ALLOW and item.restriction is None for item in policy.statements)
         if policy.urn in self._query.duplicates or not policy.statements or not all(are_plain):
@@ -271,7 +271,7 @@ class _GrantIndex:
     def _find_covering_policies(
         self, policy: PolicyStatements, statement: Statement, privilege: str, token: str
     ) -> set[str] | None:
-        """Return the policies that alone give this to this token; None when all together do not."""
+        """Return the policies that each alone grant this privilege to this token; None when all together do not."""
         postings, extent = self._facts.postings, self._facts.postings.find_extent(statement.resources)
         statements_by_policy: dict[str, list[Statement]] = defaultdict(list)
         for implied_token in self._query.implied_tokens[token]:
@@ -305,7 +305,7 @@ class _GrantIndex:
 def _implied_tokens(
     token: str, actors_by_urn: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]
 ) -> frozenset[str]:
-    """Return the tokens that whoever has this token has too."""
+    """Return the token and the tokens that every actor with this token has too."""
     if token.startswith(OWNER_OF_ANY_TYPE):
         return frozenset((token, OWNER_OF_ANY_TYPE, EVERYONE))
     if token in (EVERYONE, IN_ANY_GROUP, ONESELF):
@@ -322,7 +322,7 @@ def _owner_type(token: str) -> str | None:
 
 
 def reaches_nobody(policy: PolicyStatements, actors: Sequence[Actor], hygiene_facts: HygieneFacts) -> bool:
-    """Whether nobody who may act is meant, not as an owner of something either."""
+    """Whether the policy applies to no active actor, not even as an owner."""
     tokens = policy.tokens
     if ONESELF in tokens or hygiene_facts.is_owned(policy.urn):
         return False
@@ -332,7 +332,7 @@ def reaches_nobody(policy: PolicyStatements, actors: Sequence[Actor], hygiene_fa
 def missing_references(
     policy: PolicyStatements, hygiene_facts: HygieneFacts, people: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Give (URN, facet) of everything that a policy names and that is not there; facet "" for people."""
+    """Yield (URN, facet) of each reference of a policy that does not exist; facet "" for users, groups and roles."""
     for urn, facet in dict.fromkeys(policy.iterate_references()):
         if urn not in people and (not facet or not hygiene_facts.has_urn(urn)):
             yield urn, facet

@@ -1,4 +1,4 @@
-"""Policies that do nothing, say what others say, name what is gone, or are written as the guide warns against."""
+"""Job of policy hygiene: policies without effect, duplicates, missing references and anti-patterns."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ ORPHAN, REACHES_NOBODY, REACHES_NOTHING, SHADOWED, DUPLICATE = (
     "DUPLICATE",
 )
 
-#: How bad each is, the worst first.
+#: Severity of each type, in the order in which findings are sorted.
 SEVERITIES = {
     Antipattern.ROLE_BESIDE: "HIGH",
     ORPHAN: "MEDIUM",
@@ -46,12 +46,12 @@ POLICIES = pa.schema(
     [("policy", pa.string()), ("people", pa.int64()), ("entities", pa.int64()), ("findings", pa.int64())]
 )
 
-#: How many others a sentence names.
+#: Other policies that a sentence names at most.
 _MAX_NAMED_POLICIES = 3
 
 
 def compute_results(job: Job) -> Mapping[str, Any]:
-    """Look at every active policy that people can change."""
+    """Check every active policy that people can edit, write the tables and return the summary."""
     state, roles = load_state(job), load_roles(job)
     snapshot, actors = state.snapshot, state.actors
     names_by_urn = {
@@ -97,7 +97,7 @@ def compute_results(job: Job) -> Mapping[str, Any]:
 def watch_wide_roles(
     query: HygieneQuery, policies: Sequence[PolicyStatements], actors: Sequence[Actor]
 ) -> HygieneQuery:
-    """Watch as well for owners to whom a policy means to open what they own, and who see everything by a role."""
+    """Return the query with isolating policies, and with owners to report: actors with a role that views everything."""
     wide_actors = [actor for actor in actors if antipatterns.has_wide_role(actor)]
     isolating_policies = frozenset(policy.urn for policy in policies if antipatterns.is_isolating(policy))
     return replace(
@@ -114,7 +114,7 @@ def find_idle(
     hygiene_facts: HygieneFacts,
     people: Collection[str],
 ) -> Iterator[dict[str, Any]]:
-    """Give what of policies does nothing."""
+    """Yield the findings about policies with missing references or without effect of their own."""
     for policy in policies:
         for urn, facet in hygiene.missing_references(policy, hygiene_facts, people):
             sentence = "It names something that is not there." if facet else "It names somebody who is not there."
@@ -142,7 +142,7 @@ def list_antipatterns(
     descendants: Mapping[str, Sequence[str]],
     hygiene_facts: HygieneFacts,
 ) -> Iterator[dict[str, Any]]:
-    """Give what the guide warns of."""
+    """Yield the findings about anti-patterns of the guide."""
     for finding in antipatterns.find_antipatterns(policies, actors, descendants, hygiene_facts):
         yield _finding_row(
             finding.pattern, finding.policy, finding.sentence, entity=finding.entity, person=finding.actor
@@ -155,7 +155,7 @@ def _count_reach(
     hygiene_facts: HygieneFacts,
     finding_counts: Mapping[str, int],
 ) -> Iterator[dict[str, Any]]:
-    """Give how many people each policy names (owners are not counted), and how many entities it is about."""
+    """Yield a row for each policy: people it names (owners are not counted), entities it covers, findings."""
     for policy in policies:
         tokens = policy.tokens
         people = sum(actor.is_active and not actor.tokens.isdisjoint(tokens) for actor in actors)
@@ -179,7 +179,7 @@ def _finding_row(
         "entity": entity or None,
         "person": person or None,
         "other": other or None,
-        # What to do about it is for people to decide; there is no statement that would be right.
+        # No statement would repair it for certain; people decide.
         "repair": "",
         "key": f"{finding} {hashlib.sha256(identity).hexdigest()}",
     }

@@ -1,4 +1,4 @@
-"""Policies that do nothing, repeat others, name what is gone, or are written as the guide warns (docs/hygiene.md)."""
+"""The report of policy hygiene: no effect, duplicates, missing references, anti-patterns (docs/hygiene.md)."""
 
 import json
 from pathlib import Path
@@ -12,14 +12,14 @@ from policies.pdp import display_names
 
 
 def prepare(report: Report, folder: Path) -> None:
-    """Write down which users, groups and roles there are; the tables of a snapshot hold those who have something."""
+    """Write known.json: the URNs of all users, groups and roles; the tables of a snapshot do not have all of them."""
     effective_access_spec.write_grant_settings(report, folder)
     document = {"people": sorted(display_names.load_people_urns())}
     (folder / "known.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 
 def merge(report: Report) -> None:
-    """Take over the findings of a run."""
+    """Merge the findings of a run."""
     finding_writer.merge(report, SPEC)
 
 

@@ -1,1 +1,1 @@
-"""The report of what a change of a policy would change."""
+"""The report of the impact of a policy change."""

@@ -1,7 +1,7 @@
-"""Who gains and who loses what when policies change, asked of one slice of the catalog after another.
+"""Access gained and lost when policies change, computed for one partition of the catalog after another.
 
-Both sides answer the same questions of the same people and entities: the statements as they are and as they would be.
-Only privileges that a changed statement lists are asked about, and only people to whom one speaks.
+The current and the proposed statements decide the same questions about the same people and entities: only privileges
+that a changed statement lists, and only people whom a changed statement applies to.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from policies.engine.families import load_vocabularies
 from policies.engine.model import Actor, Question, Statement
 from policies.engine.snapshot import Snapshot
 
-#: The tables of results.
+#: Schemas of the tables of results.
 PRIVILEGES = pa.schema(
     [
         ("privilege", pa.string()),
@@ -40,16 +40,16 @@ PEOPLE = pa.schema(
     ]
 )
 
-#: Stands in the table of groups for people who are in none.
+#: Group in the table of groups for people without a group.
 NO_GROUP = ""
 
-#: How many people of a privilege are explained in each slice.
+#: People of a privilege that are explained in each partition.
 _MAX_EXPLAINED_PEOPLE = 200
 _NO_ENTITY = -1
 
 
 class AccessChange(NamedTuple):
-    """What changes for one person with one privilege; `first_…` are numbers of entities, -1 where there is none."""
+    """The change for one person and one privilege; `first_…` are numbers of entities, -1 for none."""
 
     privilege: str
     person: str
@@ -65,7 +65,7 @@ class AccessChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """Policies as they would be: the other snapshot, the privileges to ask about, and whom changed statements name."""
+    """The proposed snapshot, the privileges of changed statements, and the people whom these may apply to."""
 
     proposed_snapshot: Snapshot
     privileges: tuple[str, ...]
@@ -74,7 +74,7 @@ class PolicyChange:
 
 
 def compare_policies(current_snapshot: Snapshot, proposed_snapshot: Snapshot, actors: Sequence[Actor]) -> PolicyChange:
-    """Compare two snapshots and return what is to be asked."""
+    """Return the change between two snapshots: the privileges and people that it can affect."""
     changed_statements = _subtract_statements(current_snapshot, proposed_snapshot) + _subtract_statements(
         proposed_snapshot, current_snapshot
     )
@@ -96,7 +96,7 @@ def compare_policies(current_snapshot: Snapshot, proposed_snapshot: Snapshot, ac
 
 
 def compare_partition(facts: PartitionFacts, change: PolicyChange) -> Iterator[AccessChange]:
-    """Ask both sides about one slice."""
+    """Yield the changes in one partition."""
     proposed_facts = facts.with_snapshot(change.proposed_snapshot)
     for privilege in change.privileges:
         explained_count = 0
@@ -119,7 +119,7 @@ def compare_partition(facts: PartitionFacts, change: PolicyChange) -> Iterator[A
 
 
 def compare_platform(current_snapshot: Snapshot, change: PolicyChange) -> Iterator[AccessChange]:
-    """Ask both sides about the platform."""
+    """Yield the changes of privileges on the platform."""
     for privilege in change.platform_privileges:
         for actor in change.people:
             question = Question(actor, privilege)
@@ -137,7 +137,7 @@ def compare_platform(current_snapshot: Snapshot, change: PolicyChange) -> Iterat
 def aggregate_rows(
     rows: Iterable[AccessChange], actors: Iterable[Actor]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Add the rows of all slices up: by privilege, by group and privilege, and by person (most changed first)."""
+    """Return the sums of all partitions: by privilege, by group and privilege, and by person (most changes first)."""
     people: dict[tuple[str, str], AccessChange] = {}
     for row in rows:
         key = (row.privilege, row.person)
@@ -184,14 +184,14 @@ def _add_first_entities(row: AccessChange, facts: PartitionFacts, difference: re
 
 
 def _explain_row(row: AccessChange, snapshot: Snapshot, question: Question) -> AccessChange:
-    """Add the statement that gives what is gained, or gave what is lost."""
+    """Return the row with the statement that grants what is gained, or granted what is lost."""
     for reason in explain.list_reasons(decide(snapshot, question), question, str)[:1]:
         return row._replace(policy=reason.policy, because=reason.explanation)
     return row
 
 
 def _merge_rows(row: AccessChange, other_row: AccessChange) -> AccessChange:
-    """Add two slices up. What is explained is the first entity gained, or the first lost where nothing is gained."""
+    """Return the sum of two rows, explained by the first entity gained, else by the first lost."""
     gain = min(row, other_row, key=lambda candidate: (candidate.first_gained == _NO_ENTITY, candidate.first_gained))
     loss = min(row, other_row, key=lambda candidate: (candidate.first_lost == _NO_ENTITY, candidate.first_lost))
     explained_row = gain if gain.first_gained != _NO_ENTITY else loss

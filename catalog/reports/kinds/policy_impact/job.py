@@ -1,4 +1,4 @@
-"""Who gains and who loses what when policies become as proposed."""
+"""Job of policy impact: access gained and lost when policies become as proposed."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ from catalog.reports.spark.partition_facts import load_state, map_partitions
 from policies.engine import families
 from policies.engine.model import Statement, StatementOrigin
 
-#: How many bars the chart has.
+#: Bars of a chart at most.
 _MAX_BARS = 20
 
 
 def compute_results(job: Job) -> Mapping[str, Any]:
-    """Ask every question that the change could answer otherwise, of both sides."""
+    """Decide every question that the change can affect with both snapshots, write the tables and return the summary."""
     state = load_state(job)
     current_snapshot, actors = state.snapshot, state.actors
     proposed_snapshot = current_snapshot.replace(
         current_snapshot.version, _compile_proposed(job.read_json("proposed.json"))
     )
     change = differences.compare_policies(current_snapshot, proposed_snapshot, actors)
-    # What is tested on either side has to be loaded; asking for more never changes an answer.
+    # Load the facets that either side tests; loading more never changes an answer.
     fields = current_snapshot.tested_fields(change.privileges) | proposed_snapshot.tested_fields(change.privileges)
     rows = map_partitions(job, state, differences.compare_partition, change, fields=fields, stage="Comparing")
     rows += differences.compare_platform(current_snapshot, change)

@@ -1,4 +1,4 @@
-"""Who gains and who loses what when policies become as proposed."""
+"""The report of policy impact: access gained and lost when policies become as proposed."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from policies.errors import Invalid
 
 
 def _check_proposed(value: Any) -> Iterable[Problem]:
-    """Say what is wrong with proposed policies: they are read as a file of policies is."""
+    """Yield the problems of proposed policies, which have the format of a file of policies."""
     try:
         import_export.read_proposals(value)
     except Invalid as error:
@@ -36,7 +36,7 @@ def _check_removed(value: Any) -> Iterable[Problem]:
 
 
 def prepare(report: Report, folder: Path) -> None:
-    """Write down the proposed policies, as they would be stored; one that would not be active gives nothing."""
+    """Write proposed.json: the proposed policies as they would be stored; inactive and removed ones as `gone`."""
     effective_access_spec.write_grant_settings(report, folder)
     parameters: Mapping[str, Any] = report.parameters
     entries = import_export.read_proposals(parameters.get("proposed") or [])

@@ -1,1 +1,1 @@
-"""The report that compares grants of warehouses with the external roles of the catalog."""
+"""The report that compares grants in warehouses with the external roles of the catalog."""

@@ -1,4 +1,4 @@
-"""What the catalog says of external roles, from a snapshot: who holds them, what they open, what is sensitive."""
+"""Access that a snapshot of the catalog declares: external roles, their members and datasets, sensitive datasets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ _ROLE_PREFIX, _USER_PREFIX, _GROUP_PREFIX = "urn:li:role:", "urn:li:corpuser:", 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredAccess:
-    """What the catalog says; `role` is always the identifier of a role's URN in lower case.
+    """Access that the catalog declares; `role` is always the identifier of a role's URN in lower case.
 
-    - `datasets`: number, urn, export, name (in its installation), key, is_sensitive; of those that an export covers.
+    - `datasets`: number, urn, export, name (in its installation), key, is_sensitive; only datasets covered by an
+      export.
     - `role_datasets`: export, number, role; of those datasets.
-    - `roles`: role, role_urn, declared_level (null: it does not say), is_described, count (of datasets of any kind).
-    - `expected_roles`: export, role; which roles an export has to have.
-    - `members`: export, role, kind, member_key, actor; who has to hold them.
-    - `allowed_members`: export, role, kind, member_key; who may hold them besides.
-    - `group_members`: export, group_key, member_key; who is in which group.
-    - `people`: member_key, urn; users whom the catalog knows.
-    - `uncovered_datasets`: urn, of sensitive datasets of any platform that no role opens.
-    - `sensitive_datasets`: tag, number; of datasets with a sensitive tag. `sensitive_role_datasets`: the same with each
-    role that they name.
+    - `roles`: role, role_urn, declared_level (null: not declared), is_described, count (of datasets of any platform).
+    - `expected_roles`: export, role; the roles that an export should contain.
+    - `members`: export, role, kind, member_key, actor; the members that these roles should have.
+    - `allowed_members`: export, role, kind, member_key; the members that these roles may have.
+    - `group_members`: export, group_key, member_key; the members of groups.
+    - `people`: member_key, urn; the users of the catalog.
+    - `uncovered_datasets`: urn; sensitive datasets of any platform without a role.
+    - `sensitive_datasets`: tag, number. `sensitive_role_datasets`: tag, number, role (each role that they name).
     """
 
     datasets: DataFrame
@@ -51,9 +51,9 @@ def read(
     tags: Sequence[str],
     stage: Callable[[str, DataFrame], DataFrame],
 ) -> DeclaredAccess:
-    """Return what a snapshot says of the roles and datasets of the exports; `tags` mark what is sensitive.
+    """Return the declared access to the datasets of the exports; `tags` mark sensitive datasets.
 
-    `table` gives the tables of the snapshot, `stage` writes an intermediate one down and returns it.
+    `table` reads a table of the snapshot, `stage` writes an intermediate table and returns it.
     """
     facets = table("facets")
     entities = table("entities").filter(f.col("type").isin("dataset", "role"))
@@ -90,7 +90,7 @@ def read(
 
 
 def _select_covered_datasets(datasets: DataFrame, exports: Sequence[Export]) -> DataFrame:
-    """Return the datasets that exports are of, with their names as the sources have them."""
+    """Return the datasets covered by an export, with their names in the source."""
     platform, name, env = (f.regexp_extract("urn", _DATASET_URN_PATTERN, group_number) for group_number in (1, 2, 3))
     parsed_datasets = datasets.select("number", "urn", platform.alias("platform"), name.alias("name"), env.alias("env"))
     covered_datasets = []
@@ -145,7 +145,7 @@ def _collect_roles(entities: DataFrame, facets: DataFrame, role_facets: DataFram
 
 
 def _find_expected_roles(role_datasets: DataFrame, roles: DataFrame, exports: Sequence[Export]) -> DataFrame:
-    """Return which roles an export has to have: they open its datasets, or their names say that they are of it."""
+    """Return (export, role) of roles that an export's datasets name, or that `roles` or `role_prefix` assign to it."""
     expected_roles = role_datasets.select("export", "role").distinct()
     for export in exports:
         mapped_identifiers = [identifier.lower() for identifier in export.roles.values()]
@@ -168,7 +168,7 @@ def _collect_members(
 ) -> dict[str, DataFrame]:
     """Return people, members, allowed_members and group_members, as the fields of `DeclaredAccess`.
 
-    A user who may not act has to hold nothing, and may not either.
+    Users who may not act are neither required nor allowed members.
     """
     described_roles = entities.filter("type = 'role'").select(
         f.col("number").alias("entity"), _role_identifier("urn", _ROLE_PREFIX).alias("role")
@@ -224,7 +224,7 @@ def _collect_members(
 
 
 def _member_key(exports: Sequence[Export], actor: str) -> Column:
-    """Return the URN of a user or group as the names of its row's export are compared."""
+    """Return the comparison key of the URN of a user or group, as `Export.normalize` of the row's export."""
     bare_name = f.regexp_replace(actor, f"^({_USER_PREFIX}|{_GROUP_PREFIX})", "")
     key: Column = f.lower(bare_name)
     for export in exports:

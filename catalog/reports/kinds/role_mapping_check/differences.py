@@ -1,4 +1,4 @@
-"""A difference between the catalog and a source, as the comparison writes it down."""
+"""Rows of differences between the catalog and a source."""
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -10,7 +10,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 
 
 class DifferenceType(StrEnum):
-    """What can be wrong."""
+    """The types of differences."""
 
     GRANT_MISSING = "GRANT_MISSING"
     EXTRA_GRANT = "EXTRA_GRANT"
@@ -24,7 +24,7 @@ class DifferenceType(StrEnum):
 
 
 class DifferenceSeverity(StrEnum):
-    """How bad it is, the worst first: access that nobody meant to give comes before access that somebody lacks."""
+    """Severities, the highest first: unintended access ranks above missing access."""
 
     CRITICAL = "CRITICAL"
     HIGH = "HIGH"
@@ -32,9 +32,9 @@ class DifferenceSeverity(StrEnum):
     LOW = "LOW"
 
 
-#: The columns of a difference. `object` is the place in the source's own words (parts with SEPARATOR between them),
-#: `name` the same in the catalog's; `via` the role through which somebody has it, '' when directly; `bits` and
-#: `level` what there is, `wanted` the level that should be; `count` how many datasets it is about.
+#: Columns of a difference. `object` is the name in the source (parts joined by SEPARATOR), `name` the name in the
+#: catalog; `via` the role through which access is inherited, '' for direct access; `bits` and `level` the actual
+#: access, `wanted` the declared level; `count` the number of datasets.
 DIFFERENCE_COLUMNS = {
     "type": "string",
     "severity": "string",
@@ -56,16 +56,15 @@ DIFFERENCE_COLUMNS = {
 
 ROLE_COLUMNS = ["export", "role"]
 
-#: Writes an intermediate table down under a name and returns it, so that nobody computes it twice and what is joined to
-#: it stays easy to plan.
+#: Writes an intermediate table under a name and returns it, so that it is computed once and plans of joins stay small.
 Stage = Callable[[str, DataFrame], DataFrame]
 
-#: What stands for everybody in one source or another.
+#: Grantees that stand for everybody in one of the sources.
 EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers")
 
 
 def select_difference_columns(rows: DataFrame, **columns: Column | str) -> DataFrame:
-    """Return rows with COLUMNS: those that are named, the others null."""
+    """Return rows with DIFFERENCE_COLUMNS; columns without an argument are null."""
     selected_columns = [
         (f.col(column) if isinstance(column := columns.get(name, f.lit(None)), str) else column)
         .cast(type_name)
@@ -76,17 +75,17 @@ def select_difference_columns(rows: DataFrame, **columns: Column | str) -> DataF
 
 
 def excess_severity(is_sensitive: Column) -> Column:
-    """Return how bad it is when somebody can do more than is meant."""
+    """Return the severity of access beyond the declared one."""
     return f.when(is_sensitive, DifferenceSeverity.CRITICAL).otherwise(DifferenceSeverity.HIGH)
 
 
 def same_named_columns(*names: str) -> dict[str, Column | str]:
-    """Return columns that are called the same in the rows at hand."""
+    """Return arguments for `select_difference_columns` of columns that have the same name in the rows."""
     return {name: name for name in names}
 
 
 def is_named_role(exports: Sequence[Export], names: Callable[[Export], Iterable[str]]) -> Column:
-    """Whether the role of a row is one of those that are named in the words of its export."""
+    """Whether the role of a row is one of `names`, which are names in its export."""
     condition = f.expr("false")
     for export in exports:
         identifiers = [

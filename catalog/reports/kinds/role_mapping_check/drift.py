@@ -1,7 +1,7 @@
-"""Compares what the catalog says with what the exports hold, by joins alone, and names every difference.
+"""Compares the declared access of the catalog with the facts of the exports, by joins only.
 
-No step multiplies roles with datasets: whatever is joined is a row of the catalog or of an export, or one of those with
-what a role has through another.
+No step multiplies roles with datasets: each joined row is a row of the catalog or of an export, or one of these with a
+role that inherits it.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grant
 
 
 def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
-    """Return which role has all that another one has, at any distance: export, role, given, given_name.
+    """Return the closure of role inheritance: export, role, given, given_name (`role` has all that `given` has).
 
-    The distance doubles with every turn, so a chain of a thousand roles takes ten; circles end like everything else.
+    Each iteration doubles the distance, so a chain of a thousand roles takes ten; cycles end as well.
     """
     edges = facts.filter(f.col("what") == FactKind.INHERIT)
     inheritance = edges.select(
@@ -55,9 +55,11 @@ def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """What a comparison found: `differences` with COLUMNS, each there once; `reach`: tag, role_urn, level, declared,
-    opened, how many datasets with a sensitive tag each role opens by the catalog and in the sources; `grants`: a row
-    for each grant that reaches a dataset of the catalog."""
+    """The result of a comparison: `differences` with DIFFERENCE_COLUMNS, each once, and two more tables.
+
+    `reach`: tag, role_urn, declared_level, declared, opened (sensitive datasets of a role, by the catalog and in the
+    sources). `grants`: a row for each grant and each dataset of the catalog that it reaches.
+    """
 
     differences: DataFrame
     reach: DataFrame
@@ -67,7 +69,7 @@ class ComparisonResult:
 def compare(
     facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export], *, stage: Stage
 ) -> ComparisonResult:
-    """Compare what the exports say with what the catalog says; both are read more than once."""
+    """Return the differences between the exports and the catalog; both inputs are read more than once."""
     inherited_roles = compute_role_closure(facts, stage)
     existing_roles = stage("there", membership.find_existing_roles(facts))
     missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
@@ -106,7 +108,7 @@ def _select_reaching_grants(facts: DataFrame, declared_access: DeclaredAccess) -
     table_grants = all_grants.filter("NOT is_container").join(
         dataset_keys.withColumnRenamed("key", "object_key"), ["export", "object_key"]
     )
-    # A dataset lies in whatever its name begins with, so each has as many containers as its name has parts.
+    # The containers of a dataset are the prefixes of its name, one for each part but the last.
     name_parts = f.split("key", "[.]")
     container_keys = f.transform(
         f.sequence(f.lit(1), f.size(name_parts) - 1),
@@ -125,7 +127,7 @@ def _select_reaching_grants(facts: DataFrame, declared_access: DeclaredAccess) -
 def _pair_roles_with_datasets(
     grants: DataFrame, declared_access: DeclaredAccess, inherited_roles: DataFrame
 ) -> DataFrame:
-    """Return role and dataset together, once: whether the catalog says so, whether and how it is so."""
+    """Return a row for each role and dataset: `is_said` (declared), and level, bits and path of the actual access."""
     direct_pairs = grants.select(
         "export",
         "number",
@@ -137,7 +139,7 @@ def _pair_roles_with_datasets(
         "level",
         f.lit("").alias("via"),
     )
-    # What undeclared roles have through others says no more than what those others have.
+    # Inheritance of undeclared roles adds nothing to the grants of the roles that they inherit.
     known_roles = inherited_roles.join(declared_access.roles.select("role"), "role", "left_semi").select(
         "export", f.col("role").alias("holder"), f.col("given").alias("role"), f.col("given_name")
     )
@@ -166,7 +168,7 @@ def _pair_roles_with_datasets(
             f.max("is_said").alias("is_said"),
             f.max("level").alias("level"),
             f.bit_or("bit").alias("bits"),
-            # Directly and on the table itself sorts before everything else.
+            # A direct grant on the table itself sorts first.
             f.min(f.when(f.col("level").isNotNull(), f.struct("via", "at", "object"))).alias("how"),
             f.min("grantee").alias("grantee"),
         )
@@ -178,7 +180,7 @@ def _pair_roles_with_datasets(
         .join(role, "role", "left")
         .select("*", "how.via", "how.at", "how.object")
         .drop("how")
-        # Most pairs are as they should be, and nobody asks for them again.
+        # Pairs without a difference are dropped, unless sensitive.
         .filter("is_sensitive OR NOT is_said OR level IS NULL OR level <> declared_level")
     )
 
@@ -194,7 +196,7 @@ _GRANT_COLUMNS = {
 
 
 def _find_missing_grants(pairs: DataFrame, missing_roles: DataFrame) -> DataFrame:
-    """Return what the catalog says and the source does not hold, unless the role itself is gone."""
+    """Return declared pairs without access in the source, except those of missing roles."""
     rows = pairs.filter("is_said AND level IS NULL").join(missing_roles, ROLE_COLUMNS, "left_anti")
     return select_difference_columns(
         rows,
@@ -206,10 +208,9 @@ def _find_missing_grants(pairs: DataFrame, missing_roles: DataFrame) -> DataFram
 
 
 def _find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataFrame]:
-    """Return what the source holds and the catalog does not say.
+    """Return access in the source that the catalog does not declare.
 
-    What comes from a container or through another role is one difference, however many datasets it reaches: taking back
-    one grant ends it.
+    Access through a container or another role is one difference, however many datasets it reaches: one revoke ends it.
     """
     is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
     severity = excess_severity(f.col("is_sensitive") | is_everybody)
@@ -257,7 +258,7 @@ def _find_wrong_levels(pairs: DataFrame) -> DataFrame:
 
 
 def _find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
-    """Return what users have without any role, container by container where they have it on one."""
+    """Return access of users without a role, one row for each container or table."""
     dataset = declared_access.datasets.select("number", f.col("urn").alias("entity"), "name", "is_sensitive")
     rows = grants.join(dataset, "number").withColumn("table", f.when(f.col("at") == "", f.col("entity")))
     grouped_rows = rows.groupBy("export", "grantee_key", "object", "at", "table").agg(
@@ -293,7 +294,7 @@ def _count_sensitive_reach(pairs: DataFrame, declared_access: DeclaredAccess) ->
     role_counts = all_rows.groupBy("tag", "role").agg(
         f.sum("declared").alias("declared"), f.sum("opened").alias("opened")
     )
-    # A role that the catalog does not know has no URN, and its grants are differences of their own.
+    # Undeclared roles have no URN and are left out; their grants are differences.
     return role_counts.join(declared_access.roles, "role").select(
         "tag", "role_urn", "declared_level", "declared", "opened"
     )

@@ -1,4 +1,4 @@
-"""`exports.json`: which exports of grants there are, how each is written, and how its names are read."""
+"""`exports.json`: the exports of grants, their formats and the mapping of their names."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,17 +7,17 @@ from typing import Any
 
 EXPORTS_FILE = "exports.json"
 
-#: How far an access goes. What a privilege gives is the highest that it includes.
+#: Levels of access; a privilege has the highest level that it includes.
 READ, WRITE, ADMIN = 1, 2, 3
 LEVELS: Mapping[str, int] = {"READ": READ, "WRITE": WRITE, "ADMIN": ADMIN}
-#: What the type of an external role says about it; any other type says nothing about how far it goes.
+#: Level of each type of an external role; other types have none.
 ROLE_TYPE_LEVELS: Mapping[str, int] = {
     **dict.fromkeys(("READ", "READER", "VIEW", "VIEWER", "SELECT"), READ),
     **dict.fromkeys(("WRITE", "WRITER", "EDIT", "EDITOR"), WRITE),
     **dict.fromkeys(("ADMIN", "ADMINISTRATOR", "OWN", "OWNER"), ADMIN),
 }
 
-#: The privileges of each form that reach the data of a table, in the order in which repairs name them.
+#: Privileges of each form that reach the data of a table, with their levels, in the order of repairs.
 PRIVILEGES: Mapping[str, Mapping[str, int]] = {
     "snowflake": {
         "SELECT": READ,
@@ -40,7 +40,7 @@ PRIVILEGES: Mapping[str, Mapping[str, int]] = {
         **dict.fromkeys(("ADMIN", "OWNER", "OWNERSHIP", "ALL", "ALL PRIVILEGES"), ADMIN),
     },
 }
-#: How many privileges of a form can be told apart: one bit each of a 64 bit number.
+#: Maximum number of privileges of a form: one bit each of a 64 bit number.
 _MAX_PRIVILEGES = 62
 _DIALECTS = ("snowflake", "bigquery", "postgres", "")
 _DIALECT_OF = {"snowflake": "snowflake", "bigquery": "bigquery", "postgres": "postgres", "redshift": "postgres"}
@@ -48,19 +48,19 @@ _SPELLINGS = ("upper", "lower", "exact")
 
 
 class BadExports(Exception):
-    """`exports.json` cannot be used; the sentence says every reason."""
+    """`exports.json` is invalid; the message lists every problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One export: what it is of, its files, and how its names are read.
+    """One export: its platform, files and mapping of names.
 
-    `instance` is what DataHub puts before the names of one installation. `spelling` is how the source writes names that
-    the catalog has in lower case ("exact": both write them alike). A role is called in the catalog what `roles` says
-    (name in the source → identifier of the role's URN), else `role_prefix` and its name in lower case. Names of people
-    and groups lose `@email_domain`. `has_groups`: groups themselves are members of roles; else their members are.
-    `levels` says how far further privileges go, `ignored_roles` whose further grants and members are nobody's concern.
-    `owner` takes over what a role should not own.
+    `instance` is DataHub's prefix of the names of one installation. `spelling` is the case in which the source writes
+    names that the catalog has in lower case ("exact": the same). `roles` maps names in the source to identifiers of
+    role URNs; the identifier of any other role is `role_prefix` and its name in lower case. Names of people and groups
+    lose `@email_domain`. `has_groups`: groups are members of roles in the source, instead of their members. `levels`
+    are the levels of further privileges, `ignored_roles` the roles whose extra grants and members are not reported.
+    `owner` receives what a role should not own.
     """
 
     name: str
@@ -82,15 +82,15 @@ class Export:
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
-        """Each privilege that reaches data, with its level; its place here is its bit."""
+        """Privileges that reach data, with their levels; the position of a privilege is its bit."""
         return {**PRIVILEGES[self.form], **self.levels}
 
     def spell(self, name: str) -> str:
-        """Return how the source writes a name of the catalog."""
+        """Return a name of the catalog as the source writes it."""
         return {"upper": name.upper(), "lower": name.lower()}.get(self.spelling, name)
 
     def role_identifier(self, name: str) -> str:
-        """Return the identifier, in lower case, of the catalog's role that the source calls so."""
+        """Return the identifier, in lower case, of the role URN for the name of a role in the source."""
         normalized_name = self.normalize(name)
         identifiers_by_name = {
             self.normalize(source_name): identifier.lower() for source_name, identifier in self.roles.items()
@@ -98,12 +98,12 @@ class Export:
         return identifiers_by_name.get(normalized_name, f"{self.role_prefix.lower()}{normalized_name}")
 
     def normalize(self, name: str) -> str:
-        """Return a name of a role, person or group as it is compared: in lower case, without the domain."""
+        """Return a name of a role, person or group for comparison: in lower case, without the domain."""
         lowercase_name = name.lower()
         return lowercase_name.removesuffix(f"@{self.email_domain.lower()}") if self.email_domain else lowercase_name
 
     def role_name(self, identifier: str) -> str:
-        """Return what the source calls a role of the catalog."""
+        """Return the name in the source of a role of the catalog."""
         for name, known_identifier in self.roles.items():
             if known_identifier.lower() == identifier.lower():
                 return name
@@ -113,13 +113,13 @@ class Export:
         return self.account_name(bare_name)
 
     def account_name(self, name: str) -> str:
-        """Return what the source calls a person or group of the catalog."""
+        """Return the name in the source of a person or group of the catalog."""
         spelled_name = self.spell(name)
         return f"{spelled_name}@{self.email_domain}" if self.email_domain and "@" not in spelled_name else spelled_name
 
 
 def parse_exports(text: str) -> tuple[Export, ...]:
-    """Return the exports that the text of `exports.json` names. Raises BadExports."""
+    """Return the exports of the text of `exports.json`. Raises BadExports."""
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -159,7 +159,7 @@ def _parse_export(entry: Any, pointer: str, problems: list[str]) -> Export | Non
 
 
 def _find_unknown_values(entry: Mapping[str, Any], pointer: str) -> Iterable[str]:
-    """Tell which values are none of those that there are."""
+    """Yield a sentence for each value that is not one of the choices, and for too many privileges."""
     choices_by_key = (("form", tuple(PRIVILEGES)), ("dialect", _DIALECTS), ("spelling", _SPELLINGS))
     for key, choices in choices_by_key:
         if key in entry and entry[key] not in choices:
@@ -186,7 +186,7 @@ def _build_export(entry: Mapping[str, Any]) -> Export:
 
 
 def _find_clashes(exports: Iterable[Export]) -> Iterable[str]:
-    """Tell which exports cannot be told apart: each dataset lies in one at most."""
+    """Yield a sentence for each pair of exports with one name or with datasets in common."""
     earlier_exports: list[Export] = []
     for export in exports:
         for other_export in earlier_exports:

@@ -1,6 +1,6 @@
-"""What an export says, whatever form it has: one table of facts, each read from one row of one file.
+"""Facts of exports in one table, whatever their form: each fact comes from one row of one file.
 
-A row that cannot be understood is kept as a fact too, BAD, with the reason: nothing that a file holds is lost.
+A row that cannot be parsed becomes a BAD fact with its reason, so that no row of a file is lost.
 """
 
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, St
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 
-#: What stands between the parts of a name in `object`: any other character may be in one of them.
+#: Separator of the parts of a name in `object`; any printable character may be in a part.
 SEPARATOR = "\x1f"
 
-#: Longest piece of a bad row that is kept, in characters.
+#: Maximum length of a bad row in a fact, in characters.
 _MAX_ROW_LENGTH = 500
 
 
 class FactKind(StrEnum):
-    """What a fact says.
+    """The kinds of facts.
 
     GRANT: `grantee` has a privilege on `object`. INHERIT: the role `grantee` has all that the role `object` has.
-    MEMBER: `grantee` holds the role `object`. ROLE: the role `object` exists. PASSED: nothing about the data of tables
-    or about roles. BAD: not understood; `object` is the row.
+    MEMBER: `grantee` holds the role `object`. ROLE: the role `object` exists. PASSED: about neither the data of tables
+    nor roles. BAD: not parsed; `object` is the row.
     """
 
     GRANT = "GRANT"
@@ -37,15 +37,15 @@ class FactKind(StrEnum):
 
 
 class Grantee(StrEnum):
-    """Who has it: a role (or what stands for one), a user, or a group."""
+    """The kinds of grantees: a role (or its equivalent), a user, or a group."""
 
     ROLE = "ROLE"
     USER = "USER"
     GROUP = "GROUP"
 
 
-#: Names as the source writes them, and `…_key` as they are compared with the catalog's; `bit` is one privilege of the
-#: form's vocabulary, `level` how far it goes; `is_container` when the object is not one table but holds some.
+#: Names as in the source, and `…_key` for comparison with the catalog; `bit` is one privilege of the form's vocabulary,
+#: `level` its level; `is_container` when the object contains tables.
 SCHEMA = StructType(
     [
         StructField("export", StringType()),
@@ -84,7 +84,7 @@ def without_domain(export: Export, name: Column) -> Column:
 
 
 def object_key(export: Export, path: Column) -> Column:
-    """Return a name of several parts as it is compared with the names of datasets."""
+    """Return a name of several parts for comparison with dataset names: dotted, in lower case unless exact."""
     dotted_path = f.translate(path, SEPARATOR, ".")
     return dotted_path if export.spelling == "exact" else f.lower(dotted_path)
 
@@ -95,7 +95,7 @@ def privilege_bit(export: Export, privilege: Column) -> Column:
 
 
 def privilege_level(export: Export, privilege: Column) -> Column:
-    """Return how far a privilege goes, null for one that does not reach data."""
+    """Return the level of a privilege, null for one that does not reach data."""
     return _map_privilege(export.vocabulary, privilege).cast("int")
 
 
@@ -106,15 +106,12 @@ def _map_privilege(values: Mapping[str, int], privilege: Column) -> Column:
 
 
 def list_privileges(export: Export, bits: int) -> list[str]:
-    """Return the privileges that a number of bits stands for, in the order of the vocabulary."""
+    """Return the privileges of a bit set, in the order of the vocabulary."""
     return [name for index, name in enumerate(export.vocabulary) if bits >> index & 1]
 
 
 def select_fact_columns(rows: DataFrame, export: Export, **columns: Column) -> DataFrame:
-    """Return rows as facts of an export: the columns that are named, the others null.
-
-    Whatever has a reason is BAD or, when `what` says so, PASSED; a bad row's object is the row, cut where it is long.
-    """
+    """Return rows with the columns of SCHEMA for an export; columns without an argument are null."""
     columns_by_name = {"export": f.lit(export.name), **columns}
     selected_columns = [
         columns_by_name.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in SCHEMA.fields
@@ -123,5 +120,5 @@ def select_fact_columns(rows: DataFrame, export: Export, **columns: Column) -> D
 
 
 def truncate_row(row: Column) -> Column:
-    """Return as much of a bad row as is kept."""
+    """Return the first `_MAX_ROW_LENGTH` characters of a bad row."""
     return f.substring(row, 1, _MAX_ROW_LENGTH)

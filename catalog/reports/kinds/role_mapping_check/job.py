@@ -1,6 +1,6 @@
-"""Does what source systems grant agree with what the catalog says of external roles? Every difference, with its repair.
+"""Job of the role mapping check: differences between grants in source systems and external roles, with repairs.
 
-Beside the snapshot lies `grants_exports.json`: {"folder": "exports"}, the place of `exports.json`, relative or a URL.
+The snapshot has `grants_exports.json`: {"folder": "exports"}, the folder of `exports.json`, relative or a URL.
 """
 
 import hashlib
@@ -23,13 +23,13 @@ from catalog.reports.kinds.role_mapping_check.exports import LEVELS, BadExports,
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
 
-#: How many rows that were not understood are written down; all of them are counted.
+#: Bad rows that are written; all of them are counted.
 MAX_BAD_ROWS = 10_000
 
-#: Where intermediate tables lie while the job runs, in its folder for results.
+#: Folder of intermediate tables inside the folder for results, deleted when the job ends.
 STAGES_FOLDER = "_stages"
 
-#: What makes two differences the same one in two runs: never how bad it is or how far it goes.
+#: Columns that identify a difference across runs; severity and level are not among them.
 _IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")
 _FINDING_SCHEMA = pa.schema(
     [
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def compute_results(job: Job) -> Mapping[str, Any]:
-    """Compare, write every table, and return the headline numbers."""
+    """Compare, write every table and return the summary. Raises BadInput."""
     try:
         return _compute_in_stages(job)
     except BadExports as error:
@@ -108,7 +108,7 @@ def _read_text(job: Job, path: str) -> str:
 
 
 def _count_facts(facts: DataFrame) -> Mapping[tuple[str, str, bool], int]:
-    """Return how many facts there are of each export and kind, on containers or not."""
+    """Return the number of facts by (export, kind, is_container)."""
     rows = facts.groupBy("export", "what", f.coalesce("is_container", f.expr("false")).alias("wide")).count().collect()
     return {(row["export"], row["what"], row["wide"]): row["count"] for row in rows}
 
@@ -117,7 +117,7 @@ def _count_facts(facts: DataFrame) -> Mapping[tuple[str, str, bool], int]:
 
 
 def _build_findings(differences: pa.Table, exports_by_name: Mapping[str, Export]) -> pa.Table:
-    """Return the differences as they are shown, the worst first."""
+    """Return the differences as findings, the highest severity first."""
     rows = [_finding_row(row, exports_by_name.get(row["export"])) for row in _iterate_rows(differences)]
     severities, types = list(DifferenceSeverity), list(DifferenceType)
     rows.sort(key=lambda row: (severities.index(row["severity"]), types.index(row["type"]), row["key"]))
@@ -135,11 +135,11 @@ def _finding_row(row: Mapping[str, Any], export: Export | None) -> dict[str, Any
 
 
 def _finding_key(row: Mapping[str, Any]) -> str:
-    """Return what a difference is recognized by in the next run."""
+    """Return the key by which the next run recognizes a difference."""
     parts = [row[name] or "" for name in _IDENTITY_COLUMNS]
-    # Through which role somebody holds another is no part of it: the member is what should not be there.
+    # An extra member is the same finding whatever role it comes through.
     parts.append("" if row["type"] == DifferenceType.EXTRA_MEMBER else row["via"] or "")
-    # A table keeps its name in the catalog however the source spells it.
+    # The URN identifies a table, however the source spells its name.
     if row["entity"]:
         parts[_IDENTITY_COLUMNS.index("object")] = ""
     return f"{row['type']}:{hashlib.sha256(SEPARATOR.join(parts).encode()).hexdigest()}"
@@ -168,7 +168,7 @@ def _build_compliance(reach: DataFrame) -> pa.Table:
 def _count_exports(
     export_list: Sequence[Export], counts: Mapping[tuple[str, str, bool], int], grants: DataFrame
 ) -> pa.Table:
-    """Return how much each export holds; `unknown` are grants on tables that the catalog does not have."""
+    """Return the counts of each export; `unknown` are grants on tables that the catalog does not have."""
     reaching_counts = {
         row["export"]: row["count"] for row in grants.filter("at = ''").groupBy("export").count().collect()
     }

@@ -1,4 +1,4 @@
-"""Roles and who holds them: what should be there and is not, and what is there and should not be."""
+"""Differences of roles and their members: missing roles, idle roles, missing and extra members."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grant
 
 
 def find_existing_roles(facts: DataFrame) -> DataFrame:
-    """Return which roles there are: whoever has something, is held, gives something, or is said to exist."""
+    """Return (export, role, role_name) of roles in the facts: grantees, inherited, with members, or listed."""
     granted_roles = facts.filter(f.col("what").isin(FactKind.GRANT, FactKind.INHERIT) & (f.col("kind") == Grantee.ROLE))
     role_facts = facts.filter(f.col("what").isin(FactKind.INHERIT, FactKind.MEMBER, FactKind.ROLE))
     role_names = granted_roles.select(
@@ -32,7 +32,7 @@ def find_existing_roles(facts: DataFrame) -> DataFrame:
 
 
 def build_missing_roles(missing_roles: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
-    """Return the roles that an export should have and does not."""
+    """Return differences for the roles that an export should have and does not."""
     return select_difference_columns(
         missing_roles.join(declared_access.roles, "role"),
         type=f.lit(DifferenceType.ROLE_GONE),
@@ -42,7 +42,7 @@ def build_missing_roles(missing_roles: DataFrame, declared_access: DeclaredAcces
 
 
 def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) -> DataFrame:
-    """Return described roles that open nothing, with the export that has them, if any has."""
+    """Return differences for described roles without datasets, with the export that contains them, if any."""
     rows = declared_access.roles.filter("is_described AND count = 0").join(existing_roles, "role", "left")
     return select_difference_columns(
         rows,
@@ -54,7 +54,7 @@ def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) 
 
 
 def select_members(facts: DataFrame) -> DataFrame:
-    """Return who holds which role directly: export, role, kind, member_key, and the names that the source uses."""
+    """Return the direct members of roles: export, role, kind, member_key, and their names in the source."""
     rows = facts.filter(f.col("what") == FactKind.MEMBER)
     keys: list[Column | str | int] = [
         "export",
@@ -72,11 +72,11 @@ def compare_members(
     missing_roles: DataFrame,
     exports: Sequence[Export],
 ) -> list[DataFrame]:
-    """Return who should hold a role and does not, and who holds one and should not.
+    """Return the differences of members: first missing, then extra ones.
 
-    Who is in a group that holds the role, or holds a role that has all that this one has, holds it. Through a role that
-    the catalog describes somebody comes rightly, and what that role has too much of is told of the role; a role that it
-    does not describe brings people who should not be here.
+    A member of a group that holds the role, or a holder of a role that inherits it, holds the role. Holding it through
+    a role of the catalog is legitimate; excess access of that role is a difference of the role. A role that the catalog
+    does not have makes its members extra members.
     """
     role_pairs = inherited_roles.select("export", "role", "given")
     inherited_members = direct_members.join(role_pairs, ROLE_COLUMNS).withColumn("via", f.col("role_name"))

@@ -1,6 +1,6 @@
-"""Reads exports of grants into facts: Snowflake's views and SHOW GRANTS, BigQuery's IAM policies, plain CSV.
+"""Parses exports of grants into facts: Snowflake views and SHOW GRANTS, BigQuery IAM policies, plain CSV.
 
-Rows are read in parallel and never gathered; docs/grants-exports.md describes the columns of each form.
+Rows are parsed in parallel and never collected; docs/grants-exports.md describes the columns of each form.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ _TABLE_TYPES = (
 )
 _ROLE_TYPES = ("ROLE", "ACCOUNT ROLE", "DATABASE ROLE", "APPLICATION ROLE", "INSTANCE ROLE")
 _CONTAINER_TYPES = ("SCHEMA", "DATABASE", "PROJECT", "DATASET", "CATALOG")
-#: One part of a name: in quotation marks, in which two stand for one, or up to the next dot.
+#: One part of a name: quoted, with doubled quotation marks, or up to the next dot.
 _NAME_PART_PATTERN = r'"((?:[^"]|"")*)"|([^."]+)'
 _IAM_POLICY_SCHEMA = (
     "name string, resource string, "
@@ -42,10 +42,7 @@ _IAM_POLICY_SCHEMA = (
 
 
 def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> DataFrame:
-    """Return everything that the files of the exports say.
-
-    Raises BadExports when a file is not there or lacks a column.
-    """
+    """Return the facts of all files of the exports. Raises BadExports when a file is missing or lacks a column."""
     frames = []
     for export in exports:
         try:
@@ -61,7 +58,7 @@ def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> D
 
 
 def _read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, required: Sequence[str]) -> DataFrame:
-    """Return the rows of CSV files, columns named in lower case: with `file`, `row` and what is wrong with it."""
+    """Return the rows of CSV files, columns in lower case, with `file`, `row` and `wrong`. Raises BadExports."""
     path = f"{folder}/{pattern}"
     header_names = spark.read.option("header", "true").option("escape", '"').csv(path).columns
     names = [name.strip().strip("\ufeff").lower() for name in header_names]
@@ -72,7 +69,7 @@ def _read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, re
     schema = StructType([StructField(name, StringType()) for name in (*header_names, "row")])
     reader = spark.read.schema(schema).option("header", "true").option("enforceSchema", "false")
     reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", "row").option("escape", '"')
-    # Without all columns of a row nobody can tell whether it has as many as it should.
+    # Pruning columns would hide whether a row has the right number of them.
     rows = reader.option("columnPruning", "false").csv(path).toDF(*names, "row")
     text = f.concat_ws(",", *(f.coalesce(name, f.lit("")) for name in names))
     row_problem = f.when(f.col("row").isNotNull(), "It has not the columns of the first line.").when(
@@ -86,14 +83,14 @@ def _file_name() -> Column:
 
 
 def _normalize_word(name: str) -> Column:
-    """Return a word of a fixed vocabulary: in capitals, with spaces."""
+    """Return a word of a fixed vocabulary in capitals, with spaces for underscores."""
     return f.translate(f.upper(f.trim(f.coalesce(name, f.lit("")))), "_", " ")
 
 
 def _build_csv_facts(rows: DataFrame, export: Export, *, is_plain: bool = False) -> DataFrame:
     """Return facts of rows with object_type, path, privilege, grantee_type and grantee, all of them texts.
 
-    `path` are the parts of the object's name with SEPARATOR between them.
+    `path` are the parts of the object's name joined by SEPARATOR.
     """
     on_role, on_table = f.col("object_type").isin(*_ROLE_TYPES), f.col("object_type").isin(*_TABLE_TYPES)
     on_container = f.col("object_type").isin(*_CONTAINER_TYPES)
@@ -122,7 +119,7 @@ def _build_csv_facts(rows: DataFrame, export: Export, *, is_plain: bool = False)
         .when(on_role & is_membership & to_role, FactKind.INHERIT)
         .when(on_role & is_membership & to_person, FactKind.MEMBER)
         .when(on_role, FactKind.ROLE)
-        # A privilege on a schema of Snowflake does not reach the data of its tables.
+        # A privilege on a schema in Snowflake does not reach the data of its tables.
         .when((on_table | (on_container & f.lit(is_plain))) & bit.isNotNull() & (to_role | to_person), FactKind.GRANT)
         .otherwise(FactKind.PASSED)
     )
@@ -163,7 +160,7 @@ def _read_plain_file(spark: SparkSession, folder: str, export: Export, pattern: 
 
 
 def _split_name(name: str) -> Column:
-    """Return the parts of a name as SQL writes it."""
+    """Return the parts of an SQL name, unquoted and joined by SEPARATOR."""
     quoted_parts = f.regexp_extract_all(f.col(name), f.lit(_NAME_PART_PATTERN), f.lit(1))
     bare_parts = f.regexp_extract_all(f.col(name), f.lit(_NAME_PART_PATTERN), f.lit(2))
     name_parts = f.zip_with(
@@ -200,7 +197,7 @@ def _read_snowflake(spark: SparkSession, folder: str, export: Export) -> list[Da
 
 
 def _rename_grant_columns(rows: DataFrame) -> DataFrame:
-    """Return rows of GRANTS_TO_ROLES, or of SHOW GRANTS, whose name is the whole name in SQL, in the words of ours."""
+    """Return rows of GRANTS_TO_ROLES or SHOW GRANTS (full SQL names) with the columns of `_build_csv_facts`."""
     object_type = _normalize_word("granted_on")
     is_view = "table_catalog" in rows.columns and "table_schema" in rows.columns
     full_name = f.concat_ws(SEPARATOR, "table_catalog", "table_schema", "name") if is_view else _split_name("name")
@@ -219,7 +216,7 @@ def _rename_grant_columns(rows: DataFrame) -> DataFrame:
 
 
 def _drop_revoked(rows: DataFrame) -> DataFrame:
-    """Leave out what was taken back."""
+    """Return the rows without revoked grants."""
     return rows.filter("deleted_on IS NULL OR wrong IS NOT NULL") if "deleted_on" in rows.columns else rows
 
 
@@ -246,7 +243,7 @@ def _read_iam_policies(spark: SparkSession, path: str, export: Export) -> DataFr
         .when(f.col("place").isNull(), "It is no JSON object with a resource.")
         .when(f.col("bindings").isNull(), "It has no policy with bindings.")
     )
-    # A line with something wrong stays one row.
+    # A line with a problem remains one row.
     bindings = f.when(line_problem.isNull(), f.col("bindings"))
     binding_rows = parsed_lines.select(
         "file", "place", "value", line_problem.alias("wrong"), f.explode_outer(bindings).alias("binding")
@@ -258,7 +255,7 @@ def _read_iam_policies(spark: SparkSession, path: str, export: Export) -> DataFr
 
 
 def _build_binding_facts(rows: DataFrame, export: Export) -> DataFrame:
-    """Return facts of rows that say: this member is bound by this IAM role on this resource."""
+    """Return facts of rows with the resource (`place`), IAM role and member of one binding."""
     path_parts = [
         f.regexp_extract("place", rf"/{member_kind}/([^/]+)", 1) for member_kind in ("projects", "datasets", "tables")
     ]
@@ -300,7 +297,7 @@ def _build_binding_facts(rows: DataFrame, export: Export) -> DataFrame:
         is_container=path_parts[2] == "",
         bit=bit,
         level=privilege_level(export, f.col("role")),
-        # Whatever is no person stands for a role: groups, service accounts, everybody.
+        # Any member but a user counts as a role: groups, service accounts, everybody.
         kind=f.when(member_kind == "user", Grantee.USER).otherwise(Grantee.ROLE),
         grantee=f.col("member"),
         grantee_key=account.otherwise(f.lower("member")),

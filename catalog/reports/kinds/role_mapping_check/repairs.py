@@ -1,7 +1,7 @@
-"""The statement that would end a difference, in the dialect of its source, and one sentence that says what differs.
+"""Repairs of differences as statements in the dialect of the source, and their descriptions as sentences.
 
-Names are quoted as the dialect wants it, so that no name of a source or of the catalog becomes part of the statement.
-What a dialect cannot say is a comment of one line.
+Names are quoted for the dialect, so that no name of a source or of the catalog becomes part of the statement. A repair
+that the dialect cannot express is a comment of one line.
 """
 
 import re
@@ -16,7 +16,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, list
 DifferenceRow = Mapping[str, Any]
 
 _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
-#: What to grant for a level.
+#: Privileges to grant for each level.
 _LEVEL_PRIVILEGES: Mapping[str, Mapping[int, str]] = {
     "snowflake": {READ: "SELECT", WRITE: "SELECT, INSERT, UPDATE, DELETE, TRUNCATE", ADMIN: "ALL PRIVILEGES"},
     "postgres": {READ: "SELECT", WRITE: "SELECT, INSERT, UPDATE, DELETE, TRUNCATE", ADMIN: "ALL PRIVILEGES"},
@@ -31,12 +31,12 @@ _BIGQUERY_OBJECT_TYPES = {1: "PROJECT", 2: "SCHEMA", 3: "TABLE"}
 
 
 def render_repair(export: Export | None, difference: DifferenceRow) -> str:
-    """Return the statements that would end it, one a line; each line that begins with -- is for a person to do."""
+    """Return the statements that end a difference, one a line; a line that begins with -- is a manual step."""
     return _REPAIRS[DifferenceType(difference["type"])](export, difference)
 
 
 def render_sentence(difference: DifferenceRow) -> str:
-    """Return what differs, in words."""
+    """Return the description of a difference."""
     words = {
         "role": _role_label(difference),
         "who": difference["grantee"] or difference["actor"],
@@ -86,7 +86,7 @@ def _quote_identifier(export: Export, name: str) -> str:
 
 
 def _quote_text(name: str) -> str:
-    """Return a text of BigQuery."""
+    """Return a string literal of BigQuery."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r") + '"'
 
 
@@ -95,12 +95,12 @@ def _render_comment(text: str) -> str:
 
 
 def _render_command(*words: str) -> str:
-    """Return a command of Google's own program, each word quoted for the shell."""
+    """Return a gcloud command, each word quoted for the shell."""
     return shlex.join(["gcloud", *words])
 
 
 def _object_path(export: Export, difference: DifferenceRow) -> list[str]:
-    """Return the parts of the object's name: as the source wrote it, else as it would write what the catalog says."""
+    """Return the parts of the object's name in the source, else of its name in the catalog as the source spells it."""
     if difference["object"]:
         return str(difference["object"]).split(SEPARATOR)
     return [export.spell(part) for part in str(difference["name"]).split(".")]
@@ -111,7 +111,7 @@ def _object_clause(export: Export, difference: DifferenceRow) -> str:
     if export.dialect == "bigquery":
         object_type = _BIGQUERY_OBJECT_TYPES.get(len(path), "TABLE")
         return f"{object_type} {_quote_identifier(export, '.'.join(path))}"
-    # PostgreSQL reaches one database at a time, so its own name is not part of the name of a table.
+    # PostgreSQL connects to one database, so its name is not part of the name of a table.
     parts = path[-2:] if export.dialect == "postgres" else path
     is_schema = export.dialect == "postgres" and len(path) < 3 and difference["entity"] is None
     object_type = "ALL TABLES IN SCHEMA" if is_schema else "TABLE"
@@ -119,7 +119,7 @@ def _object_clause(export: Export, difference: DifferenceRow) -> str:
 
 
 def _grantee_clause(export: Export, difference: DifferenceRow) -> str:
-    """Return who has it, as the source writes it."""
+    """Return the grantee in the dialect of the source."""
     name = difference["grantee"]
     is_user = difference["kind"] == "USER"
     if export.dialect == "bigquery":
@@ -150,7 +150,7 @@ def _render_grant(export: Export, difference: DifferenceRow, level: int) -> str:
 
 
 def _render_revokes(export: Export, difference: DifferenceRow, privileges: Sequence[str]) -> list[str]:
-    """Return statements that take privileges back; whoever owns something hands it on instead."""
+    """Return statements that revoke privileges; ownership is transferred instead."""
     object_clause, grantee_clause = _object_clause(export, difference), _grantee_clause(export, difference)
     if export.dialect == "bigquery":
         return [
@@ -177,7 +177,7 @@ def _render_owner_change(export: Export, object_clause: str) -> str:
 
 
 def _sql_privileges(privileges: Sequence[str]) -> list[str]:
-    """Return privileges in the words of SQL, each once; whoever has all loses all."""
+    """Return privileges of a CSV form as SQL, each once; ALL PRIVILEGES replaces all others."""
     words = {"READ": "SELECT", "WRITE": "INSERT, UPDATE, DELETE, TRUNCATE", "ADMIN": "ALL PRIVILEGES"}
     names = [part for name in privileges for part in words.get(name, name).split(", ")]
     names = ["ALL PRIVILEGES" if name == "ALL" else name for name in names]
@@ -187,7 +187,7 @@ def _sql_privileges(privileges: Sequence[str]) -> list[str]:
 def _require_dialect(
     render: Callable[[Export, DifferenceRow], str], describe: Callable[[DifferenceRow], str]
 ) -> Callable[[Export | None, DifferenceRow], str]:
-    """Return the statement where there is a dialect, else the words for a person as a comment."""
+    """Return a repair that renders a statement where the export has a dialect, else the description as a comment."""
 
     def render_or_comment(export: Export | None, difference: DifferenceRow) -> str:
         if export is None or not export.dialect:
@@ -217,7 +217,7 @@ def _render_role_revoke(export: Export, granted_role: str, difference: Differenc
 
 
 def _repair_wrong_level(export: Export, difference: DifferenceRow) -> str:
-    """Take back what goes too far, unless it comes through another role; then grant what is left to grant."""
+    """Revoke what exceeds the declared level, or the inherited role, then grant that level if necessary."""
     target_level = difference["wanted"]
     if difference["level"] < target_level:
         return _render_grant(export, difference, target_level)

@@ -1,4 +1,4 @@
-"""Does what source systems grant agree with what the catalog says of external roles (docs/grants-exports.md)?"""
+"""The role mapping check: grants in source systems against external roles (docs/grants-exports.md)."""
 
 import json
 import shutil
@@ -25,10 +25,10 @@ from catalog.reports.spec import (
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
-#: Tags that mark what is sensitive, unless somebody says others.
+#: Default tags of sensitive datasets.
 SENSITIVE_TAGS = ["urn:li:tag:PII"]
 
-#: Where the exports lie beside the snapshot, and the file that says so.
+#: Folder of the exports beside the snapshot, and the file that names it.
 EXPORTS_FOLDER, EXPORTS_LOCATION_FILE = "exports", "grants_exports.json"
 
 
@@ -39,9 +39,9 @@ def _check_tags(value: Any) -> Iterable[Problem]:
 
 
 def prepare(_: Report, folder: Path) -> None:
-    """Put the exports beside the snapshot, so that nobody changes them meanwhile; those at a URL are named.
+    """Copy the exports beside the snapshot, so that they cannot change during the run; exports at a URL are only named.
 
-    Raises Invalid when none are configured or there is nothing at the place.
+    Raises Invalid when none are configured or the folder does not exist.
     """
     location: str = settings.GRANTS_EXPORTS
     if not location:
@@ -57,7 +57,7 @@ def prepare(_: Report, folder: Path) -> None:
 
 
 def merge(report: Report) -> None:
-    """Take over the findings of a run."""
+    """Merge the findings of a run."""
     finding_writer.merge(report, SPEC)
 
 
@@ -137,7 +137,7 @@ SPEC = ReportSpec(
             limit=10_000,
         ),
     ),
-    # Where nothing is exported there is nothing to check.
+    # Nightly only where exports are configured.
     is_nightly=bool(settings.GRANTS_EXPORTS),
     prepare=prepare,
     after_load=merge,

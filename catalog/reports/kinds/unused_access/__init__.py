@@ -1,1 +1,1 @@
-"""The report of access that nobody uses."""
+"""The report of unused access."""

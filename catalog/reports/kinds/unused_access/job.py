@@ -1,4 +1,4 @@
-"""Privileges, memberships and policies that were not used for some days, as far as the decision log can tell."""
+"""Job of unused access: privileges, memberships and policies without a use in the decision log for some days."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from catalog.reports.spark.partition_facts import load_roles, load_state, map_pa
 
 
 def compute_results(job: Job) -> Mapping[str, Any]:
-    """Lay what is held beside what was used."""
+    """Compare access with its uses, write the tables and return the summary."""
     state, usage_document = load_state(job), job.read_json("usage.json")
     snapshot, actors = state.snapshot, state.actors
     policies = hygiene.group_by_policy(

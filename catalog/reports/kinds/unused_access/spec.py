@@ -1,4 +1,4 @@
-"""What is held and was not used for some days, as far as the decision log can tell (docs/hygiene.md)."""
+"""The report of unused access, as far as the decision log shows it (docs/hygiene.md)."""
 
 import json
 from datetime import timedelta
@@ -18,9 +18,9 @@ _USAGE_SCHEMA = pa.schema([(name, pa.string()) for name in ("person", "privilege
 
 
 def prepare(report: Report, folder: Path) -> None:
-    """Write down who used what, and whether the log would show every use.
+    """Write usage.parquet (uses by person, privilege and policy) and usage.json (whether the log is complete).
 
-    It would when it keeps every answer, keeps them for as long as is looked back, and goes back that far.
+    It is when it samples every answer, retains answers for `days` or longer, and begins before these days.
     """
     effective_access_spec.write_grant_settings(report, folder)
     days = report.parameters["days"]

@@ -1,8 +1,8 @@
-"""What is held and was not used: privileges of people, memberships and policies, beside the decision log.
+"""Unused access: privileges of people, memberships and policies without a use in the decision log.
 
-The log says which policies decided what somebody was allowed. A use counts for every privilege that would have done and
-that a deciding policy gives, and for every group that the policy could have spoken to: where the log leaves a question
-open, nothing is called unused.
+The log names the policies that decided to allow. A use counts for every privilege that would have sufficed and that a
+deciding policy grants, and for every group through which the policy may have applied: where the log is ambiguous,
+nothing is reported as unused.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from policies.engine.model import Actor, Effect, Question
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, OWNER_OF_ANY_TYPE
 from policies.engine.snapshot import Snapshot
 
-#: Said of what was used, of what was not, and of what the log did not keep a use of but may have left out.
+#: States: used; unused; without a logged use, where the log may be incomplete.
 USED, UNUSED, NOT_SEEN = "USED", "UNUSED", "NOT_SEEN"
 
 _COUNT_COLUMNS = (("people", pa.int64()), ("used_by", pa.int64()), ("last", pa.string()), ("state", pa.string()))
@@ -31,7 +31,7 @@ MEMBERSHIPS = pa.schema([(name, pa.string()) for name in ("person", "group", "st
 
 
 class UsageRow(NamedTuple):
-    """That somebody was allowed something by a policy, and when last (ISO 8601); `policy` "" when none is known."""
+    """A person's use of a privilege by a policy; `last` is ISO 8601, `policy` "" when unknown."""
 
     person: str
     privilege: str
@@ -40,7 +40,7 @@ class UsageRow(NamedTuple):
 
 
 class HeldPrivilege(NamedTuple):
-    """That somebody has a privilege on something, or on the platform."""
+    """A privilege that a person has on some entity, or on the platform."""
 
     privilege: str
     person: str
@@ -48,7 +48,7 @@ class HeldPrivilege(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """The privileges to look for on entities and on the platform, and the people to look at."""
+    """The privileges on entities and on the platform, and the active people, that are examined."""
 
     privileges: tuple[str, ...]
     platform_privileges: tuple[str, ...]
@@ -58,7 +58,7 @@ class UsageQuery:
 def build_query(
     policies: Iterable[PolicyStatements], actors: Iterable[Actor], requested_privileges: Iterable[str] = ()
 ) -> UsageQuery:
-    """Return what to look for: the wanted privileges, else all that policies give to some and not to everybody."""
+    """Return the query: the requested privileges, else all that policies allow to some and none allows to everyone."""
     allowed_privileges: set[str] = set()
     public_privileges: set[str] = set()
     for statement in (item for policy in policies for item in policy.statements if item.effect is Effect.ALLOW):
@@ -79,7 +79,7 @@ def build_query(
 
 
 def find_held(facts: PartitionFacts, query: UsageQuery) -> Iterator[HeldPrivilege]:
-    """Tell who has which of the privileges on something in this slice."""
+    """Yield the privileges that people have on some entity of this partition."""
     for privilege in query.privileges:
         for actor in query.people:
             extent = facts.find_extent(actor, privilege)
@@ -89,7 +89,7 @@ def find_held(facts: PartitionFacts, query: UsageQuery) -> Iterator[HeldPrivileg
 
 
 def find_held_on_platform(snapshot: Snapshot, query: UsageQuery) -> Iterator[HeldPrivilege]:
-    """Tell who has which of the privileges on the platform."""
+    """Yield the privileges that people have on the platform."""
     for privilege in query.platform_privileges:
         for actor in query.people:
             if decide(snapshot, Question(actor, privilege)).is_allowed:
@@ -97,7 +97,7 @@ def find_held_on_platform(snapshot: Snapshot, query: UsageQuery) -> Iterator[Hel
 
 
 class Usage:
-    """The uses that the log kept, and what may be said of what has none."""
+    """The logged uses, and the state of access without one."""
 
     def __init__(self, uses: Iterable[UsageRow], policies: Iterable[PolicyStatements], *, is_sure: bool) -> None:
         self._privileges_by_policy = {
@@ -110,18 +110,18 @@ class Usage:
         self._unused_state = UNUSED if is_sure else NOT_SEEN
 
     def state(self, *, is_used: bool) -> str:
-        """Return what is said of something."""
+        """Return USED, UNUSED, or NOT_SEEN when the log may be incomplete."""
         return USED if is_used else self._unused_state
 
     def group_uses(self, key: Callable[[UsageRow], str]) -> Mapping[str, list[UsageRow]]:
-        """Return the uses by something of them."""
+        """Return the uses by a key."""
         uses_by_key: dict[str, list[UsageRow]] = defaultdict(list)
         for use in self._uses:
             uses_by_key[key(use)].append(use)
         return uses_by_key
 
     def list_pairs(self) -> set[tuple[str, str]]:
-        """Return who used which privilege."""
+        """Return the used (person, privilege) pairs."""
         return {(use.person, use.privilege) for use in self._uses}
 
     def build_row(self, name: str, value: str, people: int, uses: Sequence[UsageRow]) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Usage:
 def build_policy_rows(
     policies: Sequence[PolicyStatements], actors: Sequence[Actor], usage: Usage
 ) -> list[dict[str, Any]]:
-    """Return a row for each policy, with how many people it names (owners are not counted)."""
+    """Return a row for each policy, with the number of people it names (owners are not counted)."""
     uses = usage.group_uses(lambda use: use.policy)
     people_counts = {
         policy.urn: sum(actor.is_active and not actor.tokens.isdisjoint(policy.tokens) for actor in actors)
@@ -154,7 +154,7 @@ def build_policy_rows(
 def build_privilege_rows(
     query: UsageQuery, held_privileges: Iterable[HeldPrivilege], usage: Usage
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a row for each privilege, and one for each person and privilege that was not used."""
+    """Return a row for each privilege, and one for each person who did not use a privilege."""
     holders: dict[str, set[str]] = defaultdict(set)
     for held_privilege in held_privileges:
         holders[held_privilege.privilege].add(held_privilege.person)
@@ -173,7 +173,7 @@ def build_privilege_rows(
 def find_unused_memberships(
     policies: Iterable[PolicyStatements], actors: Iterable[Actor], roles: Mapping[str, frozenset[str]], usage: Usage
 ) -> list[dict[str, Any]]:
-    """Return the memberships through which nobody can be shown to have been allowed something."""
+    """Return memberships of active users without a use of a policy that may have applied through the group."""
     tokens = {policy.urn: policy.tokens for policy in policies}
     uses, rows = usage.group_uses(lambda use: use.person), []
     for actor in actors:
@@ -188,7 +188,7 @@ def find_unused_memberships(
 
 
 def _may_apply(tokens: frozenset[str], names: frozenset[str]) -> bool:
-    """Whether a policy could have spoken to somebody as a member: by name, or as an owner through the group."""
+    """Whether a policy may have applied to a member of a group: by a token of the group, or as an owner."""
     return not tokens.isdisjoint(names) or any(token.startswith(OWNER_OF_ANY_TYPE) for token in tokens)
 
 

@@ -343,7 +343,8 @@ def main(slices: list[str]) -> int:
         return 0
     moves = {old: new for name in slices if name != "facades" for old, new in TABLE["slices"][name].items()}
     ends = {dotted(old): dotted(new) for table in TABLE["slices"].values() for old, new in table.items()}
-    facades = {name: read_facade(name) for name in TABLE["facades"]} if "facades" in slices else {}
+    packages = [name for name in TABLE["facades"] if (ROOT / name.replace(".", "/") / "__init__.py").exists()]
+    facades = {name: read_facade(name) for name in packages} if "facades" in slices else {}
     table = Table({dotted(old): dotted(new) for old, new in moves.items()}, facades, ends)
     move_files(moves, TABLE["packages"])
     rewrite_imports(table)

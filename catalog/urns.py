@@ -47,6 +47,8 @@ KEY_FIELDS: dict[str, tuple[str, ...]] = {
 
 #: Types whose rows are in `policies`; the catalog stores only their additional aspects.
 PEOPLE_TYPES = frozenset({"corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"})
+#: Types that stay guarded when REST_API_AUTHORIZATION is off: people, types that grant access, types with a secret.
+GUARDED_TYPES = PEOPLE_TYPES | {"dataHubAccessToken", "dataHubSecret", "inviteToken"}
 
 #: Types whose key aspect is not named `<type>Key`.
 _KEY_ASPECTS = {"corpuser": "corpUserKey"}

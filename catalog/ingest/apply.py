@@ -62,8 +62,8 @@ def apply(
     """Check, authorize and write changes to aspects, all or none.
 
     `registrations` are entities to register with their ids, in addition to the proposals (the API of entities).
-    `is_open` (REST_API_AUTHORIZATION switched off) lets every caller write ordinary entities; people, roles and
-    policies stay guarded. `check` may refuse authorized changes before anything is written. Raises Invalid with every
+    `is_open` (REST_API_AUTHORIZATION switched off) lets every caller write ordinary entities; those of GUARDED_TYPES
+    stay guarded. `check` may refuse authorized changes before anything is written. Raises Invalid with every
     problem, Forbidden with everything that is missing; for hidden entities the refusal is the same as for ones that are
     not stored.
     """
@@ -134,14 +134,17 @@ def _find_refusal(
     is_open: bool,
 ) -> Forbidden | None:
     existing_urns = write_set.stored_urns | _list_existing_people(items)
-    guarded_items = [item for item in items if not (is_open and item.urn.type not in catalog_urns.PEOPLE_TYPES)]
+    guarded_items = [item for item in items if not is_open or item.urn.type in catalog_urns.GUARDED_TYPES]
+    guarded_registrations = [
+        urn for urn in ids_by_urn if not is_open or catalog_urns.entity_type(urn) in catalog_urns.GUARDED_TYPES
+    ]
     with_constraints = settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS
     requests: list[AccessRequest] = required_privileges.build_change_requests(
         guarded_items,
         write_set,
         existing_urns=existing_urns,
         with_constraints=with_constraints,
-        registered_urns=() if is_open else ids_by_urn.keys(),
+        registered_urns=guarded_registrations,
     )
     refusal = find_refusal(by=by, requests=_deduplicate(requests))
     named_urns = {*(item.urn.text for item in items), *ids_by_urn}
@@ -153,7 +156,7 @@ def _find_refusal(
         VisibleDocuments(write_set, hidden_urns),
         existing_urns=existing_urns - hidden_urns,
         with_constraints=with_constraints,
-        registered_urns=() if is_open else ids_by_urn.keys(),
+        registered_urns=guarded_registrations,
     )
     return find_refusal_as_absent(by=by, requests=_deduplicate(absent_requests), hidden_urns=hidden_urns)
 

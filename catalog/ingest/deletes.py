@@ -62,7 +62,7 @@ def delete(*, urn: str, by: Actor, channel: str, is_open: bool = False) -> Delet
     with open_write(*_choose_gates(parsed_urn)):
         if parsed_urn.type in catalog_urns.PEOPLE_TYPES and aspect_queries.load_aspects(urn=urn) is not None:
             people_aspects.remove(urn=urn, by=by, channel=channel)
-        elif parsed_urn.type in catalog_urns.PEOPLE_TYPES or not is_open:
+        elif not is_open or parsed_urn.type in catalog_urns.GUARDED_TYPES:
             _require_removal(parsed_urn, by=by)
         document_count = Aspect.objects.filter(entity__urn=urn).count()
         delete_entities(urns=[urn], by=by.urn, channel=channel)
@@ -108,7 +108,7 @@ def remove_references(*, urn: str, by: Actor, channel: str, dry_run: bool, is_op
     if problem is not None:
         raise Invalid([problem])
     parsed_urn = catalog_urns.parse(urn)
-    if not dry_run and not (is_open and parsed_urn.type not in catalog_urns.PEOPLE_TYPES):
+    if not dry_run and (not is_open or parsed_urn.type in catalog_urns.GUARDED_TYPES):
         _require_removal(parsed_urn, by=by)
     if dry_run:
         return _to_mentions(_find_mentions(urn), _load_memberships(urn))

@@ -13,7 +13,7 @@ from catalog.ingest.audit_stamps import stamp
 from catalog.ingest.json_patch.document_patch import DocumentTree, Patch, blank_document
 from catalog.ingest.json_patch.keyed_arrays import PatchError
 from catalog.ingest.validate import ChangeType, ValidatedProposal
-from catalog.urns import PEOPLE_TYPES, Urn
+from catalog.urns import GUARDED_TYPES, Urn
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.engine.model import Actor
@@ -89,7 +89,7 @@ def _require_read(urns: Collection[Urn], *, by: Actor, is_open: bool) -> None:
     For entities hidden by view authorization the refusal is that of creating them, as if they were not stored.
     """
     read_requirement = datahub.load_operation_groups()["entity.read"]
-    guarded_entities = sorted((urn.text, urn.type) for urn in urns if not (is_open and urn.type not in PEOPLE_TYPES))
+    guarded_entities = sorted((urn.text, urn.type) for urn in urns if not is_open or urn.type in GUARDED_TYPES)
     requests = [AccessRequest(read_requirement, ResourceRef(*entity)) for entity in guarded_entities]
     if refusal := authorizer.find_refusal(by=by, requests=requests):
         hidden_urns = view_permissions.find_hidden(urns=[urn for urn, _ in guarded_entities], by=by)

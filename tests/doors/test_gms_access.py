@@ -284,6 +284,11 @@ ATTEMPTS = {
     "the system actor": proposal(SYSTEM_ACTOR, "corpUserInfo", {"active": True}),
     "a new user": proposal("urn:li:corpuser:second", "corpUserInfo", {"active": True}),
     "a secret": proposal("urn:li:dataHubSecret:x", "dataHubSecretValue", {"name": "x", "value": "x"}),
+    "something beside a secret": proposal("urn:li:dataHubSecret:x", "madeUp", {}),
+    "something beside a token": proposal("urn:li:dataHubAccessToken:x", "madeUp", {}),
+    "owning an invite": proposal(
+        "urn:li:inviteToken:x", "ownership", {"owners": [{"owner": ME, "type": "TECHNICAL_OWNER"}]}
+    ),
     "owning a dataset": proposal(DATASET, "ownership", {"owners": [{"owner": ME, "type": "TECHNICAL_OWNER"}]}),
 }
 
@@ -291,7 +296,7 @@ ATTEMPTS = {
 IMPOSSIBLE = frozenset({"hiding a policy", "hiding a role", "the system actor"})
 
 #: What somebody may do to ordinary entities; the switch opens it, and it gives no power.
-ORDINARY = frozenset({"owning a dataset", "a secret"})
+ORDINARY = frozenset({"owning a dataset"})
 
 #: A word that a policy of somebody else may allow; nothing of it must help.
 HARMLESS = proposal("urn:li:tag:harmless", "tagProperties", {"name": "harmless"})

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from catalog.protocols.datahub_rest import pegasus_names
-from tests.doors.conftest import ROOT
+from tests.doors.conftest import ROOT, proposal
 from tests.doors.test_gms_access import (
     ADMIN,
     ADMINS,
@@ -169,7 +169,8 @@ def test_what_is_harmless_goes_through_in_every_way(outsider):
         assert not set(statuses) - {200, 202, 400}, way
 
 
-TARGETS = ["urn:li:dataHubPolicy:7", "urn:li:dataHubPolicy:0", ADMIN, ADMINS, ROOT]
+GUARDED = ["urn:li:dataHubSecret:x", "urn:li:dataHubAccessToken:x", "urn:li:inviteToken:x"]
+TARGETS = ["urn:li:dataHubPolicy:7", "urn:li:dataHubPolicy:0", ADMIN, ADMINS, ROOT, *GUARDED]
 ASPECTS = ["dataHubPolicyInfo", "roleMembership", "corpUserInfo", "corpGroupInfo", "dataHubRoleInfo", "status"]
 
 
@@ -186,6 +187,22 @@ def test_an_outsider_deletes_nothing(outsider, settings, urn, is_guarded):
         assert outsider.client.delete(path).status_code in (400, 403), path
     for action in ("delete", "deleteReferences"):
         assert outsider.post(f"/entities?action={action}", {"urn": urn}).status_code == 403
+    assert standing() == before
+
+
+@pytest.mark.parametrize("is_guarded", [False, True])
+@pytest.mark.parametrize("urn", GUARDED)
+def test_an_outsider_takes_no_secret_away_by_its_key(outsider, root, settings, urn, is_guarded):
+    """A proposal that deletes the key aspect deletes the entity, with all that a DELETE of OpenAPI would."""
+    type_ = urn.split(":")[2]
+    assert root.write(proposal(urn, "madeUp", {})).status_code == 200
+    settings.REST_API_AUTHORIZATION = is_guarded
+    before = standing()
+    for aspect in (f"{type_}Key", "madeUp"):
+        deletion = proposal(urn, aspect, None, changeType="DELETE")
+        for batch in ([deletion], [deletion, deletion]):
+            answer = outsider.write(*batch)
+            assert answer.status_code == 403, (aspect, answer.content)
     assert standing() == before
 
 

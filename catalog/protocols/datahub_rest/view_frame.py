@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from catalog.protocols.authentication import UnauthenticatedError, authenticate_caller
 from catalog.protocols.datahub_rest import responses
-from catalog.urns import PEOPLE_TYPES
+from catalog.urns import GUARDED_TYPES
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
 from policies.http import guard
@@ -20,9 +20,6 @@ from policies.outages import find_outage
 
 #: Name of this channel in the change log and the decision log.
 CHANNEL = "gms"
-
-#: Types that stay guarded when REST_API_AUTHORIZATION is off: people, types that grant access, types with a secret.
-GUARDED_TYPES = PEOPLE_TYPES | {"dataHubAccessToken", "dataHubSecret", "inviteToken"}
 
 
 ViewParameters = ParamSpec("ViewParameters")

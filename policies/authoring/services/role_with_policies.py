@@ -43,7 +43,7 @@ def _draft_with_role(role: str, policy: Policy) -> PolicyInput:
         actors = document.get("actors") or {}
         changes: dict[str, Any] = {"actors": {**actors, "roles": [*(actors.get("roles") or ()), role]}}
     else:
-        changes = {"roles": [*document["roles"], role]}
+        changes = {"roles": [*(document.get("roles") or ()), role]}
     return PolicyInput(
         policy.family,
         {**document, **changes},

@@ -6,6 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.authoring.services import role_with_policies
+from policies.pdp import authorizer
+from tests.web.conftest import DOOR
 from tests.web.datazone.conftest import EDITOR, ORDERS, OTHER, VIEWER, statement
 from tests.web.policies.writing import BASE
 from tests.web.test_markup import HOSTILE, check
@@ -125,3 +128,13 @@ def test_the_view_costs_the_same_whatever_is_bound(browse, crew, orders, state):
             assert client.get(AT).status_code == 200
         costs.append(len(found))
     assert costs[0] == costs[1] <= 25
+
+
+@pytest.mark.parametrize("document", [{}, {"roles": None}, {"roles": [VIEWER]}])
+def test_a_policy_is_bound_to_a_role_as_it_is_made(crew, state, document):
+    policy = state("open", statement("dataset:*", "dataset:read"), **document)
+    role = role_with_policies.create(
+        name="Reader", description="", policy_urns=[policy.urn], by=authorizer.SYSTEM, channel=DOOR
+    )
+    policy.refresh_from_db()
+    assert policy.document["roles"] == [*(document.get("roles") or ()), role.urn]

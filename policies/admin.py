@@ -176,18 +176,18 @@ class PolicyAdmin(ReadOnlyAdmin):
         if request.POST.get("is_confirmed"):
             self._set_states(request, rows, state)
             return None
-        editable_policies = [row for row in rows.order_by("name", "pk") if row.is_editable]
+        policy_rows = [row for row in rows.order_by("name", "pk") if not row.is_state_fixed]
         verb = "Activate" if state == Policy.State.ACTIVE else "Deactivate"
         context = {
             **self.admin_site.each_context(request),
-            "title": f"{verb} {len(editable_policies):,} {'policy' if len(editable_policies) == 1 else 'policies'}?",
+            "title": f"{verb} {len(policy_rows):,} {'policy' if len(policy_rows) == 1 else 'policies'}?",
             "opts": self.opts,
             "action": request.POST["action"],
             "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
             "checkbox": ACTION_CHECKBOX_NAME,
             "is_across": request.POST.get("select_across", "0"),
-            "rows": [_measure(row, state) for row in editable_policies[:_MAX_MEASURED_POLICIES]],
-            "more": max(len(editable_policies) - _MAX_MEASURED_POLICIES, 0),
+            "rows": [_measure(row, state) for row in policy_rows[:_MAX_MEASURED_POLICIES]],
+            "more": max(len(policy_rows) - _MAX_MEASURED_POLICIES, 0),
             "most": MAX_COUNT,
         }
         return TemplateResponse(request, "admin/policy_state_confirmation.html", context)

@@ -77,6 +77,17 @@ def test_switching_policies_asks_first_and_says_whom_and_what_it_reaches(browse,
     assert PolicyVersion.load_version() == version
 
 
+def test_the_question_counts_every_policy_that_is_switched(browse, world, write):
+    """The text of one that is not editable is fixed, its state is not; a system policy keeps both."""
+    rows = [write("free"), write("unedited", editable=False), Policy.objects.filter(is_system=True)[0]]
+    client = browse("root")
+    assert (
+        "Deactivate 2 policies?" in client.post("/admin/policies/policy/", chosen("deactivate", *rows)).content.decode()
+    )
+    run(client, "policy", "deactivate", *rows)
+    assert [Policy.objects.get(pk=row.pk).state for row in rows] == ["INACTIVE", "INACTIVE", "ACTIVE"]
+
+
 def test_many_policies_are_switched_as_one_version_in_a_few_statements_or_none_is(browse, world, write):
     costs = []
     for size in (5, 60):

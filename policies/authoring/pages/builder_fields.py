@@ -27,7 +27,7 @@ _MAX_PICKER_CHIPS, _MAX_STEP_CHIPS = 25, 400
 _MAX_NOTES = 5
 
 #: Most branches of a node that are shown, and most nodes (and levels) that can be open without scripts.
-MAX_BRANCHES = 200
+_MAX_BRANCHES = 200
 _MAX_OPEN_NODES = 30
 
 #: Field → entity types of its values; empty: any type.
@@ -255,37 +255,33 @@ class BuilderFields:
         button = self.data.get("go", "")
         if button.startswith(f"open:{name}:"):
             open_urns.add(button.removeprefix(f"open:{name}:"))
-        roots = self._load_branches(name, field, "", open_urns, depth=0) if "" in open_urns else []
         return {
             "name": name,
             "field": field,
             "url": _branch_url(field, name),
-            "branches": roots,
             "opened": sorted(open_urns),
+            **(self._load_branches(name, field, "", open_urns, depth=0) if "" in open_urns else {}),
         }
 
-    def _load_branches(
-        self, name: str, field: str, parent: str, open_urns: set[str], *, depth: int
-    ) -> list[dict[str, Any]]:
-        return [
-            {
-                **branch,
-                "branches": self._load_branches(name, field, branch["urn"], open_urns, depth=depth + 1)
-                if branch["urn"] in open_urns and depth < _MAX_OPEN_NODES
-                else [],
-            }
-            for branch in load_branches(field, parent, name)
-        ]
+    def _load_branches(self, name: str, field: str, parent: str, open_urns: set[str], *, depth: int) -> dict[str, Any]:
+        """Return the context of _branches.html for a node, with its open children."""
+        node = load_branches(field, parent, name)
+        for branch in node["branches"]:
+            if branch["urn"] in open_urns and depth < _MAX_OPEN_NODES:
+                branch |= self._load_branches(name, field, branch["urn"], open_urns, depth=depth + 1)
+        return node
 
     def _load_names(self, values: Iterable[str]) -> Mapping[str, str]:
         urns = {value for value in values if value.startswith("urn:")}
         return authorizer.load_names(urns=urns) if urns else {}
 
 
-def load_branches(field: str, parent: str, name: str) -> list[dict[str, Any]]:
-    """Return the direct children of a node in a field's tree, for _branches.html."""
-    nodes = authorizer.directory().list_children(parent=parent, types=FIELD_ENTITY_TYPES[field], limit=MAX_BRANCHES)
-    return [
+def load_branches(field: str, parent: str, name: str) -> dict[str, Any]:
+    """Return the direct children of a node in a field's tree, as the context of _branches.html."""
+    nodes = authorizer.directory().list_children(
+        parent=parent, types=FIELD_ENTITY_TYPES[field], limit=_MAX_BRANCHES + 1
+    )
+    branches = [
         {
             "urn": node.urn,
             "label": node.name or node.urn,
@@ -293,8 +289,9 @@ def load_branches(field: str, parent: str, name: str) -> list[dict[str, Any]]:
             "is_parent": node.is_parent,
             "url": _branch_url(field, name, node.urn),
         }
-        for node in nodes
+        for node in nodes[:_MAX_BRANCHES]
     ]
+    return {"branches": branches, "is_more": len(nodes) > _MAX_BRANCHES}
 
 
 def _branch_url(field: str, name: str, parent: str = "") -> str:

@@ -41,9 +41,8 @@ def list_branches(request: HttpRequest, field: str) -> HttpResponse:
     if field not in TREE_FIELDS:
         raise NotFound("There is no such tree.")
     name = _picker_name(request)
-    rows = builder_fields.load_branches(field, request.GET.get("parent", ""), name)
-    context = {"name": name, "branches": rows, "is_more": len(rows) == builder_fields.MAX_BRANCHES}
-    return render(request, "policies/_branches.html", context)
+    node = builder_fields.load_branches(field, request.GET.get("parent", ""), name)
+    return render(request, "policies/_branches.html", {"name": name, **node})
 
 
 def _picker_name(request: HttpRequest) -> str:

@@ -112,8 +112,9 @@ class DataHubDraft:
     def remove_criterion(self, prefix: str, index: str) -> None:
         """Remove a condition; an invalid index removes nothing."""
         criteria = self.criteria(prefix) if prefix in CRITERIA_LISTS else []
-        if index.isdecimal() and len(index) < 6 and int(index) < len(criteria):
-            del criteria[int(index)]
+        position = parse_index(index, len(criteria))
+        if position is not None:
+            del criteria[position]
             self.document["resources"][CRITERIA_LISTS[prefix]]["criteria"] = criteria
 
     def remove_unknown_field(self, pointer: str) -> None:
@@ -213,9 +214,9 @@ class DataHubDraft:
             pasted_lines = set(lines)
             lines = [value for value in before if value in pasted_lines]
         retained_values = [
-            before[int(index)]
-            for index in data.getlist(f"{name}_kept")
-            if index.isdecimal() and int(index[:9]) < len(before)
+            before[index]
+            for number in data.getlist(f"{name}_kept")
+            if (index := parse_index(number, len(before))) is not None
         ]
         return merge_values(before, [*data.getlist(name), *retained_values, *lines])
 
@@ -227,6 +228,12 @@ def merge_values(before: Sequence[str], requested: Iterable[str]) -> list[str]:
     return [value for value in before if value in requested] + [
         value for value in requested if value not in present_values
     ]
+
+
+def parse_index(text: str, length: int) -> int | None:
+    """Return the index that a form names in a list of this length, None for any other text."""
+    index = int(text) if text.isdecimal() and len(text) < 10 else length
+    return index if index < length else None
 
 
 def is_line(value: str) -> bool:

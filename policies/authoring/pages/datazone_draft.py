@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from policies.authoring.pages.datahub_draft import is_line, merge_values
+from policies.authoring.pages.datahub_draft import is_line, merge_values, parse_index
 from policies.authoring.pages.datahub_presenter import format_json
 from policies.engine.errors import Problem
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
@@ -201,10 +201,10 @@ class DatazoneDraft:
 
     def handle_button(self, verb: str, position: str, name: str = "", value: str = "") -> None:
         """Run a button of a statement: add, copy, remove, up, down, find or use; invalid arguments change nothing."""
-        index = int(position) if position.isdecimal() and len(position) < 6 else -1
+        index = parse_index(position, len(self.statement_forms))
         if verb == "add":
             self.statement_forms.append(StatementForm.from_statement(deepcopy(_BLANK_STATEMENT)))
-        elif 0 <= index < len(self.statement_forms):
+        elif index is not None:
             self._change_statement(verb, index, name, value)
         self.reset_base()
 

@@ -81,7 +81,7 @@ def show_version(request: HttpRequest, urn: str, number: int) -> HttpResponse:
         else "",
         "made": made_rows,
         "again": restored_rows,
-        "lines": version_diff.diff_documents(*_event_documents(event)),
+        **version_diff.diff_documents(*_event_documents(event)),
         "document": datahub_presenter.format_json(event.after["document"]) if event.after else "",
         "has_editor": presenters.has_editor(event.family),
         "can_restore": bool(policy and policy.is_editable and changes_since),

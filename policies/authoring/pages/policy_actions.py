@@ -76,7 +76,7 @@ def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     """Store an inactive copy of a policy, for families without an editor that could start from a copy."""
     policy = policies.get_policy(urn=urn)
     document = presenters.get_presenter(policy.family).copy_document(policy.document)
-    draft = service.PolicyInput(policy.family, document, state=Policy.State.INACTIVE)
+    draft = service.PolicyInput(policy.family, document, state=Policy.State.INACTIVE, description=policy.description)
     result = service.create(draft=draft, by=get_actor(request), channel=list_and_form_pages.CHANNEL)
     messages.success(request, "This is the copy. It is not active.")
     return redirect("policy", result.policy.urn)

@@ -42,7 +42,10 @@ DiffFields = Mapping[str, DiffField]
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field that differs: old and new value of a single one, gained and lost values of a list."""
+    """One field that differs: old and new value of a single one, gained and lost values of a list.
+
+    A list without either is in another order (`is_reordered`), or names the same values more or less often.
+    """
 
     label: str
     old_value: str = ""
@@ -50,11 +53,7 @@ class FieldChange:
     gained_values: tuple[str, ...] = ()
     lost_values: tuple[str, ...] = ()
     is_list: bool = False
-
-    @property
-    def is_reordered(self) -> bool:
-        """Whether a list differs without gained or lost values."""
-        return self.is_list and not self.gained_values and not self.lost_values
+    is_reordered: bool = False
 
     @property
     def visible_values(self) -> set[str]:
@@ -95,19 +94,23 @@ def describe_changes(changes: Sequence[FieldChange]) -> list[str]:
     return [_describe_change(row["change"], row) for row in rows]
 
 
-def diff_documents(before: Any, after: Any) -> list[dict[str, str]] | None:
-    """Return the differing lines (first 2,000) of two documents as indented JSON; None when too long to compare."""
+def diff_documents(before: Any, after: Any) -> dict[str, Any]:
+    """Return the differing lines of two documents as indented JSON, as a part of a page's context.
+
+    `lines` are the first 2,000 of them, None where the documents are too long to compare; `more_lines` counts the rest.
+    """
     old_lines, new_lines = (
         datahub_presenter.format_json(document).splitlines() if document is not None else []
         for document in (before, after)
     )
     if max(len(old_lines), len(new_lines)) > _MAX_COMPARED_LINES:
-        return None
+        return {"lines": None, "more_lines": 0}
     diff = list(difflib.unified_diff(old_lines, new_lines, lineterm="", n=3))[2:]
-    return [
+    lines = [
         {"kind": _LINE_KINDS[line[0]], "text": line[1:] if line[0] != "@" else line}
         for line in diff[:_MAX_VISIBLE_LINES]
     ]
+    return {"lines": lines, "more_lines": len(diff) - len(lines)}
 
 
 _LINE_KINDS = {"+": "gained", "-": "lost", " ": "same", "@": "place"}
@@ -119,7 +122,10 @@ def _compare_field(label: str, old_field: DiffField, new_field: DiffField) -> Fi
     old_values, new_values = frozenset(old_field.values), frozenset(new_field.values)
     gained_values = tuple(value for value in new_field.values if value not in old_values)
     lost_values = tuple(value for value in old_field.values if value not in new_values)
-    return FieldChange(label, gained_values=gained_values, lost_values=lost_values, is_list=True)
+    is_reordered = sorted(old_field.values) == sorted(new_field.values)
+    return FieldChange(
+        label, gained_values=gained_values, lost_values=lost_values, is_list=True, is_reordered=is_reordered
+    )
 
 
 def _change_row(change: FieldChange, names: Mapping[str, str]) -> dict[str, Any]:
@@ -148,7 +154,7 @@ def _describe_change(change: FieldChange, row: Mapping[str, Any]) -> str:
             for side, verb in (("gained", "gains"), ("lost", "loses"))
             if row[side]
         ]
-        return f"{label} {' and '.join(parts)}."
+        return f"{label} {' and '.join(parts) or 'names the same, some of it more or less often'}."
     if change.old_value and change.new_value:
         return f"{label} changes from {_quote(change.old_value)} to {_quote(change.new_value)}."
     return (

@@ -190,6 +190,7 @@ def test_a_datazone_policy_goes_through_every_page_that_is_for_all_families(brow
     client.post(f"{BASE}/duplicate/{zone.urn}")
     copy = Policy.objects.get(name="Copy of Readers of one project")
     assert (copy.family, copy.state, copy.document["statements"]) == ("datazone", "INACTIVE", DATAZONE["statements"])
+    assert copy.description == "Reads"
     client.post(f"{BASE}/state/{zone.urn}", {"state": "ACTIVE", "version": "2"})
     assert "Privileges it no longer denies" in client.get(f"{BASE}/delete/{zone.urn}").content.decode()
     file = client.get(f"{BASE}/export/{zone.urn}").content.decode()
@@ -249,3 +250,21 @@ def test_a_post_without_the_right_changes_nothing(browse, world, write):
             assert client.post(f"{BASE}/{path}", {"text": "{}"}).status_code == status
     now = policy_queries.get_policy(urn=policy.urn)
     assert (now.version, now.document) == (1, document_of(displayName="One"))
+
+
+def test_a_repeated_name_that_goes_is_no_other_order(browse, world, write):
+    policy = write("twice", privileges=["EDIT_ENTITY_TAGS", "EDIT_ENTITY_TAGS", "EDIT_ENTITY"])
+    change(policy, privileges=["EDIT_ENTITY_TAGS", "EDIT_ENTITY"])
+    page = browse("root").get(f"{BASE}/versions/2/{policy.urn}").content.decode()
+    assert "in another order" not in page
+    assert "the same, some of it more or less often" in page
+    page = browse("root").get(f"{BASE}/restore/1/{policy.urn}").content.decode()
+    assert "names the same, some of it more or less often." in page
+
+
+def test_a_long_difference_says_what_it_leaves_out(browse, world, write):
+    policy = write("long")
+    change(policy, actors={"users": [f"urn:li:corpuser:u{number:04}" for number in range(3000)]})
+    page = browse("root").get(f"{BASE}/versions/2/{policy.urn}")
+    assert len(page.context["lines"]) == 2000
+    assert "more lines" in page.content.decode()

@@ -485,3 +485,30 @@ def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(b
     assert builder.press("save", state="ACTIVE").status_code == 302
     assert stored(urn) == document_of(displayName="From elsewhere")
     assert policy_queries.get_policy(urn=urn).state == "ACTIVE"
+
+
+@pytest.mark.parametrize("index", ["0000000001", "0" * 5000, "1", "-1", "x", ""])
+def test_a_crafted_place_of_a_value_keeps_nothing(browse, world, write, index):
+    policy = write("kept", actors={"users": ["urn:li:corpuser:two\nlines"]})
+    builder = edit(browse("root"), policy)
+    builder.press("3")
+    builder.press("save", users_kept=[index])
+    assert builder.response.status_code == 302
+    assert stored(policy.urn)["actors"]["users"] == []
+
+
+@pytest.mark.parametrize(("count", "is_more"), [(200, False), (201, True)])
+def test_a_tree_says_that_there_is_more_where_there_is(browse, world, count, is_more):
+    listed = [
+        Proposal(f"urn:li:domain:d{number:03}", "domainProperties", json.dumps({"name": f"D{number:03}"}))
+        for number in range(count)
+    ]
+    apply.apply(proposals=listed, by=authorizer.SYSTEM, channel=DOOR)
+    client = browse("root")
+    branches = client.get(f"{BASE}/branches/DOMAIN", {"name": "c0_values"}).content.decode()
+    assert (branches.count('name="c0_values"'), "There is more" in branches) == (200, is_more)
+    builder = Builder(client, f"{BASE}/new?template=domains")
+    builder.press("2")
+    builder.press("add:c", c_new="DOMAIN")
+    builder.press("open:c1_values:")
+    assert ("There is more" in builder.text) is is_more

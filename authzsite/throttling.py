@@ -90,7 +90,7 @@ class RateLimiter:
             total = cache.incr(key, unsynced_count)
         except (RedisError, ValueError):
             self._degraded_minute = minute
-            log.warning("throttle_alone", meter=self.name)
+            log.warning("rate_not_shared", meter=self.name)
             return
         with self._lock:
             counts[1] = max(counts[1], total)
@@ -127,17 +127,16 @@ def rate_limit_middleware(get_response: GetResponse, clock: Callable[[], float] 
 def get_client_address(request: HttpRequest) -> str:
     """Return the address of the caller: that of the connection, or the one the nearest PROXIES proxies report.
 
-    Each proxy appends its caller to X-Forwarded-For; earlier entries are not trustworthy. Text that is not an address
-    there becomes `::`.
+    Each proxy appends its caller to X-Forwarded-For; earlier entries are not trustworthy. What is not an address there,
+    and a connection without one (a Unix socket), becomes `::`.
     """
-    peer_address: str = request.META.get("REMOTE_ADDR") or _NO_ADDRESS
-    if not settings.PROXIES:
-        return peer_address
-    forwarded_addresses = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]
-    if len(forwarded_addresses) < settings.PROXIES:
-        return peer_address
+    address: str = request.META.get("REMOTE_ADDR") or ""
+    if settings.PROXIES:
+        forwarded_addresses = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+        if len(forwarded_addresses) >= settings.PROXIES:
+            address = forwarded_addresses[-settings.PROXIES].strip()
     try:
-        return str(ip_address(forwarded_addresses[-settings.PROXIES]))
+        return str(ip_address(address))
     except ValueError:
         return _NO_ADDRESS
 

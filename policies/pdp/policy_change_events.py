@@ -11,8 +11,7 @@ from redis.exceptions import RedisError
 from policies.models import PolicyVersion, open_write
 from policies.pdp import snapshot_store
 from policies.pdp import tasks as pdp_tasks
-from policies.propagation import pubsub
-from policies.propagation.pubsub import CONNECTION_ERRORS
+from policies.propagation import invalidation
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +24,9 @@ def publish_policy_change() -> None:
     the schedule repeats the refresh.
     """
     snapshot_store.mark_stale()
-    try:
-        pubsub.publish()
-    except CONNECTION_ERRORS as error:
-        log.warning("bell_not_rung", extra={"error": str(error)})
-        if settings.REDIS_URL:
-            # Cache and broker are the same Redis.
-            return
+    if not invalidation.try_to_publish() and settings.REDIS_URL:
+        # Cache and broker are the same Redis.
+        return
     try:
         if cache.add(pdp_tasks.REFRESH_QUEUED_KEY, value=True, timeout=pdp_tasks.REFRESH_QUEUED_SECONDS):
             pdp_tasks.refresh_policy_cache.delay()

@@ -125,7 +125,7 @@ def send_heartbeat() -> None:
                 timeout=None,
             )
     except (DatabaseError, RedisError, OSError) as error:
-        log.warning("note_not_left", extra={"error": str(error)})
+        log.warning("heartbeat_not_sent", extra={"error": str(error)})
 
 
 def _process_name() -> str:

@@ -18,7 +18,7 @@ from policies.errors import Unavailable
 from policies.models import PolicyVersion
 from policies.pdp import process_registry, snapshot_store
 from policies.propagation import invalidation, pubsub
-from policies.propagation.pubsub import CONNECTION_ERRORS, Subscription
+from policies.propagation.pubsub import CONNECTION_ERRORS, NullSubscription, Subscription
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,9 @@ POLL_SECONDS = snapshot_store.VERSION_CHECK_SECONDS / 2
 #: Seconds that the database has for one comparison, including the load of many policies.
 POLL_BUDGET_SECONDS = 10
 
+#: Errors of a part that is away; the log says of any other where it came from.
+_EXPECTED_ERRORS = (*CONNECTION_ERRORS, Unavailable, PolicyVersion.DoesNotExist)
+
 
 class SnapshotListener:
     """Compares versions and sends heartbeats; remembers the last of each and whether the last comparison worked."""
@@ -43,15 +46,35 @@ class SnapshotListener:
         self._published_version: int | None = None
         self._published_at = float("-inf")
         self._is_healthy = True
+        self._is_subscribed = True
+
+    def follow(self) -> None:
+        """Apply messages until the subscription is lost, whatever the reason, and then poll once without one."""
+        try:
+            # Between two comparisons the thread holds no connection of the pool.
+            connection.close()
+            with pubsub.subscribe() as subscription:
+                self._is_subscribed = True
+                # Whatever was published while there was no subscription is in the database by now.
+                snapshot_store.mark_stale()
+                while True:
+                    self.step(subscription)
+                    connection.close()
+        # Whatever it is: a thread that ends would never hear of a change again.
+        except Exception as error:
+            if self._is_subscribed:
+                log.warning(
+                    "subscription_lost", extra={"error": str(error)}, exc_info=not isinstance(error, _EXPECTED_ERRORS)
+                )
+            self._is_subscribed = False
+        self.step(None)
 
     def step(self, subscription: Subscription | None) -> None:
         """Wait for messages (without a subscription, POLL_SECONDS), apply them, compare and send a heartbeat if due.
 
         Raises one of CONNECTION_ERRORS when the subscription is lost.
         """
-        messages = subscription.wait(POLL_SECONDS) if subscription is not None else ()
-        if subscription is None:
-            threading.Event().wait(POLL_SECONDS)
+        messages = (NullSubscription() if subscription is None else subscription).wait(POLL_SECONDS)
         # Every message is applied, also after one that requires a comparison.
         are_applied = [invalidation.receive(message) for message in messages]
         if not all(are_applied) or time.monotonic() - self._polled_at >= POLL_SECONDS:
@@ -71,32 +94,20 @@ class SnapshotListener:
                 self._published_version, self._published_at = version, time.monotonic()
                 process_registry.send_heartbeat()
             self._is_healthy = True
-        except (*CONNECTION_ERRORS, Unavailable, PolicyVersion.DoesNotExist) as error:
+        except Exception as error:
             if self._is_healthy:
-                log.warning("policies_not_followed", extra={"error": str(error)})
+                log.warning(
+                    "policies_not_followed",
+                    extra={"error": str(error)},
+                    exc_info=not isinstance(error, _EXPECTED_ERRORS),
+                )
             self._is_healthy = False
 
 
 def _follow() -> None:
     listener = SnapshotListener()
     listener.poll()
-    connection.close()
     # Policies and code stay in memory, so the collector need not traverse them again.
     gc.freeze()
-    is_connected = True
     while True:
-        try:
-            with pubsub.subscribe() as subscription:
-                is_connected = True
-                # Whatever was published while there was no subscription is in the database by now.
-                snapshot_store.mark_stale()
-                while True:
-                    listener.step(subscription)
-                    # Between two comparisons the thread holds no connection of the pool.
-                    connection.close()
-        except CONNECTION_ERRORS as error:
-            if is_connected:
-                log.warning("bell_lost", extra={"error": str(error)})
-            is_connected = False
-            listener.step(None)
-            connection.close()
+        listener.follow()

@@ -59,8 +59,11 @@ class _PostgresSubscription:
         return [notification.payload for notification in self._listener.notifies(timeout=seconds, stop_after=1)]
 
 
-class _NullSubscription:
+class NullSubscription:
+    """Nothing is published: waits as long as it may."""
+
     def wait(self, seconds: float) -> Sequence[str]:
+        """Return nothing after that many seconds."""
         threading.Event().wait(seconds)
         return ()
 
@@ -123,7 +126,7 @@ def subscribe() -> Iterator[Subscription]:
                 listener.execute(f"LISTEN {TOPIC}")
             yield _PostgresSubscription(listener)
     else:
-        yield _NullSubscription()
+        yield NullSubscription()
 
 
 def _connect_redis(**options: float) -> Any:

@@ -65,6 +65,23 @@ def test_a_ring_makes_a_process_look_that_would_not_yet(carrier: None, monkeypat
 
 
 @pytest.mark.django_db(transaction=True)
+def test_whatever_fails_the_listener_goes_on_by_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    listener = snapshot_listener.SnapshotListener()
+    monkeypatch.setattr(snapshot_store, "get_current", fail)
+    listener.step(None)
+    monkeypatch.undo()
+    monkeypatch.setattr(pubsub, "subscribe", fail)
+    written = policies.create(draft=DRAFT, by=authorizer.SYSTEM, channel="test")
+    listener.follow()
+    held = snapshot_store.loaded_snapshot()
+    assert held is not None
+    assert held.snapshot.version == written.policy_version
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_carrier_that_is_away_undoes_nothing(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     written = policies.create(draft=DRAFT, by=authorizer.SYSTEM, channel="test")

@@ -3,8 +3,9 @@
 import threading
 
 import pytest
+from django.core import signing
 
-from policies.propagation import invalidation
+from policies.propagation import invalidating_cache, invalidation
 from policies.propagation.invalidating_cache import CacheRegion, InvalidatingCache, Invalidation
 
 LONG = 60.0
@@ -139,8 +140,34 @@ def test_readers_writers_and_words_at_once_leave_nothing_that_was_dropped(memory
     assert stale == 0
 
 
-@pytest.mark.parametrize(
-    "message", ["", "{}", "[1,2,3,4]", "[2,1,[],[]]", '[1,2,["a"]]', '["1","2",[],[]]', "[1,2,[3],[]]"]
-)
-def test_a_message_that_nobody_understands_makes_the_process_look(message):
+#: What a carrier may bring: damaged, of another release, or made up by somebody without the key.
+STRANGE_MESSAGES = [
+    *("", "{}", "[1,2,3,4]", "[2,1,[],[]]", '[1,2,["a"]]', '["1","2",[],[]]', "[1,2,[3],[]]", "[10,11,[],[]]"),
+    *("[true,11,[],[]]", "[" * 100_000, "\ud800", "[10,11,[],[]]:" + "A" * 43),
+    invalidation.encode_message(Invalidation(10, 11, ["a"])).replace("a", "c", 1),
+    signing.Signer(salt="another").sign("[10,11,[],[]]"),
+]
+
+
+@pytest.fixture
+def process_memory(memory: InvalidatingCache, monkeypatch: pytest.MonkeyPatch) -> InvalidatingCache:
+    monkeypatch.setattr(invalidating_cache, "process_cache", memory)
+    return memory
+
+
+@pytest.mark.parametrize("message", STRANGE_MESSAGES, ids=range(len(STRANGE_MESSAGES)))
+def test_a_strange_message_makes_the_process_look_and_hides_no_write(process_memory, shelf, message):
+    process_memory.confirm_sequence(10, float("inf"))
     assert invalidation.receive(message) is False
+    assert not process_memory.is_fresh(LONG)
+    # The real write of that number drops what it touched, before and after the comparison.
+    process_memory.confirm_sequence(11, 1.0)
+    assert invalidation.receive(invalidation.encode_message(Invalidation(10, 11, ["a"]))) is True
+    process_memory.confirm_sequence(11, 2.0)
+    assert kept(shelf) == {"b"}
+
+
+def test_a_message_of_ours_is_applied(process_memory, shelf):
+    assert invalidation.receive(invalidation.encode_message(Invalidation(10, 11, {"a"}, {"group"}))) is True
+    assert kept(shelf) == set()
+    assert invalidation.receive(invalidation.encode_message(Invalidation(11, 12, None))) is True

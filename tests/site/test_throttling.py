@@ -53,6 +53,12 @@ def test_a_token_has_its_share_of_a_minute(settings):
     assert 0 < int(refused["Retry-After"]) <= 60
 
 
+@pytest.mark.parametrize("address", ["", "unix:", "/run/authzsite.sock"])
+def test_a_connection_without_an_address_is_counted_like_any_other(settings, address):
+    handle = site(settings, CALLS_PER_ADDRESS=1)
+    assert [call(handle, address=address).status_code for _ in range(2)] == [200, 429]
+
+
 def test_an_address_has_its_share_whatever_its_tokens(settings):
     handle = site(settings, CALLS_PER_ADDRESS=3)
     assert [call(handle, token=str(one)).status_code for one in range(5)] == [200, 200, 200, 429, 429]

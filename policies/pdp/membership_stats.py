@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from policies.models import Membership, Role, User
 
@@ -17,10 +17,9 @@ class FrequentMembers:
 
 
 def list_users_in_many_groups(*, threshold: int, limit: int) -> FrequentMembers:
-    """Return the users in more than `threshold` groups, naming the first `limit`."""
-    counts_by_user = (
-        Membership.objects.order_by().values("user").annotate(groups=Count("pk")).filter(groups__gt=threshold)
-    )
+    """Return the active users in more than `threshold` groups that are not removed, naming the first `limit`."""
+    memberships = Membership.objects.filter(_build_active_condition("user__"), group__profile__is_removed=False)
+    counts_by_user = memberships.order_by().values("user").annotate(groups=Count("pk")).filter(groups__gt=threshold)
     top_counts = dict(counts_by_user.order_by("-groups", "user").values_list("user", "groups")[:limit])
     users = User.objects.in_bulk(list(top_counts))
     top_users = tuple(
@@ -30,6 +29,12 @@ def list_users_in_many_groups(*, threshold: int, limit: int) -> FrequentMembers:
 
 
 def count_role_assignments(*, roles: Collection[str]) -> dict[str, int]:
-    """Return role URN → number of assigned users and groups; roles without any are left out."""
-    rows = Role.objects.filter(urn__in=roles).order_by().annotate(holders=Count("assignments"))
-    return dict(rows.filter(holders__gt=0).values_list("urn", "holders"))
+    """Return role URN → number of its active users and groups not removed; roles without any are left out."""
+    active_holders = _build_active_condition("assignments__user__") | Q(assignments__group__profile__is_removed=False)
+    rows = Role.objects.filter(active_holders, urn__in=roles).order_by().annotate(holders=Count("assignments"))
+    return dict(rows.values_list("urn", "holders"))
+
+
+def _build_active_condition(path: str) -> Q:
+    """Return the condition that the user at the end of a path is active."""
+    return Q(**{f"{path}state": User.State.ACTIVE, f"{path}is_removed": False})

@@ -7,7 +7,7 @@ from django.core.cache import cache
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from policies.identity.services import groups, roles
-from policies.models import Membership, PolicyVersion
+from policies.models import GroupProfile, Membership, PolicyVersion, User
 from policies.pdp import authorizer, process_registry, self_checks, snapshot_listener, snapshot_store
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
@@ -73,6 +73,12 @@ def test_users_in_many_groups_are_found(world):
         Membership.objects.create(user=world["outsider"], group=Group.objects.get(name=urn), is_native=True)
     check = found("overlapping_groups")
     assert [(one.urn, one.detail) for one in check.findings] == [(OTTO, "11 groups")]
+    GroupProfile.objects.filter(identifier="g3").update(is_removed=True)
+    assert found("overlapping_groups").is_fine
+    GroupProfile.objects.filter(identifier="g3").update(is_removed=False)
+    User.objects.filter(urn=OTTO).update(state=User.State.SUSPENDED)
+    assert found("overlapping_groups").is_fine
+    User.objects.filter(urn=OTTO).update(state=User.State.ACTIVE)
     Membership.objects.filter(user=world["outsider"], group__name="urn:li:corpGroup:g3").delete()
     assert found("overlapping_groups").is_fine
 
@@ -82,6 +88,15 @@ def test_editor_beside_view_authorization_is_found(world, settings):
     assert found("viewing_roles").is_fine
     settings.VIEW_AUTHORIZATION_ENABLED = True
     assert [one.urn for one in found("viewing_roles").findings] == ["urn:li:dataHubRole:Editor"]
+    User.objects.filter(urn=OTTO).update(state=User.State.SUSPENDED)
+    assert found("viewing_roles").is_fine
+    group = groups.create(identifier="readers", name="Readers", by=authorizer.SYSTEM, channel=DOOR)
+    roles.grant(urn="urn:li:dataHubRole:Reader", actors=[group.urn], by=authorizer.SYSTEM, channel=DOOR)
+    assert [(one.urn, one.detail) for one in found("viewing_roles").findings] == [
+        ("urn:li:dataHubRole:Reader", "1 holders")
+    ]
+    GroupProfile.objects.filter(urn=group.urn).update(is_removed=True)
+    assert found("viewing_roles").is_fine
 
 
 def test_many_policies_for_one_user_or_for_urns_are_found(world, write):

@@ -137,19 +137,14 @@ def rename(*, urn: str, name: str, by: Actor, channel: str) -> None:
     _change(urn, {"name": _validate_name(name)}, by=by, channel=channel)
 
 
-def set_description(*, urn: str, description: str, by: Actor, channel: str) -> None:
-    """Set the description of an entity of one of `VOCABULARY_TYPES`; '' removes it."""
-    vocabulary_type, text = _require_type(urn), _validate_description(description)
-    keeps_empty = urns.entity_type(urn) in _TYPES_REQUIRING_DESCRIPTION
-    _change(urn, {vocabulary_type.description: text if text or keeps_empty else None}, by=by, channel=channel)
-
-
-def update(*, urn: str, name: str | None, description: str | None, by: Actor, channel: str) -> None:
-    """Set name and description of an entity of one of `VOCABULARY_TYPES`, where given."""
+def update(*, urn: str, name: str | None = None, description: str | None = None, by: Actor, channel: str) -> None:
+    """Set name and description of an entity of one of `VOCABULARY_TYPES`, where given; '' removes a description."""
     vocabulary_type = _require_type(urn)
     changes: dict[str, Any] = {} if name is None else {"name": _validate_name(name)}
     if description is not None:
-        changes[vocabulary_type.description] = _validate_description(description)
+        keeps_empty = urns.entity_type(urn) in _TYPES_REQUIRING_DESCRIPTION
+        text = _validate_description(description)
+        changes[vocabulary_type.description] = text if text or keeps_empty else None
     _change(urn, changes, by=by, channel=channel)
 
 

@@ -153,7 +153,7 @@ def update_description(_root: None, info: Info, *, input: Mapping[str, Any]) -> 
     (urn,) = _parse_resource_urns(input)
     by, text = info.context.by, input["description"]
     if urns.entity_type(urn) in vocabulary.VOCABULARY_TYPES:
-        vocabulary.set_description(urn=urn, description=text, by=by, channel=CHANNEL)
+        vocabulary.update(urn=urn, description=text, by=by, channel=CHANNEL)
     else:
         annotations.set_description(urn=urn, text=text, expected_fingerprint=None, by=by, channel=CHANNEL)
     return True

@@ -91,6 +91,8 @@ def test_making_tags_is_not_managing_them(person, root, privilege):
     assert maker.ask(color, urn=tag) == {"setTagColor": True}
     assert maker.ask(update, urn=tag, input=given)["updateTag"] == {"name": "Personal", "description": "d"}
     assert said(tag, "tagProperties") == {"name": "Personal", "colorHex": "#00ff00", "description": "d"}
+    assert maker.ask(update, urn=tag, input={**given, "description": ""})["updateTag"]["name"] == "Personal"
+    assert said(tag, "tagProperties") == {"name": "Personal", "colorHex": "#00ff00"}
     assert maker.refused(color.replace("#00ff00", "green"), urn=tag)[0] == 400
     for _ in range(2):
         assert maker.ask(DELETE["Tag"], urn=tag)["gone"] is True

@@ -36,7 +36,7 @@ _PROPERTY_ASPECTS = (
 )
 
 #: First timestamp in milliseconds beyond Python's calendar.
-_MAX_MILLISECONDS = 253_402_300_800_000
+_END_MILLISECONDS = 253_402_300_800_000
 
 
 def build_about_context(entity_context: EntityContext, _request: HttpRequest) -> dict[str, Any]:
@@ -99,11 +99,7 @@ def _build_deprecation(document: Mapping[str, Any], references: Mapping[str, Ref
 
 def parse_milliseconds(milliseconds: object) -> datetime | None:
     """Return the datetime of DataHub's milliseconds, None for no value and for one outside the calendar."""
-    if (
-        not isinstance(milliseconds, int)
-        or isinstance(milliseconds, bool)
-        or not 0 < milliseconds < 253_402_300_800_000
-    ):
+    if not isinstance(milliseconds, int) or isinstance(milliseconds, bool) or not 0 < milliseconds < _END_MILLISECONDS:
         return None
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 

@@ -23,8 +23,9 @@ from catalog.entities.pages.columns import build_columns
 from catalog.models import Entity
 from policies.http.guard import signed_in
 
-#: Number of entries per page in the Contents tab.
+#: Number of entries per page in the Contents tab, and in the Columns tab.
 TAB_PAGE_SIZE = 25
+COLUMN_PAGE_SIZE = 100
 
 #: Filter of the list that shows everything in an entity, by its type.
 _LIST_FILTERS = {
@@ -105,7 +106,7 @@ def _build_header_context(entity_context: EntityContext) -> dict[str, Any]:
         "name": row.name or row.urn,
         "word": type_labels.singular_label(row.type),
         "kinds": kinds,
-        "platforms": [load_references(platforms)[urn] for urn in platforms],
+        "platforms": list(load_references(platforms).values()),
         "is_deprecated": bool(deprecation.get("deprecated")),
         "trail": [
             {"label": ancestor.name or ancestor.urn, "url": reverse("entity", args=[ancestor.urn])}
@@ -130,7 +131,7 @@ def _build_columns_context(entity_context: EntityContext, request: HttpRequest) 
     )
     text = request.GET.get("q", "").strip().casefold()
     columns = [column for column in columns if text in column.path.casefold()] if text else columns
-    page = Paginator(columns, 100).get_page(request.GET.get("page"))
+    page = Paginator(columns, COLUMN_PAGE_SIZE).get_page(request.GET.get("page"))
     references = load_references({urn for column in page for urn in (*column.tags, *column.terms)})
     return {
         "page": page,

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth.models import Permission
@@ -16,6 +16,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from catalog.access.grant_coverage_sql import instance_administrators
+from catalog.access.paged_list import PagedList
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
@@ -205,7 +206,7 @@ def list_patterns(*, entity: str = "", principal: str = "") -> list[str]:
     return sorted(set(rows.values_list("pattern", flat=True)))
 
 
-class GrantList(Sequence[Grant]):
+class GrantList(PagedList[Grant]):
     """Grants by entity and principal, on the entities and patterns given, counted and paged by the database.
 
     Grants of instance administrators, which the settings give without a row, come first.
@@ -223,7 +224,7 @@ class GrantList(Sequence[Grant]):
         group_grants = _exclude_removed_groups(EntityGroupGrant.objects.filter(entity_condition)).exclude(
             on_instance & (Q(group__profile__urn__in=admins) | Q(group__role__urn__in=admins))
         )
-        pattern_grants = WildcardGrant.objects.filter(pattern__among=sorted(patterns))
+        pattern_grants = _exclude_removed_groups(WildcardGrant.objects.filter(pattern__among=sorted(patterns)))
         if principal:
             user_grants, group_grants = (
                 user_grants.filter(user__urn=principal),
@@ -243,22 +244,12 @@ class GrantList(Sequence[Grant]):
     def __len__(self) -> int:
         return len(self._instance_grants) + int(self._pairs.count())
 
-    @overload
-    def __getitem__(self, index: int) -> Grant: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Grant]: ...
-    def __getitem__(self, index: int | slice) -> Grant | Sequence[Grant]:
-        if isinstance(index, int):
-            return self[index : index + 1][0]
-        start, stop, instance_grant_count = index.start or 0, index.stop, len(self._instance_grants)
-        pairs = [
-            (holder, entity)
-            for entity, holder in self._pairs[
-                max(0, start - instance_grant_count) : max(0, stop - instance_grant_count)
-            ]
-        ]
+    def read_rows(self, start: int, stop: int) -> list[Grant]:
+        """Return the grants from `start` to `stop`; two queries."""
+        offset = len(self._instance_grants)
+        pairs = [(holder, entity) for entity, holder in self._pairs[max(0, start - offset) : max(0, stop - offset)]]
         return [
-            *self._instance_grants[index],
+            *self._instance_grants[start:stop],
             *(Grant(*pair, privileges) for pair, privileges in load_privileges(pairs=pairs).items()),
         ]
 

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
-from typing import Any, overload
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from catalog.access.entity_lists import list_entities
 from catalog.access.naming_permissions import NamingPermissions
+from catalog.access.paged_list import PagedList
 from catalog.access.people_conditions import PeopleConditions
 from catalog.access.people_records import build_user_condition
 from catalog.access.view_permissions import filter_viewable
@@ -66,7 +67,7 @@ class _ReachablePart:
         return ReachableRow(row.urn, self.type, row.name, getattr(row, "object_id", None))
 
 
-class ReachableList(Sequence[ReachableRow]):
+class ReachableList(PagedList[ReachableRow]):
     """All reachable resources: entities by name, then users, groups, roles and policies, each by URN.
 
     The length is exact up to `max_count`; any larger number is reported as one more. Slicing reads the parts.
@@ -83,17 +84,6 @@ class ReachableList(Sequence[ReachableRow]):
                 count += part.rows.order_by()[: self._max_count + 1 - count].count()
         return count
 
-    @overload
-    def __getitem__(self, index: int) -> ReachableRow: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[ReachableRow]: ...
-
-    def __getitem__(self, index: int | slice) -> ReachableRow | list[ReachableRow]:
-        if isinstance(index, int):
-            return self._read_rows(index, index + 1)[0]
-        return self._read_rows(index.start or 0, index.stop)
-
     def count_all(self) -> int:
         """Return the exact number of resources."""
         return sum(part.rows.order_by().count() for part in self._parts)
@@ -105,7 +95,7 @@ class ReachableList(Sequence[ReachableRow]):
         )
         return list(islice(merge(*urn_lists), count))
 
-    def _read_rows(self, start: int, stop: int) -> list[ReachableRow]:
+    def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         """Return rows across the parts; a part is counted only when it ends before the start."""
         rows: list[ReachableRow] = []
         offset, missing_count = start, stop - start

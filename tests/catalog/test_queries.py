@@ -99,6 +99,7 @@ def test_the_directory() -> None:
         DirectoryEntry(READER, "Snowflake Reader Role", "role")
     ]
     assert len(directory.search(text="", types=[], limit=2)) == 2
+    assert directory.list_children(parent="urn:li:domain:\x00", types=["domain", "\x00"], limit=2) == []
 
 
 def test_grants_are_statements_for_their_holder(django_assert_num_queries) -> None:

@@ -7,6 +7,9 @@ import pytest
 from guardian.shortcuts import get_perms
 from rest_framework.test import APIClient
 
+from catalog.access.grant_source import GrantList
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity, EntityUserGrant, WildcardGrant
 from policies.identity.services import groups, roles, users
 from policies.models import ChangeEvent, User
@@ -304,6 +307,36 @@ def test_grants_end_with_their_principal_cd_17(root: APIClient, alice: APIClient
     groups.remove(urn=urn("group:team"), by=authorizer.SYSTEM, channel=DOOR)
     roles.delete(urn=urn("role:r"), by=authorizer.SYSTEM, channel=DOOR)
     assert rows(root) == [(ROOT, INSTANCE, ALL)]
+
+
+def test_a_removed_group_has_no_grants_in_the_list_cd_17(root: APIClient, alice: APIClient, client_of: ClientOf):
+    groups.create(name="Team", identifier="team", members=[urn("alice")], by=authorizer.SYSTEM, channel=DOOR)
+    for entity in ("stream:ns1.clicks", "stream:ns1.*"):
+        give("group:team", entity, "READ")
+    question = {"privilege": "READ", "resource": {"urn": urn("stream:ns1.clicks")}}
+    of_team = [(urn("group:team"), urn(entity), ["READ"]) for entity in ("stream:ns1.*", "stream:ns1.clicks")]
+    decisions = []
+    for is_removed in ("true", "false"):
+        status = Proposal(urn("group:team"), "status", f'{{"removed": {is_removed}}}')
+        apply.apply(proposals=[status], by=authorizer.SYSTEM, channel=DOOR)
+        decisions.append(alice.post("/api/v1/authorize", question, format="json").json()["decision"])
+        expected = of_team if decisions[-1] == "ALLOW" else []
+        assert rows(root) == [(ROOT, INSTANCE, ALL), *expected]
+        assert rows(root, principal=urn("group:team")) == expected
+        assert rows(root, entity="stream:ns1.*") == expected[:1]
+    assert decisions == ["DENY", "ALLOW"]
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1, None), slice(None, 2), slice(0, 9), slice(5, 9)])
+def test_the_list_is_a_sequence(root: APIClient, alice: APIClient, part: slice):
+    for privilege, entity in (("READ", "stream:ns1.clicks"), ("WRITE", "namespace:ns1")):
+        give("alice", entity, privilege)
+    grants = GrantList(entities=None, patterns=[], principal="", with_instance=True)
+    assert grants[part] == list(grants)[part]
+    assert len(grants) == len(list(grants)) == 3
+    for refused in (-1, slice(-2, None), slice(0, 3, 2)):
+        with pytest.raises(ValueError, match="from its start"):
+            grants[refused]
 
 
 def test_every_change_is_recorded(root: APIClient, alice: APIClient):

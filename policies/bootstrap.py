@@ -23,6 +23,7 @@ from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, Role, User
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
+from policies.writes.unit_of_work import open_unit_of_work
 
 CHANNEL = "bootstrap"
 
@@ -107,8 +108,10 @@ def _write_root(result: BootstrapResult) -> None:
         return
     else:
         result.rewritten_urns.append(urn)
-    user.set_password(settings.AUTHZ_ROOT_PASSWORD)
-    user.save()
+    with open_unit_of_work(by=authorizer.SYSTEM, channel=CHANNEL) as uow:
+        user.set_password(settings.AUTHZ_ROOT_PASSWORD)
+        user.save()
+        uow.audit(urn=urn, name=user.name, verb=Verb.PASSWORD_SET)
 
 
 def _write_policy(entry: dict[str, Any], result: BootstrapResult, *, is_restricted: bool) -> None:

@@ -59,8 +59,8 @@ _COLUMN_FIELDS: Mapping[type[IdentityRow], Mapping[str, tuple[AspectField, ...]]
     },
     Role: {"name": ((ROLE_INFO, "name"),), "description": ((ROLE_INFO, "description"),)},
 }
-#: Editable aspect → the aspect that receives a value which no aspect holds yet.
-_DEFAULT_ASPECTS: Mapping[str, str] = {USER_EDITABLE: USER_INFO, GROUP_EDITABLE: GROUP_INFO}
+#: Aspects that receive a value which no aspect holds yet only if no other aspect has a field for it.
+_EDITABLE_ASPECTS = frozenset({USER_EDITABLE, GROUP_EDITABLE})
 #: Further members of an aspect created here: the fields that DataHub's clients require.
 _REQUIRED_MEMBERS: Mapping[str, AspectJson] = {
     USER_INFO: {"active": True},
@@ -114,7 +114,7 @@ def set_columns(row: IdentityRow, changes: Mapping[str, str]) -> None:
         fields = _COLUMN_FIELDS[type(row)][column]
         filled_fields = [(aspect, key) for aspect, key in fields if key in documents.get(aspect, {})]
         if not filled_fields and value:
-            default_fields = [field for field in fields if field[0] not in _DEFAULT_ASPECTS]
+            default_fields = [field for field in fields if field[0] not in _EDITABLE_ASPECTS]
             filled_fields = default_fields[:1] or list(fields[:1])
         for aspect, key in filled_fields:
             document = documents.setdefault(aspect, dict(_REQUIRED_MEMBERS.get(aspect, {})))

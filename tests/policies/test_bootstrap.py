@@ -180,6 +180,8 @@ def test_the_password_comes_from_the_setting_while_it_is_the_shipped_one(setting
     settings.AUTHZ_ROOT_PASSWORD = "something else entirely"
     assert bootstrap.run().rewritten_urns == [ROOT]
     assert User.objects.get(urn=ROOT).check_password("something else entirely")
+    last = ChangeEvent.objects.filter(object_urn=ROOT).latest("id")
+    assert (last.verb, last.by, last.door) == ("PASSWORD_SET", SYSTEM_ACTOR, "bootstrap")
     users.set_password(urn=ROOT, password="my own good words", by=authorizer.SYSTEM, channel="test")
     assert bootstrap.run().rewritten_urns == []
     assert User.objects.get(urn=ROOT).check_password("my own good words")

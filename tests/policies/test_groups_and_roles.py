@@ -8,7 +8,7 @@ from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
 from policies.authoring.services import policies
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
-from policies.identity.queries import users_groups_roles
+from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import groups, roles
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment
 
@@ -34,6 +34,15 @@ def test_a_group_is_made_with_members_and_roles(user, group, role):
     assert members_of(made.urn) == [jo]
     assert stored.role_urns == [steward]
     assert stored.group.name == made.urn
+
+
+def test_roles_through_groups_are_in_order(system, user, group, role):
+    jo, names = user("jo").urn, ("Zebra", "Antelope", "Mole")
+    holding = [group(name, members=[jo]).urn for name in ("z", "a")]
+    for name in names:
+        roles.grant(urn=role(name).urn, actors=holding, by=system, channel=DOOR)
+    pairs = [(one.name, through.identifier) for one, through in credentials.list_roles_through_groups(urn=jo)]
+    assert pairs == [(name, through) for through in ("a", "z") for name in sorted(names)]
 
 
 def test_an_id_is_made_when_none_is_given(system):

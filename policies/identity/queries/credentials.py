@@ -5,7 +5,17 @@ from collections.abc import Collection
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from policies.models import AccessToken, GroupProfile, InviteToken, Membership, Policy, PolicyFacet, Role, User
+from policies.models import (
+    AccessToken,
+    GroupProfile,
+    InviteToken,
+    Membership,
+    Policy,
+    PolicyFacet,
+    Role,
+    RoleAssignment,
+    User,
+)
 from policies.models.fields import is_storable
 
 
@@ -44,14 +54,11 @@ def count_members(*, groups: Collection[GroupProfile]) -> dict[str, int]:
 
 
 def list_roles_through_groups(*, urn: str) -> list[tuple[Role, GroupProfile]]:
-    """Return (role, group) for each role of each group that a user is in; up to three queries."""
-    rows = GroupProfile.objects.filter(is_removed=False, group__memberships__user__urn=urn)
-    groups = rows.filter(group__role_assignments__isnull=False).distinct().select_related("group")
-    return [
-        (assignment.role, group)
-        for group in groups.prefetch_related("group__role_assignments__role")
-        for assignment in group.group.role_assignments.all()
-    ]
+    """Return (role, group) for each role of each group that a user is in, by URN of group and role; one query."""
+    rows = RoleAssignment.objects.filter(
+        group__profile__is_removed=False, group__memberships__user__urn=urn
+    ).select_related("role", "group__profile")
+    return [(row.role, row.group.profile) for row in rows.order_by("group__profile__urn", "role__urn") if row.group]
 
 
 def list_policies_naming(*, actor: str, limit: int = 50) -> list[Policy]:

@@ -152,11 +152,11 @@ def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> N
     rows = {row.group_id: row for row in Membership.objects.filter(user=user).select_related("group__profile")}
     current_urns = {row.group.profile.urn for row in rows.values()}
     refused_urns = _list_refused_groups(user, [urn for urn in urns if urn not in current_urns], uow)
-    # An identity source does not change the members of a group that was created here by hand.
+    # An identity source does not change the members of a group that was created here by hand, nor joins a removed one.
     target_groups = {
         row.group_id: row
         for urn, row in (existing_groups | new_groups).items()
-        if urn not in refused_urns and not _is_by_hand(row)
+        if urn not in refused_urns and not _is_by_hand(row) and not (row.is_removed and row.group_id not in rows)
     }
     joined_groups = [row for key, row in target_groups.items() if key not in rows or not rows[key].is_external]
     left_memberships = [row for key, row in rows.items() if row.is_external and key not in target_groups]

@@ -8,6 +8,8 @@ from allauth.socialaccount.models import SocialAccount
 from django.core.management import call_command
 from django.test import Client
 
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.authoring.services import policies
 from policies.errors import Forbidden
 from policies.identity.queries import users_groups_roles
@@ -159,6 +161,15 @@ def test_the_same_subject_of_another_issuer_is_somebody_else(provider, client):
     assert client.session["_auth_user_id"] == str(held().pk)
 
 
+def test_under_another_issuer_people_are_found_by_their_names_again(provider, client):
+    former = ExternalIdentity("https://former.example", "0001", "jane", {}, None, ())
+    user = users.create(username="jane", by=authorizer.SYSTEM, channel=DOOR)
+    SocialAccount.objects.create(user=user, provider="oidc", uid=former.digest, extra_data={"iss": former.issuer})
+    jane(provider)
+    assert sign_in(client, "0001").status_code == 302
+    assert client.session["_auth_user_id"] == str(user.pk)
+
+
 @pytest.mark.parametrize("name", ["datahub", "__datahub_system", "DataHub", "d\u0430t\u0430hub"])
 def test_nobody_becomes_root_or_the_system(installed, client, configured, name):
     configured(links_accounts=True)
@@ -227,6 +238,26 @@ def test_groups_are_replaced_at_each_sign_in_and_those_made_by_hand_stay(provide
     jane(provider)
     sign_in(Client(), "0001")
     assert held().group_urns == ["urn:li:corpGroup:engineers", "urn:li:corpGroup:native-too"]
+
+
+def test_nobody_is_put_into_a_removed_group_until_it_is_restored(provider):
+    urn = "urn:li:corpGroup:closed"
+    groups.create(name="Closed", identifier="closed", origin="EXTERNAL", by=authorizer.SYSTEM, channel=DOOR)
+
+    def close(*, removed: bool) -> None:
+        change = AspectChange(urn, "corpGroup", "status", {"removed": removed})
+        aspect_services.apply(changes=[change], by=authorizer.SYSTEM, channel=DOOR)
+
+    close(removed=True)
+    jane(provider, groups=["closed", "sales"])
+    sign_in(Client(), "0001")
+    assert set(Membership.objects.values_list("group__profile__identifier", flat=True)) == {"sales"}
+    close(removed=False)
+    sign_in(Client(), "0001")
+    assert held().group_urns == [urn, "urn:li:corpGroup:sales"]
+    close(removed=True)
+    sign_in(Client(), "0001")
+    assert Membership.objects.filter(user__urn=JANE).count() == 2
 
 
 def test_groups_are_left_alone_where_no_claim_is_asked_for_them(provider, configured):

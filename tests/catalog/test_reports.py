@@ -1,6 +1,8 @@
 """A run of a report ends in one of three ways, always with a sentence, and what was good before stays."""
 
 import errno
+import os
+import tracemalloc
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -131,6 +133,23 @@ def test_only_the_end_of_a_long_log_is_kept():
     assert len(report.log) < 2 * launcher._MAX_LOG_LENGTH
     assert report.log.startswith("(")
     assert report.log.endswith("line 19999\n")
+
+
+def test_a_line_without_end_is_never_in_memory_as_a_whole():
+    read_end, write_end = os.pipe()
+    lines: list[str] = []
+    tracemalloc.start()
+    reader = launcher._LineReader(os.fdopen(read_end, encoding="utf-8"), lines.append)
+    with os.fdopen(write_end, "w", encoding="utf-8") as stream:
+        stream.write("short\n")
+        for _ in range(400):
+            stream.write("x" * 50_000)
+        stream.write("\nlast")
+    reader.join()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert lines == ["short\n", f"{'x' * launcher._MAX_LINE_LENGTH}…\n", "last"]
+    assert peak < 2_000_000
 
 
 def test_what_java_says_on_every_start_is_not_in_the_log_and_real_warnings_are():

@@ -246,7 +246,11 @@ class _LineReader(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Read to the end; longer lines are cut to `_MAX_LINE_LENGTH`."""
-        with self._stream as lines:
-            for line in lines:
-                self._on_line(line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH]}…\n")
+        """Read to the end; longer lines are cut to `_MAX_LINE_LENGTH` and are never in memory as a whole."""
+        with self._stream as stream:
+            is_new_line = True
+            while part := stream.readline(_MAX_LINE_LENGTH):
+                is_whole = part.endswith("\n") or len(part) < _MAX_LINE_LENGTH
+                if is_new_line:
+                    self._on_line(part if is_whole else f"{part}…\n")
+                is_new_line = part.endswith("\n")

@@ -157,6 +157,20 @@ def test_what_java_says_on_every_start_is_not_in_the_log_and_real_warnings_are()
     assert "WARNING: something real\n" in made("warn").log
 
 
+@pytest.mark.parametrize(
+    ("parts", "others"),
+    [(["a", "b c"], ["a b", "c"]), (["a\\", "b"], ["a", "\\ b"]), (["a b", "", "c"], ["a", "b", "c"])],
+)
+def test_rows_that_differ_in_their_key_columns_have_different_keys(parts: list[str], others: list[str]):
+    assert result_loader.build_key(parts) != result_loader.build_key(others)
+    assert result_loader.build_key(["x" * 2000, *parts]) != result_loader.build_key(["x" * 2000, *others])
+
+
+def test_the_key_of_one_column_is_its_value():
+    assert result_loader.build_key(["ORPHAN a\\b"]) == "ORPHAN a\\b"
+    assert result_loader.build_key(["urn:li:corpuser:jo", None]) == "urn:li:corpuser:jo "
+
+
 def test_one_run_of_a_kind_at_a_time():
     first = reports.request_report(kind="things", parameters={}, by=SYSTEM, is_queued=False)
     with pytest.raises(Conflict):

@@ -130,6 +130,10 @@ def _build_rows(table: ResultTable, batch: pa.RecordBatch) -> Iterator[StoredRow
 
 
 def build_key(parts: list[Any]) -> str:
-    """Return the key of these values: joined by spaces, or its SHA-256 where that is longer than MAX_KEY_LENGTH."""
-    key = " ".join("" if part is None else str(part) for part in parts)
+    """Return the key of these values, or its SHA-256 where that is longer than MAX_KEY_LENGTH.
+
+    Several values are joined by spaces; spaces inside them are escaped, so that different values have different keys.
+    """
+    texts = ["" if part is None else str(part) for part in parts]
+    key = texts[0] if len(texts) == 1 else " ".join(text.replace("\\", "\\\\").replace(" ", "\\ ") for text in texts)
     return key if len(key) <= MAX_KEY_LENGTH else hashlib.sha256(key.encode()).hexdigest()

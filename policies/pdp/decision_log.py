@@ -44,6 +44,9 @@ RETRY_SECONDS, MAX_FINAL_TRIES = 1.0, 5
 #: Longest list that is stored; the rest of a longer one is cut off.
 MAX_LOGGED_ITEMS = 20
 
+#: Last character of a text that was cut.
+CUT_MARK = "…"
+
 _COLUMNS = (
     "at",
     "actor",
@@ -305,4 +308,4 @@ def _fit_text(text: str, length: int) -> str:
     """Return the text made storable and cut to `length` characters: one bad value must not lose the whole batch."""
     if not is_storable(text):
         text = text.replace("\x00", "�").encode(errors="replace").decode()
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return text if len(text) <= length else f"{text[: length - 1]}{CUT_MARK}"

@@ -9,6 +9,7 @@ from django.db.models.functions import Concat, StrIndex
 
 from policies.models import LoggedDecision
 from policies.models.fields import is_storable
+from policies.pdp.decision_log import CUT_MARK, MAX_LOGGED_ITEMS
 
 #: Row counts are exact up to this number.
 MAX_COUNTED_ROWS = 10_000
@@ -122,13 +123,15 @@ def delete_old_decisions(*, before: datetime, batch: int) -> int:
 class PrivilegeUse:
     """A kind of allowed request of one actor: the privileges of its requirement, the allowing policies, the last time.
 
-    Privileges and policies are as logged: both were cut at MAX_WANTED_LENGTH and MAX_LOGGED_ITEMS.
+    The log cuts long lists: `has_more_privileges` and `has_more_policies` say that there may be others than these.
     """
 
     actor: str
     privileges: frozenset[str]
     policies: frozenset[str]
     last_at: datetime
+    has_more_privileges: bool
+    has_more_policies: bool
 
 
 def iterate_privilege_uses(*, since: datetime) -> Iterator[PrivilegeUse]:
@@ -137,7 +140,12 @@ def iterate_privilege_uses(*, since: datetime) -> Iterator[PrivilegeUse]:
     combinations = rows.values_list("actor", "wanted", "statements").annotate(last=Max("at"))
     for actor, privileges_text, statements, last_at in combinations.iterator(chunk_size=2000):
         policies = frozenset(statement["policy"] for statement in statements)
-        yield PrivilegeUse(actor, frozenset(privileges_text.split()) - _PRIVILEGE_SEPARATORS, policies, last_at)
+        is_cut = privileges_text.endswith(CUT_MARK)
+        # The last word of a text that was cut is the beginning of a name.
+        names = privileges_text.split()[: -1 if is_cut else None]
+        has_more_policies = len(statements) >= MAX_LOGGED_ITEMS
+        privileges = frozenset(names) - _PRIVILEGE_SEPARATORS
+        yield PrivilegeUse(actor, privileges, policies, last_at, is_cut, has_more_policies)
 
 
 def find_first_decision_time() -> datetime | None:

@@ -9,7 +9,9 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports.kinds.unused_access import spec as unused_access_spec
+from catalog.reports.kinds.unused_access.usage import ANY
 from policies.models import LoggedDecision
+from policies.models.decision import MAX_WANTED_LENGTH
 from policies.pdp import decision_log_queries
 
 JO, VIEW, EDIT = "urn:li:corpuser:jo", "VIEW_ENTITY_PAGE", "EDIT_ENTITY"
@@ -57,6 +59,17 @@ def test_each_use_stands_once_with_its_last_time(tmp_path):
     (last,) = (row["last"] for row in rows if (row["privilege"], row["policy"]) == (VIEW, POLICY))
     assert last > newest.at.isoformat(timespec="seconds")
     assert len(list(decision_log_queries.iterate_privilege_uses(since=timezone.now() - timedelta(days=30)))) == 3
+
+
+def test_lists_that_the_log_has_cut_may_have_more(tmp_path):
+    names = [f"PRIVILEGE_{number:03}" for number in range(100)]
+    cut = " and ".join(names)[: MAX_WANTED_LENGTH - 1] + "…"
+    log(3, POLICY, wanted=cut)
+    log(2, *[POLICY] * 20, wanted=VIEW)
+    _, pairs, _ = prepared(tmp_path)
+    whole = {name for name in names if f"{name} " in cut}
+    assert len(whole) < 100
+    assert set(pairs) == {(JO, name, POLICY) for name in (*whole, ANY, VIEW)} | {(JO, VIEW, ANY)}
 
 
 @pytest.mark.parametrize(

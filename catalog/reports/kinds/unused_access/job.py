@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from catalog.reports.kinds.policy_hygiene import hygiene
 from catalog.reports.kinds.unused_access import unused
-from catalog.reports.kinds.unused_access.unused import Usage, UsageRow
+from catalog.reports.kinds.unused_access.unused import Usage
+from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.spark.job import Job, run
 from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
 
@@ -21,7 +22,7 @@ def compute_results(job: Job) -> Mapping[str, Any]:
         snapshot.statements, {row["urn"]: row["name"] for row in job.read_table("policies").to_pylist()}
     )
     uses = (UsageRow(*row.values()) for row in job.read_table("usage", list(UsageRow._fields)).to_pylist())
-    usage = Usage(uses, policies, is_sure=usage_document["is_sure"])
+    usage = Usage(uses, policies, actors, is_sure=usage_document["is_sure"])
     query = unused.build_query(policies, actors, job.parameters.get("privileges") or ())
     fields = snapshot.tested_fields(query.privileges)
     held_privileges = set(

@@ -11,10 +11,11 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports.kinds.effective_access import spec as effective_access_spec
+from catalog.reports.kinds.unused_access.usage import ANY, UsageRow
 from catalog.reports.spec import ColumnKind, Parameter, ParameterType, ReportColumn, ReportSpec, ResultTable
 from policies.pdp import decision_log_queries
 
-_USAGE_SCHEMA = pa.schema([(name, pa.string()) for name in ("person", "privilege", "policy", "last")])
+_USAGE_SCHEMA = pa.schema([(name, pa.string()) for name in UsageRow._fields])
 
 
 def prepare(report: Report, folder: Path) -> None:
@@ -27,18 +28,12 @@ def prepare(report: Report, folder: Path) -> None:
     since = timezone.now() - timedelta(days=days)
     last_use_by_key: dict[tuple[str, str, str], str] = {}
     for use in decision_log_queries.iterate_privilege_uses(since=since):
-        for privilege in use.privileges:
-            for policy in use.policies or ("",):
+        for privilege in (*use.privileges, *((ANY,) if use.has_more_privileges else ())):
+            for policy in (*(use.policies or ("",)), *((ANY,) if use.has_more_policies else ())):
                 key = (use.actor, privilege, policy)
                 last_use_by_key[key] = max(last_use_by_key.get(key, ""), use.last_at.isoformat(timespec="seconds"))
-    columns = (
-        zip(*((*key, last_use) for key, last_use in sorted(last_use_by_key.items())), strict=True)
-        if last_use_by_key
-        else ([],) * len(_USAGE_SCHEMA)
-    )
-    pq.write_table(
-        pa.table(dict(zip(_USAGE_SCHEMA.names, columns, strict=True)), schema=_USAGE_SCHEMA), folder / "usage.parquet"
-    )
+    rows = [UsageRow(*key, last_use)._asdict() for key, last_use in sorted(last_use_by_key.items())]
+    pq.write_table(pa.Table.from_pylist(rows, schema=_USAGE_SCHEMA), folder / "usage.parquet")
     log_start = decision_log_queries.find_first_decision_time()
     sample_share, log_days = settings.DECISION_LOG_SAMPLE, settings.DECISION_LOG_DAYS
     is_sure = sample_share >= 1 and log_days >= days and log_start is not None and log_start <= since

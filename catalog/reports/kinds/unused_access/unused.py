@@ -1,8 +1,8 @@
 """Unused access: privileges of people, memberships and policies without a use in the decision log.
 
 The log names the policies that decided to allow. A use counts for every privilege that would have sufficed and that a
-deciding policy grants, and for every group through which the policy may have applied: where the log is ambiguous,
-nothing is reported as unused.
+deciding policy grants, and for every group through which the policy may have applied; where the log has cut the list of
+privileges or policies, for all that fit. Where the log is ambiguous, nothing is reported as unused.
 """
 
 from collections import defaultdict
@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from catalog.reports.kinds.policy_hygiene.hygiene import PolicyStatements
+from catalog.reports.kinds.unused_access.usage import ANY, UsageRow
 from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Effect, Question
-from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, OWNER_OF_ANY_TYPE
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE
 from policies.engine.snapshot import Snapshot
 
 #: States: used; unused; without a logged use, where the log may be incomplete.
@@ -28,15 +29,6 @@ POLICIES = pa.schema([("policy", pa.string()), *_COUNT_COLUMNS])
 PRIVILEGES = pa.schema([("privilege", pa.string()), *_COUNT_COLUMNS])
 PEOPLE = pa.schema([(name, pa.string()) for name in ("person", "privilege", "state")])
 MEMBERSHIPS = pa.schema([(name, pa.string()) for name in ("person", "group", "state")])
-
-
-class UsageRow(NamedTuple):
-    """A person's use of a privilege by a policy; `last` is ISO 8601, `policy` "" when unknown."""
-
-    person: str
-    privilege: str
-    policy: str
-    last: str
 
 
 class HeldPrivilege(NamedTuple):
@@ -99,15 +91,36 @@ def find_held_on_platform(snapshot: Snapshot, query: UsageQuery) -> Iterator[Hel
 class Usage:
     """The logged uses, and the state of access without one."""
 
-    def __init__(self, uses: Iterable[UsageRow], policies: Iterable[PolicyStatements], *, is_sure: bool) -> None:
+    def __init__(
+        self, uses: Iterable[UsageRow], policies: Iterable[PolicyStatements], actors: Iterable[Actor], *, is_sure: bool
+    ) -> None:
         self._privileges_by_policy = {
             policy.urn: frozenset[str]().union(*(statement.privileges for statement in policy.statements))
             for policy in policies
         }
-        self._uses = [
-            use for use in uses if use.privilege in self._privileges_by_policy.get(use.policy, (use.privilege,))
-        ]
+        self._tokens_by_policy = {policy.urn: policy.tokens for policy in policies}
+        self._tokens_by_person = {actor.urn: actor.tokens for actor in actors}
+        self._uses = [known_use for use in uses for known_use in self._expand(use)]
         self._unused_state = UNUSED if is_sure else NOT_SEEN
+
+    def _expand(self, use: UsageRow) -> Iterator[UsageRow]:
+        """Yield the use for each policy and privilege that it may have been about, if the policy has the privilege."""
+        for policy in self._list_policies(use.person) if use.policy == ANY else (use.policy,):
+            if use.privilege == ANY:
+                every_privilege = frozenset[str]().union(*self._privileges_by_policy.values())
+                privileges = self._privileges_by_policy.get(policy, every_privilege)
+            else:
+                privileges = self._privileges_by_policy.get(policy, frozenset((use.privilege,))) & {use.privilege}
+            yield from (use._replace(policy=policy, privilege=privilege) for privilege in privileges)
+
+    def _list_policies(self, person: str) -> list[str]:
+        """Return the policies that may apply to a person; all for a person who is gone."""
+        tokens = self._tokens_by_person.get(person)
+        return [
+            policy
+            for policy, policy_tokens in self._tokens_by_policy.items()
+            if tokens is None or _may_apply(policy_tokens, tokens | {ONESELF})
+        ]
 
     def state(self, *, is_used: bool) -> str:
         """Return USED, UNUSED, or NOT_SEEN when the log may be incomplete."""
@@ -188,7 +201,7 @@ def find_unused_memberships(
 
 
 def _may_apply(tokens: frozenset[str], names: frozenset[str]) -> bool:
-    """Whether a policy may have applied to a member of a group: by a token of the group, or as an owner."""
+    """Whether a policy may have applied to a holder of these names: by one of them, or as an owner."""
     return not tokens.isdisjoint(names) or any(token.startswith(OWNER_OF_ANY_TYPE) for token in tokens)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from catalog.reports.run.summary import Bar, Chart, Number, Summary
+from catalog.reports.summary import Bar, Chart, Number, Summary
 
 
 def test_numbers_and_charts_are_read_in_their_order():

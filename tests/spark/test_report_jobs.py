@@ -1,7 +1,6 @@
 """The jobs from snapshot to results, on Spark: what they write, and that cutting the catalog changes nothing."""
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +13,7 @@ from catalog.reports.kinds.policy_impact import job as policy_impact_job
 from catalog.reports.kinds.unused_access import job as unused_access_job
 from catalog.reports.spark import partition_facts
 from catalog.reports.spark.job import Job
+from catalog.reports.summary import Summary
 from tests.spark import slices
 from tests.worlds import World, criterion, document, matching_all, urn
 
@@ -46,8 +46,8 @@ def job(spark: SparkSession, world: World, folder: Path, **files: object) -> Job
     return Job(spark.sparkContext, source, (folder / "out").as_uri(), {}, {"policy_version": 1})
 
 
-def numbers(summary: Any) -> dict[str, int]:
-    return {one["title"]: one["value"] for one in summary["numbers"]}
+def numbers(summary: Summary) -> dict[str, float]:
+    return {one.title: one.value for one in summary.numbers}
 
 
 @pytest.mark.usefixtures("size")

@@ -273,7 +273,7 @@ def test_rows_that_are_not_understood_are_kept_and_counted(checked: dict[str, An
         ]
     )
     assert {one["export"]: one["bad"] for one in checked["exports"]} == {"snow": 5, "bq": 4, "pg": 2, "streams": 0}
-    numbers = {one["title"]: one["value"] for one in checked["summary"]["numbers"]}
+    numbers = {one.title: one.value for one in checked["summary"].numbers}
     assert numbers["Rows not understood"] == 11
     assert numbers["Findings"] == len(checked["findings"])
 

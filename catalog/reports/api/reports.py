@@ -60,20 +60,7 @@ class _ReportView(ApiView):
             | {
                 "parameters": result_reader.read_parameters(spec=spec, run=run, by=self.actor) if spec else {},
                 "log": run.log,
-                "summary": {
-                    "numbers": summary.numbers,
-                    "charts": [
-                        {
-                            "name": chart.name,
-                            "title": chart.title,
-                            "bars": [
-                                {"label": bar.label or None, "urn": bar.urn or None, "value": bar.value}
-                                for bar in chart.bars
-                            ],
-                        }
-                        for chart in summary.charts
-                    ],
-                },
+                "summary": summary,
             }
         ).data
 

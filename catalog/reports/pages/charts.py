@@ -6,7 +6,7 @@ from typing import Any
 from catalog.access.entity_context import build_reference
 from catalog.models import Report
 from catalog.reports.finding_labels import FINDING_LABELS
-from catalog.reports.run.summary import Bar, Chart, Summary
+from catalog.reports.summary import Bar, Chart, Summary
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine import families
 from policies.engine.model import Actor
@@ -53,7 +53,7 @@ class _BarLabels:
 
     def label(self, bar: Bar) -> str:
         """Return the label of a bar."""
-        return CONCEALED_LABEL if bar.is_concealed else self.names.get(bar.urn) or display_label(bar.label)
+        return CONCEALED_LABEL if bar.label is None else self.names.get(bar.urn or "") or display_label(bar.label)
 
     def url(self, bar: Bar) -> str:
         """Return the link of a bar, "" for none."""

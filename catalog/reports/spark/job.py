@@ -31,6 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catalog import reports
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_executors, open_context
+from catalog.reports.summary import Summary
 from policies import engine
 from policies.engine.gc_pause import pause_gc
 
@@ -87,7 +88,7 @@ class Job:
 
 
 #: The work of a job: receives it and returns its summary.
-ComputeFunction = Callable[[Job], Mapping[str, Any]]
+ComputeFunction = Callable[[Job], Summary]
 #: Work that can be done while Spark starts: receives the URL of the snapshot and its manifest.
 PreloadFunction = Callable[[str, Mapping[str, Any]], Any]
 
@@ -160,7 +161,7 @@ def _run_job(
     filesystem, folder = fs.FileSystem.from_uri(target)
     filesystem.create_dir(folder)
     with filesystem.open_output_stream(f"{folder}/summary.json") as stream:
-        stream.write(json.dumps(summary, ensure_ascii=False).encode())
+        stream.write(json.dumps(summary.serialize(), ensure_ascii=False).encode())
 
 
 def _read_json(source: str, name: str) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import pyarrow as pa
 from catalog.reports.kinds.dataset_access_check import checks
 from catalog.reports.spark.job import Job, run
 from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
+from catalog.reports.summary import Bar, Chart, Number, Summary
 
 
-def compute_results(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Summary:
     """Check every claim against the catalog and the platform, write the tables and return the summary."""
     assertions = job.read_json("assertions.json")["assertions"]
     state = load_state(job)
@@ -25,24 +26,18 @@ def compute_results(job: Job) -> Mapping[str, Any]:
     job.write_table("assertions", pa.Table.from_pylist(lines, schema=checks.ASSERTIONS))
     job.write_table("failures", pa.Table.from_pylist(failures, schema=checks.FAILURES))
     failed_count = sum(line["state"] == checks.FAIL for line in lines)
-    return {
-        "numbers": [
-            {"title": "Assertions", "value": len(lines)},
-            {"title": "Fail", "value": failed_count},
-            {"title": "Pass", "value": len(lines) - failed_count},
-        ],
-        "charts": [
-            {
-                "name": "assertions",
-                "title": "Assertions by state",
-                "over_time": True,
-                "bars": [
-                    {"label": "Pass", "value": len(lines) - failed_count},
-                    {"label": "Fail", "value": failed_count},
-                ],
-            }
-        ],
-    }
+    states = {"Fail": failed_count, "Pass": len(lines) - failed_count}
+    return Summary(
+        numbers=(Number("Assertions", len(lines)), *(Number(*item) for item in states.items())),
+        charts=(
+            Chart(
+                "assertions",
+                "Assertions by state",
+                tuple(Bar(label, states[label]) for label in ("Pass", "Fail")),
+                is_over_time=True,
+            ),
+        ),
+    )
 
 
 def _list_privileges(assertions: Sequence[Mapping[str, Any]]) -> set[str]:

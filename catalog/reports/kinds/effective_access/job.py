@@ -5,7 +5,8 @@ broadcast. `reach_index` counts the entities of each person, `AudienceIndex` the
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +14,11 @@ import pyarrow as pa
 from catalog.reports.kinds.effective_access.counts import PLACE_FIELDS, PrivilegeCount, count_access
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
+from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
 
 #: Upper bounds, in percent of the catalog, of the bars into which people are grouped by their reach.
 _REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
-
-_MAX_BARS = 20
 
 
 def load_state(source: str, manifest: Mapping[str, Any]) -> partitions.SnapshotState:
@@ -26,7 +26,7 @@ def load_state(source: str, manifest: Mapping[str, Any]) -> partitions.SnapshotS
     return partitions.load_state(source, manifest["policy_version"])
 
 
-def compute_results(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Summary:
     """Count access, write the tables and return the summary. Raises BadInput for a corrupt snapshot."""
     assert job.preload is not None  # noqa: S101 - main says what to read
     print_progress("Reading policies and people")
@@ -39,14 +39,14 @@ def compute_results(job: Job) -> Mapping[str, Any]:
     return _write_tables(job, state, counts)
 
 
-def _write_tables(job: Job, state: partitions.SnapshotState, counts: Mapping[str, PrivilegeCount]) -> dict[str, Any]:
+def _write_tables(job: Job, state: partitions.SnapshotState, counts: Mapping[str, PrivilegeCount]) -> Summary:
     urns = job.read_table("entities", ["number", "urn"]).sort_by("number").column("urn").combine_chunks()
     people = pa.array([actor.urn for actor in state.actors], pa.string())
     job.write_table("people", _rank_counts(counts, "person", "entities", lambda count: (people, count.people)))
     job.write_table("entities", _rank_counts(counts, "entity", "people", lambda count: (urns, count.entities)))
     for kind in PLACE_FIELDS:
         job.write_table(f"{kind}s", _build_place_table(counts, kind))
-    return {"numbers": list(_build_numbers(state, counts, len(urns))), "charts": list(_build_charts(counts, len(urns)))}
+    return Summary(tuple(_build_numbers(state, counts, len(urns))), tuple(_build_charts(counts, len(urns))))
 
 
 def _rank_counts(
@@ -81,49 +81,41 @@ def _build_place_table(counts: Mapping[str, PrivilegeCount], kind: str) -> pa.Ta
 
 def _build_numbers(
     state: partitions.SnapshotState, counts: Mapping[str, PrivilegeCount], entity_count: int
-) -> Iterable[dict[str, Any]]:
-    yield {"title": "People", "value": len(state.actors)}
-    yield {"title": "Entities", "value": entity_count}
+) -> Iterator[Number]:
+    yield Number("People", len(state.actors))
+    yield Number("Entities", entity_count)
     for privilege, count in counts.items():
         name = families.display_privilege(privilege)
-        yield {"title": f"{name}: accesses, one for each person and entity", "value": sum(count.people)}
-        yield {"title": f"{name}: people who reach nothing", "value": count.people.count(0)}
-        yield {"title": f"{name}: entities that nobody reaches", "value": count.entities.count(0)}
+        yield Number(f"{name}: accesses, one for each person and entity", sum(count.people))
+        yield Number(f"{name}: people who reach nothing", count.people.count(0))
+        yield Number(f"{name}: entities that nobody reaches", count.entities.count(0))
 
 
-def _build_charts(counts: Mapping[str, PrivilegeCount], entity_count: int) -> Iterable[dict[str, Any]]:
+def _build_charts(counts: Mapping[str, PrivilegeCount], entity_count: int) -> Iterator[Chart]:
     for privilege, count in counts.items():
+        name = families.display_privilege(privilege)
         for kind in PLACE_FIELDS:
-            access_counts = [
-                (name, place_count.accesses) for (kind_, name), place_count in count.places.items() if kind_ == kind
-            ]
-            largest_places = sorted(access_counts, key=lambda item: (-item[1], item[0]))[:_MAX_BARS]
-            bars = [{"urn": name, "label": name, "value": value} for name, value in largest_places]
-            yield {
-                "name": f"{kind}s {privilege}",
-                "title": f"{families.display_privilege(privilege)}: accesses by {kind}",
-                "bars": bars,
-                "over_time": kind == "platform",
-            }
-        yield {
-            "name": f"reach {privilege}",
-            "title": f"{families.display_privilege(privilege)}: people by the share of entities that they reach",
-            "bars": _build_reach_bars(count, entity_count),
-        }
-
-
-def _build_reach_bars(count: PrivilegeCount, entity_count: int) -> list[dict[str, Any]]:
-    bars = [0] * len(_REACH_PERCENTAGES)
-    for reached_count in count.people:
-        bars[
-            next(
-                index
-                for index, percentage in enumerate(_REACH_PERCENTAGES)
-                if reached_count * 100 <= percentage * entity_count
+            bars = (
+                Bar(urn, place_count.accesses, urn)
+                for (kind_, urn), place_count in count.places.items()
+                if kind_ == kind
             )
-        ] += 1
-    labels = ["nothing", *(f"up to {percentage} %" for percentage in _REACH_PERCENTAGES[1:-1]), "more"]
-    return [{"label": label, "value": value} for label, value in zip(labels, bars, strict=True)]
+            is_over_time = kind == "platform"
+            yield Chart.of_largest(
+                f"{kind}s {privilege}", f"{name}: accesses by {kind}", bars, is_over_time=is_over_time
+            )
+        title = f"{name}: people by the share of entities that they reach"
+        yield Chart(f"reach {privilege}", title, tuple(_build_reach_bars(count, entity_count)))
+
+
+def _build_reach_bars(count: PrivilegeCount, entity_count: int) -> Iterator[Bar]:
+    people_counts = Counter(
+        next(share for share in _REACH_PERCENTAGES if reached_count * 100 <= share * entity_count)
+        for reached_count in count.people
+    )
+    for share in _REACH_PERCENTAGES:
+        label = {0: "nothing", 100: "more"}.get(share, f"up to {share} %")
+        yield Bar(label, people_counts[share])
 
 
 def main(argv: Sequence[str]) -> int:

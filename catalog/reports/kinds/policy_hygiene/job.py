@@ -15,6 +15,7 @@ from catalog.reports.kinds.policy_hygiene.antipatterns import Antipattern
 from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts, HygieneQuery, PolicyStatements
 from catalog.reports.spark.job import Job, run
 from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
+from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine.model import Actor
 
 ORPHAN, REACHES_NOBODY, REACHES_NOTHING, SHADOWED, DUPLICATE = (
@@ -50,7 +51,7 @@ POLICIES = pa.schema(
 _MAX_NAMED_POLICIES = 3
 
 
-def compute_results(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Summary:
     """Check every active policy that people can edit, write the tables and return the summary."""
     state, roles = load_state(job), load_roles(job)
     snapshot, actors = state.snapshot, state.actors
@@ -75,23 +76,22 @@ def compute_results(job: Job) -> Mapping[str, Any]:
         "policies",
         pa.Table.from_pylist(list(_count_reach(policies, actors, hygiene_facts, finding_counts)), schema=POLICIES),
     )
-    return {
-        "numbers": [
-            {"title": "Policies", "value": len(policies)},
-            {"title": "Policies with findings", "value": len(finding_counts)},
-            {"title": "Findings", "value": len(finding_rows)},
-        ],
-        "charts": [
-            {
-                "name": "findings",
-                "title": "Findings by kind",
-                "over_time": True,
-                "bars": [
-                    {"label": kind, "value": sum(row["type"] == kind for row in finding_rows)} for kind in SEVERITIES
-                ],
-            }
-        ],
-    }
+    type_counts = Counter(row["type"] for row in finding_rows)
+    return Summary(
+        numbers=(
+            Number("Policies", len(policies)),
+            Number("Policies with findings", len(finding_counts)),
+            Number("Findings", len(finding_rows)),
+        ),
+        charts=(
+            Chart(
+                "findings",
+                "Findings by kind",
+                tuple(Bar(kind, type_counts[kind]) for kind in SEVERITIES),
+                is_over_time=True,
+            ),
+        ),
+    )
 
 
 def watch_wide_roles(

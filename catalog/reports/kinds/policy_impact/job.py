@@ -9,14 +9,12 @@ import pyarrow as pa
 from catalog.reports.kinds.policy_impact import differences
 from catalog.reports.spark.job import Job, run
 from catalog.reports.spark.partition_facts import load_state, map_partitions
+from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
 from policies.engine.model import Statement, StatementOrigin
 
-#: Bars of a chart at most.
-_MAX_BARS = 20
 
-
-def compute_results(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Summary:
     """Decide every question that the change can affect with both snapshots, write the tables and return the summary."""
     state = load_state(job)
     current_snapshot, actors = state.snapshot, state.actors
@@ -32,16 +30,20 @@ def compute_results(job: Job) -> Mapping[str, Any]:
     job.write_table("privileges", pa.Table.from_pylist(privileges, schema=differences.PRIVILEGES))
     job.write_table("groups", pa.Table.from_pylist(groups, schema=differences.GROUPS))
     job.write_table("people", pa.Table.from_pylist(people, schema=differences.PEOPLE))
-    return {
-        "numbers": [
-            {"title": "People who gain", "value": len({row["person"] for row in people if row["gained"]})},
-            {"title": "People who lose", "value": len({row["person"] for row in people if row["lost"]})},
-        ],
-        "charts": [
-            _build_chart(privileges, "gained", "Gained by privilege"),
-            _build_chart(privileges, "lost", "Lost by privilege"),
-        ],
-    }
+    return Summary(
+        numbers=(
+            Number("People who gain", len({row["person"] for row in people if row["gained"]})),
+            Number("People who lose", len({row["person"] for row in people if row["lost"]})),
+        ),
+        charts=tuple(
+            Chart.of_largest(
+                name,
+                f"{name.capitalize()} by privilege",
+                (Bar(row["privilege"], row[name]) for row in privileges if row[name]),
+            )
+            for name in ("gained", "lost")
+        ),
+    )
 
 
 def _compile_proposed(document: Mapping[str, Any]) -> dict[str, tuple[Statement, ...]]:
@@ -50,11 +52,6 @@ def _compile_proposed(document: Mapping[str, Any]) -> dict[str, tuple[Statement,
         origin = StatementOrigin(policy["urn"], policy["name"])
         statements_by_urn[policy["urn"]] = families.get(policy["family"]).compile(policy["document"], origin)
     return statements_by_urn
-
-
-def _build_chart(rows: Sequence[Mapping[str, Any]], name: str, title: str) -> Mapping[str, Any]:
-    top_rows = sorted((row for row in rows if row[name]), key=lambda row: (-row[name], row["privilege"]))[:_MAX_BARS]
-    return {"name": name, "title": title, "bars": [{"label": row["privilege"], "value": row[name]} for row in top_rows]}
 
 
 def main(argv: Sequence[str]) -> int:

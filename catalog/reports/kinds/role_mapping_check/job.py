@@ -22,6 +22,7 @@ from catalog.reports.kinds.role_mapping_check.differences import DifferenceSever
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, BadExports, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
+from catalog.reports.summary import Bar, Chart, Number, Summary
 
 #: Bad rows that are written; all of them are counted.
 MAX_BAD_ROWS = 10_000
@@ -45,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     return run("role_mapping_check", compute_results, argv, is_short=False)
 
 
-def compute_results(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Summary:
     """Compare, write every table and return the summary. Raises BadInput."""
     try:
         return _compute_in_stages(job)
@@ -57,7 +58,7 @@ def compute_results(job: Job) -> Mapping[str, Any]:
         raise
 
 
-def _compute_in_stages(job: Job) -> Mapping[str, Any]:
+def _compute_in_stages(job: Job) -> Summary:
     stage_numbers = count()
 
     def stage(name: str, frame: DataFrame) -> DataFrame:
@@ -73,7 +74,7 @@ def _compute_in_stages(job: Job) -> Mapping[str, Any]:
             filesystem.delete_dir(path)
 
 
-def _compare_exports(job: Job, stage: Stage) -> Mapping[str, Any]:
+def _compare_exports(job: Job, stage: Stage) -> Summary:
     print_progress("Reading the exports of grants")
     folder = _read_exports_folder(job)
     export_list = exports.parse_exports(_read_text(job, f"{folder}/{exports.EXPORTS_FILE}"))
@@ -201,38 +202,24 @@ def _collect_bad_rows(facts: DataFrame) -> pa.Table:
     return bad_rows.orderBy("export", "file", "reason", "row").limit(MAX_BAD_ROWS).toArrow()
 
 
-def _build_summary(findings: pa.Table, counts: Mapping[tuple[str, str, bool], int]) -> Mapping[str, Any]:
-    severity_counts = Counter(findings.column("severity").to_pylist())
-    type_counts, export_counts = (Counter(findings.column(name).to_pylist()) for name in ("type", "export"))
+def _build_summary(findings: pa.Table, counts: Mapping[tuple[str, str, bool], int]) -> Summary:
+    severity_counts, type_counts, export_counts = (
+        Counter(findings.column(name).to_pylist()) for name in ("severity", "type", "export")
+    )
     bad_row_count = sum(number for (_, fact_kind, _), number in counts.items() if fact_kind == FactKind.BAD)
-    numbers = [
-        ("Findings", findings.num_rows),
-        *((item.capitalize(), severity_counts[item]) for item in DifferenceSeverity),
-    ]
-    return {
-        "numbers": [
-            {"title": title, "value": value} for title, value in (*numbers, ("Rows not understood", bad_row_count))
-        ],
-        "charts": [
-            {
-                "name": "types",
-                "title": "Findings by type",
-                "over_time": True,
-                "bars": [
-                    {"label": item.replace("_", " ").capitalize(), "value": type_counts[item]}
-                    for item in DifferenceType
-                ],
-            },
-            {
-                "name": "exports",
-                "title": "Findings by source",
-                "over_time": True,
-                "bars": [
-                    {"label": name, "value": number} for name, number in sorted(export_counts.items(), key=str) if name
-                ],
-            },
-        ],
-    }
+    type_bars = (Bar(item.replace("_", " ").capitalize(), type_counts[item]) for item in DifferenceType)
+    export_bars = (Bar(name, number) for name, number in sorted(export_counts.items(), key=str) if name)
+    return Summary(
+        numbers=(
+            Number("Findings", findings.num_rows),
+            *(Number(item.capitalize(), severity_counts[item]) for item in DifferenceSeverity),
+            Number("Rows not understood", bad_row_count),
+        ),
+        charts=(
+            Chart("types", "Findings by type", tuple(type_bars), is_over_time=True),
+            Chart("exports", "Findings by source", tuple(export_bars), is_over_time=True),
+        ),
+    )
 
 
 if __name__ == "__main__":

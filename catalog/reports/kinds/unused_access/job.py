@@ -1,8 +1,7 @@
 """Job of unused access: privileges, memberships and policies without a use in the decision log for some days."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -12,9 +11,10 @@ from catalog.reports.kinds.unused_access.unused import Usage
 from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.spark.job import Job, run
 from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
+from catalog.reports.summary import Number, Summary
 
 
-def compute_results(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Summary:
     """Compare access with its uses, write the tables and return the summary."""
     state, usage_document = load_state(job), job.read_json("usage.json")
     snapshot, actors = state.snapshot, state.actors
@@ -39,16 +39,17 @@ def compute_results(job: Job) -> Mapping[str, Any]:
     for name, (rows, schema) in tables.items():
         job.write_table(name, pa.Table.from_pylist(rows, schema=schema))
     unused_counts = {name: sum(row["state"] != unused.USED for row in rows) for name, (rows, _) in tables.items()}
-    return {
-        "numbers": [
-            {"title": "Days looked back", "value": usage_document["days"]},
-            {"title": "Percent of what is allowed that the log keeps", "value": usage_document["percent"]},
-            {"title": "The log is whole (1: yes, 0: no)", "value": int(usage_document["is_sure"])},
-            {"title": "Policies without a use", "value": unused_counts["policies"]},
-            {"title": "Privileges without a use", "value": unused_counts["privileges"]},
-            {"title": "Memberships without a use", "value": unused_counts["memberships"]},
-        ]
-    }
+    return Summary(
+        numbers=(
+            Number("Days looked back", usage_document["days"]),
+            Number("Percent of what is allowed that the log keeps", usage_document["percent"]),
+            Number("The log is whole (1: yes, 0: no)", int(usage_document["is_sure"])),
+            *(
+                Number(f"{name.capitalize()} without a use", unused_counts[name])
+                for name in ("policies", "privileges", "memberships")
+            ),
+        )
+    )
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,17 +1,20 @@
-"""The summary of a report, as its job writes it to summary.json and pages and the API read it.
+"""The summary of a report, as its job writes it to summary.json and pages and the API read it. No Django.
 
     {"numbers": [{"title": "People", "value": 120}],
-     "charts": [{"name": "domains", "title": "Access by domain", "over_time": false,
+     "charts": [{"name": "domains", "title": "Access by domain", "over_time": false, "more": 3,
                  "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}]}
 
 `urn` is omitted for a bar that is not about an entity; `label` may be omitted where `urn` is present. Bars are in
-display order. With `over_time` the same bars of earlier runs are drawn as lines. Items of another shape are ignored, so
-that a job may write more than is displayed.
+display order; `more` is the number of bars that the job left out. With `over_time` the same bars of earlier runs are
+drawn as lines. Items of another shape are ignored, so that a job may write more than is displayed.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+#: Bars of `Chart.of_largest` at most.
+MAX_BARS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +32,28 @@ class Bar:
     `is_concealed`: the viewer may not view that entity, so the bar has neither label nor URN.
     """
 
-    label: str
+    label: str | None
     value: float
-    urn: str = ""
+    urn: str | None = None
     is_concealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Bars under a title; `name` is the same in every run, so that runs can be compared."""
+    """Bars under a title, and how many were left out; `name` is the same in every run, so that runs can be compared."""
 
     name: str
     title: str
     bars: tuple[Bar, ...]
     is_over_time: bool = False
+    more_count: int = 0
+
+    @classmethod
+    def of_largest(cls, name: str, title: str, bars: Iterable[Bar], *, is_over_time: bool = False) -> "Chart":
+        """Return a chart of the largest bars, MAX_BARS at most."""
+        ranked_bars = sorted(bars, key=lambda bar: (-bar.value, bar.urn or bar.label or ""))
+        more_count = max(len(ranked_bars) - MAX_BARS, 0)
+        return cls(name, title, tuple(ranked_bars[:MAX_BARS]), is_over_time, more_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,24 @@ class Summary:
     """The headline numbers and the charts of one run."""
 
     numbers: tuple[Number, ...]
-    charts: tuple[Chart, ...]
+    charts: tuple[Chart, ...] = ()
+
+    def serialize(self) -> dict[str, Any]:
+        """Return the summary as summary.json has it."""
+        charts = [
+            {
+                "name": chart.name,
+                "title": chart.title,
+                "over_time": chart.is_over_time,
+                "more": chart.more_count,
+                "bars": [
+                    {"label": bar.label, "value": bar.value} | ({"urn": bar.urn} if bar.urn else {})
+                    for bar in chart.bars
+                ],
+            }
+            for chart in self.charts
+        ]
+        return {"numbers": [asdict(number) for number in self.numbers], "charts": charts}
 
     @classmethod
     def parse(cls, summary: Any) -> "Summary":
@@ -58,7 +86,7 @@ class Summary:
         numbers = tuple(
             Number(str(item["title"]), item["value"])
             for item in _list_objects(summary, "numbers")
-            if _has_number(item, "title")
+            if _has_number(item) and "title" in item
         )
         charts = tuple(
             Chart(
@@ -66,6 +94,7 @@ class Summary:
                 str(item.get("title") or item["name"]),
                 tuple(_parse_bars(item)),
                 item.get("over_time") is True,
+                item["more"] if _has_number(item, key="more") else 0,
             )
             for item in _list_objects(summary, "charts")
             if "name" in item
@@ -83,7 +112,7 @@ class Summary:
             replace(
                 chart,
                 bars=tuple(
-                    Bar("", bar.value, is_concealed=True) if bar.urn in hidden_urns else bar for bar in chart.bars
+                    Bar(None, bar.value, is_concealed=True) if bar.urn in hidden_urns else bar for bar in chart.bars
                 ),
             )
             for chart in self.charts
@@ -93,9 +122,9 @@ class Summary:
 
 def _parse_bars(chart: Mapping[str, Any]) -> Iterator[Bar]:
     for item in _list_objects(chart, "bars"):
-        urn = str(item.get("urn") or "")
-        if _has_number(item) and (urn or item.get("label")):
-            yield Bar(str(item.get("label") or urn), max(item["value"], 0), urn)
+        label = item.get("label") or item.get("urn")
+        if _has_number(item) and label:
+            yield Bar(str(label), max(item["value"], 0), str(item["urn"]) if item.get("urn") else None)
 
 
 def _list_objects(document: Any, name: str) -> Sequence[Mapping[str, Any]]:
@@ -103,10 +132,6 @@ def _list_objects(document: Any, name: str) -> Sequence[Mapping[str, Any]]:
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
-def _has_number(document: Mapping[str, Any], *required_keys: str) -> bool:
-    value = document.get("value")
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and all(name in document for name in required_keys)
-    )
+def _has_number(document: Mapping[str, Any], *, key: str = "value") -> bool:
+    value = document.get(key)
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -86,7 +86,7 @@ def _write(folder: Path, datasets: int, roles: int, grants: int, users: int) -> 
     for name in ("ancestries", "circumstances", "memberships", "roles", "grants", "patterns", "policies"):
         _table(folder / name, schemas[name], ())
     for name, document in (
-        ("manifest.json", {"schema": tables.SCHEMA, "policy_version": 1}),
+        ("manifest.json", {"schema": tables.SCHEMA_VERSION, "policy_version": 1}),
         ("parameters.json", {"tags": ["urn:li:tag:PII"]}),
         ("grants_exports.json", {"folder": "exports"}),
         ("exports/exports.json", {"exports": [_EXPORT]}),

@@ -73,7 +73,8 @@ class ReportColumn:
 class ResultTable:
     """A table of results. `key` are the columns that identify a row; by default the first column.
 
-    Only the first `limit` rows by position are stored; the files of the run have all of them.
+    Only the first `limit` rows by position are stored; the files of the run have all of them. `note` is a sentence for
+    the page of a table that leaves rows out by itself.
     """
 
     name: str
@@ -81,6 +82,7 @@ class ResultTable:
     columns: tuple[ReportColumn, ...]
     key: tuple[str, ...] = ()
     limit: int | None = None
+    note: str = ""
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -26,9 +26,6 @@ from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 
-#: Earlier runs offered at most.
-_MAX_EARLIER_RUNS = 50
-
 #: Rows of an answer on the page at most; `manage.py access` prints all.
 MAX_ROWS = 10_000
 
@@ -127,11 +124,7 @@ def show_access(request: HttpRequest, id: UUID) -> HttpResponse:
     spec = layout.get_spec(run)
     if run.status != Report.Status.READY or not spec.keeps_snapshot:
         raise NotFound("This report cannot be asked.")
-    earlier_runs = [
-        earlier_run
-        for earlier_run in report_rows.list_comparable(report=run)[:_MAX_EARLIER_RUNS]
-        if earlier_run.requested_at < run.requested_at
-    ]
+    earlier_runs = list(report_rows.list_earlier(run=run))
     form = AccessForm(request.GET, run, earlier_runs)
     context: dict[str, Any] = {"form": form, "access_url": reverse("report-access", args=[id])}
     if form.is_valid():

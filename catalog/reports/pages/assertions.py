@@ -95,7 +95,7 @@ def _render_page(
     notice: str = "",
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
-    versions = list(queries.list_versions().defer("text")[:_MAX_VERSIONS])
+    versions = list(queries.list_versions().defer("text")[: _MAX_VERSIONS + 1])
     names = _load_names(versions)
     file, unreadable = "", ""
     if settings.ASSERTIONS_FILE:
@@ -111,7 +111,8 @@ def _render_page(
         "is_file": bool(settings.ASSERTIONS_FILE),
         "file": file,
         "in_force": queries.load_text() if notice and not settings.ASSERTIONS_FILE else "",
-        "versions": [{"version": version, "by": names[version.by]} for version in versions],
+        "versions": [{"version": version, "by": names[version.by]} for version in versions[:_MAX_VERSIONS]],
+        "newest": _MAX_VERSIONS if len(versions) > _MAX_VERSIONS else None,
         "tabs": layout.tabs("assertions"),
         "breadcrumbs": layout.breadcrumbs(("Assertions", "")),
         "start_url": reverse("report-new", args=["dataset_access_check"]),

@@ -36,7 +36,7 @@ def render_charts(summary: Summary, history: Sequence[Report], by: Actor) -> lis
             "id": f"chart-{number}",
             "title": chart.title,
             "bars": _render_bars(chart, bar_labels),
-            "more": max(len(chart.bars) - MAX_BARS, 0),
+            "more": max(len(chart.bars) - MAX_BARS, 0) + chart.more_count,
             "lines": _render_lines(chart, past_charts, bar_labels) if chart.is_over_time else None,
         }
         for number, chart in enumerate(summary.charts)

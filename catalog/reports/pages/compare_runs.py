@@ -22,8 +22,6 @@ from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 
-#: Other runs offered at most.
-_MAX_OTHER_RUNS = 50
 _TIME_FORMAT = "%Y-%m-%d %H:%M"
 
 _DIFFERENCE_LABELS: dict[DifferenceKind, tuple[str, str]] = {
@@ -66,11 +64,8 @@ def compare_runs(request: HttpRequest, id: UUID) -> HttpResponse:
         "newer": _report_link(run),
         "breadcrumbs": layout.breadcrumbs((spec.title, reverse("report", args=[id])), ("Compare", "")),
     }
-    previous_run = report_rows.find_previous(run=run)
-    other_runs = list(report_rows.list_comparable(report=run)[:_MAX_OTHER_RUNS])
-    if previous_run is not None:
-        # The previous run comes first, as the default.
-        other_runs = [previous_run, *(candidate for candidate in other_runs if candidate.pk != previous_run.pk)]
+    # The previous run comes first, as the default.
+    other_runs = list(dict.fromkeys([*report_rows.list_earlier(run=run)[:1], *report_rows.list_comparable(run=run)]))
     if other_runs:
         form = CompareForm(request.GET, other_runs, spec)
         other_run = next(

@@ -236,6 +236,7 @@ def show_finding(request: HttpRequest, id: int) -> HttpResponse:
         "decided_by": people.get(finding.decided_by),
         "first_seen": _report_link(finding.first_seen, finding.first_seen_at, is_linked=may_decide),
         "last_seen": _report_link(finding.last_seen, finding.last_seen_at, is_linked=may_decide),
+        "newest": len(trail) if len(trail) == reading.TRAIL_LENGTH else None,
         "trail": [_event_row(event, people, is_linked=may_decide) for event in trail],
         "change_form": decision if may_decide else None,
         "breadcrumbs": layout.breadcrumbs(("Findings", reverse("findings")), (title, "")) if may_decide else [],

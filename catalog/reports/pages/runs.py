@@ -97,7 +97,7 @@ def show_run(request: HttpRequest, id: UUID) -> HttpResponse:
     elif run.status == Report.Status.READY:
         context |= _build_results_context(request, run)
     else:
-        last_good_run = report_rows.find_previous(run=run)
+        last_good_run = report_rows.list_earlier(run=run).first()
         context |= {
             "problem": run.problem,
             "is_cancelled": run.status == Report.Status.CANCELLED,

@@ -51,8 +51,10 @@ class TableFilterForm(forms.Form):
                 ]
                 name = f"of_{column.name}"
                 self.columns[name] = index
+                is_cut = len(choices) == report_rows.MAX_CHOICES
+                any_label = f"Any (the first {report_rows.MAX_CHOICES} are listed)" if is_cut else "Any"
                 self.fields[name] = forms.ChoiceField(
-                    label=column.title, required=False, choices=[("", "Any"), *labels]
+                    label=column.title, required=False, choices=[("", any_label), *labels]
                 )
         self.is_valid()
 
@@ -98,7 +100,8 @@ def show_table(request: HttpRequest, id: UUID, name: str) -> HttpResponse:
         ),
         "columns": _build_headings(request, result_table, column, is_descending=is_descending),
         "is_filtered": bool(form.filters),
-        "is_cut": result_table.limit is not None and page.paginator.count >= result_table.limit,
+        "is_cut": result_table.limit is not None
+        and report_rows.has_row_at(run=run, table=name, position=result_table.limit - 1),
         "files": _file_links(request, run, name),
     }
     if not list_and_form_pages.is_fragment_request(request):

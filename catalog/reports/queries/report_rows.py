@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Exists, F, Func, OuterRef, QuerySet, Subquery, TextField, Window
 from django.db.models.functions import RowNumber
@@ -76,14 +77,20 @@ def get_report(*, id: UUID) -> Report:
     return report
 
 
-def list_comparable(*, report: Report) -> QuerySet[Report]:
-    """Return the other READY runs of the same kind, newest first."""
-    return list_reports(kind=report.kind, status=Report.Status.READY).exclude(pk=report.pk)
+def list_comparable(*, run: Report) -> QuerySet[Report]:
+    """Return the other READY runs of the same kind, newest first, as many as are kept."""
+    return list_reports(kind=run.kind, status=Report.Status.READY).exclude(pk=run.pk)[: settings.REPORTS_KEPT]
 
 
-def find_previous(*, run: Report) -> Report | None:
-    """Return the last READY run of the same kind that was requested before this one."""
-    return list_comparable(report=run).filter(requested_at__lt=run.requested_at).first()
+def list_earlier(*, run: Report) -> QuerySet[Report]:
+    """Return the READY runs of the same kind that were requested before this one, as `list_comparable` does."""
+    reports = list_reports(kind=run.kind, status=Report.Status.READY)
+    return reports.filter(requested_at__lt=run.requested_at)[: settings.REPORTS_KEPT]
+
+
+def has_row_at(*, run: Report, table: str, position: int) -> bool:
+    """Whether a table of a run has so many rows."""
+    return ReportRow.objects.filter(report=run, table=table, position=position).exists()
 
 
 def list_history(*, kind: str, until: datetime, limit: int) -> list[Report]:

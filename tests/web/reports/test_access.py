@@ -108,6 +108,13 @@ def test_a_question_that_makes_no_sense_is_said_beside_its_field(boss, asked, se
     assert "rows" not in answer.context
 
 
+def test_an_earlier_run_is_offered_however_many_later_ones_there_are(boss, settings):
+    settings.REPORTS_KEPT = 3
+    runs = [counted() for _ in range(4)]
+    offered = answered(boss, runs[1]).context["form"].fields["since"].choices
+    assert [value for value, _ in offered] == [str(runs[0].pk)]
+
+
 def test_a_long_answer_is_cut_and_says_so(boss, monkeypatch):
     monkeypatch.setattr(access_lookup, "MAX_ROWS", 1)
     groups.add_members(urn=TEAM, members=[ANN], **BY)

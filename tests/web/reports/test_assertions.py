@@ -10,6 +10,7 @@ from catalog.models import AssertionText, Report
 from catalog.reports.kinds.dataset_access_check import spec as dataset_access_check_spec
 from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
 from catalog.reports.kinds.policy_impact import spec as policy_impact_spec
+from catalog.reports.pages import assertions
 from catalog.reports.queries import assertions as queries
 from catalog.reports.services import assertions as service
 from policies.authoring.services import policies
@@ -38,6 +39,16 @@ def test_a_text_is_saved_and_kept_as_a_version(browse):
     assert queries.load_text() == ""
     assert "Nobody edits" in words(admin.get(f"{PAGE}/1"))
     assert admin.get(f"{PAGE}/9").status_code == 404
+
+
+def test_a_list_of_versions_that_is_cut_says_so(browse, monkeypatch):
+    monkeypatch.setattr(assertions, "_MAX_VERSIONS", 2)
+    for number in range(3):
+        assert ("These are the newest 2" in words(browse("admin").get(PAGE))) is False
+        service.save(text=GOOD if number % 2 else "", expected_version=number, by=authorizer.SYSTEM)
+    page = browse("admin").get(PAGE)
+    assert [one["version"].number for one in page.context["versions"]] == [3, 2]
+    assert "These are the newest 2; there are older ones." in words(page)
 
 
 def test_every_problem_stands_with_its_line_and_nothing_is_lost(browse):

@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from catalog.reports.pages import layout
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader, run_state
@@ -50,6 +53,33 @@ def test_a_table_is_shown_with_links_to_people_and_privileges(browse, run):
     assert 'href="/why/who?privilege=EDIT_ENTITY_TAGS" title="EDIT_ENTITY_TAGS">Edit Tags<' in text
     assert ">View Entity Page</option>" in text
     assert "1,200" in text
+
+
+def test_a_table_that_is_cut_says_so_whatever_is_searched(browse, world, tmp_path, monkeypatch):
+    tables = tuple(replace(table, limit=2 if table.name == TABLE else None) for table in KINDS[KIND].tables)
+    kinds = {**KINDS, KIND: replace(KINDS[KIND], tables=tables)}
+    for module in (finished, layout):
+        monkeypatch.setattr(module, "KINDS", kinds)
+    sentence, admin = "Only the first 2 rows are kept here", browse("admin")
+    short, long = (
+        finished.ready(tmp_path, KIND, {TABLE: [row(ADA, number) for number in range(count)]}) for count in (1, 3)
+    )
+    assert sentence not in words(admin.get(at(short)))
+    for query in ("", "?q=ada&size=1", "?q=nobody"):
+        assert sentence in words(admin.get(f"{at(long)}{query}"))
+
+
+def test_a_table_that_leaves_rows_out_says_so(browse, world, tmp_path):
+    run = finished.ready(tmp_path, "dataset_access_check", {"failures": [{"assertion": "Nobody"}]})
+    assert "Up to 200 failures of an assertion are listed" in words(browse("admin").get(at(run, "failures")))
+    assert "Up to 200 failures" not in words(browse("admin").get(at(run, "assertions")))
+
+
+def test_a_filter_that_lists_only_the_first_choices_says_so(browse, run, monkeypatch):
+    assert "are listed" not in words(browse("admin").get(at(run)))
+    cache.clear()
+    monkeypatch.setattr(report_rows, "MAX_CHOICES", 1)
+    assert "Any (the first 1 are listed)" in words(browse("admin").get(at(run)))
 
 
 def test_a_table_is_searched_narrowed_and_sorted(browse, run):

@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from catalog.models import Report
 from catalog.reports.run import run_state
 from catalog.reports.services import reports as service
+from catalog.reports.summary import Bar, Chart, Summary
 from policies.pdp.authorizer import SYSTEM
 from tests import finished
 from tests.finished import KIND, SUMMARY
@@ -150,6 +151,16 @@ def test_headline_numbers_and_charts_are_drawn_beside_their_numbers(browse, worl
     (chart,) = page.context["charts"]
     assert [bar["width"] for bar in chart["bars"]] == ["100.0", "2.5"]
     assert [line["values"] for line in chart["lines"]["lines"]] == [["1,200", "1,200"], ["30", "30"]]
+
+
+def test_a_chart_says_how_many_bars_it_leaves_out(browse, world, tmp_path):
+    bars = [Bar(f"d{number}", number) for number in range(1, 41)]
+    summary = Summary((), (Chart.of_largest("domains", "By domain", bars),)).serialize()
+    run = finished.ready(tmp_path, KIND, summary=summary)
+    page = browse("root").get(page_of(run))
+    (chart,) = page.context["charts"]
+    assert [bar["value"] for bar in chart["bars"]] == [str(number) for number in range(40, 25, -1)]
+    assert "and 25 more in the tables" in words(page)
 
 
 def test_codes_beside_bars_are_shown_in_words(browse, world, tmp_path):

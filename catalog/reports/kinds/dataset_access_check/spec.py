@@ -79,6 +79,7 @@ SPEC = ReportSpec(
                 ReportColumn("lacks", "What is lacking"),
             ),
             key=("assertion", "person", "privilege", "entity"),
+            note="Up to 200 failures of an assertion are listed; the table Assertions counts all of them.",
         ),
     ),
     is_nightly=True,

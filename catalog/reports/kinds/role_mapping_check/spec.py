@@ -135,6 +135,7 @@ SPEC = ReportSpec(
             ),
             key=("export", "file", "row"),
             limit=10_000,
+            note="Up to 10,000 rows are listed; the table Exports counts all of them.",
         ),
     ),
     # Nightly only where exports are configured.

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-#: Bars of `Chart.of_largest` at most.
+#: Bars of `Chart.from_largest` at most.
 MAX_BARS = 20
 
 
@@ -49,7 +49,7 @@ class Chart:
     more_count: int = 0
 
     @classmethod
-    def of_largest(cls, name: str, title: str, bars: Iterable[Bar], *, is_over_time: bool = False) -> "Chart":
+    def from_largest(cls, name: str, title: str, bars: Iterable[Bar], *, is_over_time: bool = False) -> "Chart":
         """Return a chart of the largest bars, MAX_BARS at most."""
         ranked_bars = sorted(bars, key=lambda bar: (-bar.value, bar.urn or bar.label or ""))
         more_count = max(len(ranked_bars) - MAX_BARS, 0)

@@ -155,7 +155,7 @@ def test_headline_numbers_and_charts_are_drawn_beside_their_numbers(browse, worl
 
 def test_a_chart_says_how_many_bars_it_leaves_out(browse, world, tmp_path):
     bars = [Bar(f"d{number}", number) for number in range(1, 41)]
-    summary = Summary((), (Chart.of_largest("domains", "By domain", bars),)).serialize()
+    summary = Summary((), (Chart.from_largest("domains", "By domain", bars),)).serialize()
     run = finished.ready(tmp_path, KIND, summary=summary)
     page = browse("root").get(page_of(run))
     (chart,) = page.context["charts"]

@@ -101,7 +101,7 @@ def _build_charts(counts: Mapping[str, PrivilegeCount], entity_count: int) -> It
                 if kind_ == kind
             )
             is_over_time = kind == "platform"
-            yield Chart.of_largest(
+            yield Chart.from_largest(
                 f"{kind}s {privilege}", f"{name}: accesses by {kind}", bars, is_over_time=is_over_time
             )
         title = f"{name}: people by the share of entities that they reach"

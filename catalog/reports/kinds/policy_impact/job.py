@@ -36,7 +36,7 @@ def compute_results(job: Job) -> Summary:
             Number("People who lose", len({row["person"] for row in people if row["lost"]})),
         ),
         charts=tuple(
-            Chart.of_largest(
+            Chart.from_largest(
                 name,
                 f"{name.capitalize()} by privilege",
                 (Bar(row["privilege"], row[name]) for row in privileges if row[name]),

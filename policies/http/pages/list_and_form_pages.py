@@ -1,25 +1,36 @@
-"""Shared parts of pages: lists with a fragment for htmx, confirmations, and forms with problems beside their fields."""
+"""The frames of pages: what every list, confirmation and action has in common stands here once.
+
+A page module states only what differs:
+
+- `page_view` (GET), `form_view` (GET and POST) and `action_view` (POST) decorate a view with its guard and its methods;
+  no answer is cached.
+- `render_filtered_list` is a whole list page: filters from the query string, rows, columns and page; htmx gets the
+  fragment alone. `render_list` is its last step, for lists that need more.
+- `ask_and_act` is a whole confirmation: it asks (GET), then acts (POST).
+- `Section` gives the breadcrumbs of all pages of one section, `check_permissions` the rights that a template offers.
+- `policies.http.pages.form_page.FormPage` is a page with one form, which saves itself.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
+from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
-from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
-from policies.errors import Conflict, Invalid, NotFound, PolicyAppError, Stale
-from policies.http.guard import get_actor
-from policies.http.pages.people_picker import PeoplePicker
+from policies.http import guard as guards
+from policies.http.guard import Guard, get_actor
 from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest, ResourceRef
-from policies.writes.unit_of_work import fingerprint
 
 if TYPE_CHECKING:
     _Paginator = Paginator[Any]
@@ -27,7 +38,7 @@ else:
     _Paginator = Paginator
 
 #: Name of this interface in change records.
-CHANNEL = "pages"
+CHANNEL = guards.PAGES
 
 PAGE_SIZE = 25
 #: Page sizes that a reader can choose (rules/datahub.md e).
@@ -38,6 +49,29 @@ UNPROCESSABLE_STATUS = 422
 
 Breadcrumb = dict[str, str]
 Result = TypeVar("Result")
+PageView = Callable[..., HttpResponse]
+
+
+def page_view(guard: Guard) -> Callable[[PageView], PageView]:
+    """Decorate a view that only shows something (GET)."""
+    return _decorate_with(guard, "GET")
+
+
+def form_view(guard: Guard) -> Callable[[PageView], PageView]:
+    """Decorate a view that shows a form or a question and takes the answer (GET and POST)."""
+    return _decorate_with(guard, "GET", "POST")
+
+
+def action_view(guard: Guard) -> Callable[[PageView], PageView]:
+    """Decorate a view that acts without a question (POST)."""
+    return _decorate_with(guard, "POST")
+
+
+def _decorate_with(guard: Guard, *methods: str) -> Callable[[PageView], PageView]:
+    def decorate_view(view: PageView) -> PageView:
+        return require_http_methods(methods)(never_cache(guard(view)))
+
+    return decorate_view
 
 
 def is_fragment_request(request: HttpRequest) -> bool:
@@ -53,6 +87,42 @@ def render_list(
     response = render(request, fragment_template if is_fragment_request(request) else page_template, dict(context))
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     return response
+
+
+def render_filtered_list(
+    request: HttpRequest,
+    page_template: str,
+    fragment_template: str,
+    *,
+    form: forms.Form,
+    query: Callable[..., QuerySet[Any] | Sequence[Any]],
+    build_rows: Callable[[list[Any]], Sequence[Any]],
+    **context: Any,
+) -> HttpResponse:
+    """Render a list whose reader filters it: `query` gets the filters that are set and returns all rows.
+
+    `build_rows` presents the rows of one page; `context` holds what else the templates need, such as `columns`.
+    """
+    filters = read_filters(form)
+    page = get_page(request, query(**filters))
+    context |= {"form": form, "page": page, "rows": build_rows(list(page)), "is_filtered": bool(filters)}
+    return render_list(request, page_template=page_template, fragment_template=fragment_template, context=context)
+
+
+def read_filters(form: forms.Form) -> dict[str, Any]:
+    """Return the filters that are set; an invalid one filters nothing, and its field shows the problem."""
+    form.is_valid()
+    return {name: value for name, value in form.cleaned_data.items() if value}
+
+
+def build_columns(*labels: str, numbers: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return the headers of a table; `numbers` are the labels of numeric columns, and "Actions" is not shown."""
+    return [
+        {"label": label}
+        | ({"is_number": True} if label in numbers else {})
+        | ({"is_hidden_label": True} if label == "Actions" else {})
+        for label in labels
+    ]
 
 
 class SizedPage(Page[Any]):
@@ -103,100 +173,63 @@ def render_confirmation(
     )
 
 
+def ask_and_act(
+    request: HttpRequest,
+    act: Callable[..., Result],
+    respond: Callable[[Result], HttpResponse],
+    *,
+    losses: Callable[[], Iterable[str]] = tuple,
+    **question: str,
+) -> HttpResponse:
+    """Ask for a confirmation (GET), or call `act` with `by` and `channel` and `respond` with its result (POST).
+
+    `question` is that of `render_confirmation`; `losses` are computed only for it.
+    """
+    if request.method == "POST":
+        return respond(act(by=get_actor(request), channel=CHANNEL))
+    return render_confirmation(request, losses=losses(), **question)
+
+
+def render_secret(request: HttpRequest, *, label: str, **context: Any) -> HttpResponse:
+    """Render the page of a new secret, which is shown once; `context` is the rest of that of people/secret.html."""
+    return render(request, "people/secret.html", {**context, "secret_label": label})
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A list and the pages below it: its label, its route, and the labels above it in the breadcrumbs."""
+
+    label: str
+    route: str
+    parents: tuple[str, ...] = ()
+
+    def breadcrumbs(self, *items: str | tuple[str, str]) -> list[Breadcrumb]:
+        """Return the breadcrumbs of the list, or of a page below it; an item is a label, or a label and its URL."""
+        pairs = [(self.label, reverse(self.route) if items else "")]
+        pairs += [item if isinstance(item, tuple) else (item, "") for item in items]
+        links = [{"label": label, "url": url} if url else {"label": label} for label, url in pairs]
+        return [*({"label": label} for label in self.parents), *links]
+
+
 def settings_breadcrumbs(section: str, *items: tuple[str, str]) -> list[Breadcrumb]:
     """Return the breadcrumbs of a page under Settings; each item is a label and a URL, '' for the current page."""
     breadcrumbs: list[Breadcrumb] = [{"label": "Settings"}, *([{"label": section}] if section else [])]
     return breadcrumbs + [{"label": label, "url": url} if url else {"label": label} for label, url in items]
 
 
-def check_permissions(request: HttpRequest, **permissions: tuple[Requirement, ResourceRef | None]) -> dict[str, bool]:
-    """Return for each name whether the caller meets its requirement; all are decided in one batch."""
-    actor = get_actor(request)
-    access_requests = [(actor, AccessRequest(requirement, resource)) for requirement, resource in permissions.values()]
-    return {
-        name: decision.is_allowed
-        for name, decision in zip(permissions, authorizer.answer_many(requests=access_requests), strict=True)
-    }
+def check_permissions(
+    request: HttpRequest, **permissions: Requirement | tuple[Requirement, ResourceRef | None]
+) -> dict[str, bool]:
+    """Return for each name whether the caller meets its requirement, on the platform or the resource beside it.
 
-
-@dataclass(slots=True)
-class FormPage:
-    """One form on a page of its own: fields, pickers, the label of the button, and the target of "Cancel".
-
-    `edit_conflict` describes a concurrent change by somebody else, for people/_overtaken.html. `impact` computes the
-    effect of saving with the current choices; it is drawn beside the button, and alone for a preview (`is_preview`).
+    All are decided in one batch.
     """
-
-    title: str
-    label: str
-    cancel_url: str
-    breadcrumbs: list[Breadcrumb]
-    form: forms.Form
-    pickers: Sequence[PeoplePicker] = ()
-    subtitle: str = ""
-    conflict_field: str = ""
-    error_field_map: Mapping[str, str] = field(default_factory=dict)
-    edit_conflict: Mapping[str, Any] = field(default_factory=dict)
-    impact: Callable[[], Mapping[str, Any]] | None = None
-    status: int = 200
-
-    def render(self, request: HttpRequest) -> HttpResponse:
-        """Render the form in its current state, with all input."""
-        context: dict[str, Any] = {"page": self}
-        if self.impact is not None:
-            context["means"] = self.impact()
-            if self.is_preview(request) and is_fragment_request(request):
-                return render(request, "people/_means.html", context)
-        context |= {"breadcrumbs": self.breadcrumbs, "pickers": [picker.build_context() for picker in self.pickers]}
-        return render(request, "people/form.html", context, status=self.status)
-
-    def is_preview(self, request: HttpRequest) -> bool:
-        """Whether the form was posted to preview the effect of saving, not to save."""
-        return self.impact is not None and request.POST.get("go") == "look"
-
-    def save_or_report(self, save: Callable[[dict[str, Any]], Result]) -> Result | None:
-        """Return the result of `save` with the cleaned fields, or None with the problems added to their fields.
-
-        `conflict_field` is the field that a Conflict is about; `error_field_map` maps pointers to fields of another
-        name. Raises the refusals that a form cannot correct (anything but Invalid, Conflict, Stale and NotFound).
-        """
-        is_valid = self.form.is_valid()
-        if not is_valid or not all(picker.is_sound for picker in self.pickers):
-            self.status = UNPROCESSABLE_STATUS
-            return None
-        try:
-            return save(self.form.cleaned_data)
-        except PolicyAppError as refusal:
-            self._add_refusal(refusal)
-            return None
-
-    def _add_refusal(self, refusal: PolicyAppError) -> None:
-        self.status = UNPROCESSABLE_STATUS
-        if isinstance(refusal, Invalid):
-            self._add_problems(refusal.problems)
-        elif isinstance(refusal, Conflict):
-            self.form.add_error(
-                self.conflict_field if self.conflict_field in self.form.fields else None, refusal.detail
-            )
-        elif isinstance(refusal, Stale | NotFound):
-            self.status = refusal.status
-            is_stale = isinstance(refusal, Stale)
-            ending = "Saving again replaces what they wrote." if is_stale else "It was removed in the meantime."
-            self.form.add_error(None, f"{refusal.detail} {ending} What you typed is shown below.")
-        else:
-            raise refusal
-
-    def _add_problems(self, problems: Iterable[Problem]) -> None:
-        problems_by_picker: dict[str, list[Problem]] = {picker.name: [] for picker in self.pickers}
-        for problem in problems:
-            pointer_field = problem.pointer.strip("/").split("/")[0]
-            name = self.error_field_map.get(pointer_field, pointer_field)
-            if name in problems_by_picker:
-                problems_by_picker[name].append(problem)
-            else:
-                self.form.add_error(name if name in self.form.fields else None, problem.detail)
-        for picker in self.pickers:
-            picker.add_problems(problems_by_picker[picker.name])
+    actor = get_actor(request)
+    pairs = [value if isinstance(value, tuple) else (value, None) for value in permissions.values()]
+    decisions = authorizer.answer_many(
+        requests=[(actor, AccessRequest(requirement, resource)) for requirement, resource in pairs]
+    )
+    return {name: decision.is_allowed for name, decision in zip(permissions, decisions, strict=True)}
 
 
 def get_post_data(request: HttpRequest) -> QueryDict | None:
@@ -204,15 +237,10 @@ def get_post_data(request: HttpRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
 
-def build_initial_data(facts: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the initial data of a form about `facts`; `seen` is their fingerprint, to detect concurrent changes."""
-    return {} if facts is None else {**facts, "seen": fingerprint(facts)}
-
-
-def update_fingerprint(form: forms.Form, facts: Mapping[str, Any] | None) -> None:
-    """Give a refused form the fingerprint of the current facts, so that saving it again succeeds."""
-    if facts is not None:
-        form.data = {**form.data.dict(), "seen": fingerprint(facts)}  # type: ignore[attr-defined]  # a QueryDict
+def redirect_with_message(request: HttpRequest, message: str, to: str, *arguments: str) -> HttpResponse:
+    """Redirect to a route or URL, whose page shows the message that something succeeded."""
+    messages.success(request, message)
+    return redirect(to, *arguments)
 
 
 def build_absolute_link(request: HttpRequest, route: str, **query: str) -> str:

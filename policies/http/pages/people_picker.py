@@ -44,6 +44,7 @@ class PeoplePicker:
     kind: str
     help: str = ""
     group: str = ""
+    is_required: bool = False
     chosen_urns: tuple[str, ...] = ()
     pasted_text: str = ""
     errors: list[str] = field(default_factory=list)
@@ -57,10 +58,11 @@ class PeoplePicker:
         self._report_wrong_urns([urn for urn in self.urns if not urn.startswith(PREFIXES[self.kind])])
         return self
 
-    def require_choice(self) -> None:
-        """Add an error where nothing is chosen."""
-        if not self.urns:
+    def is_complete(self) -> bool:
+        """Whether the choice can be saved; adds an error where nothing is chosen and something must be."""
+        if self.is_required and not self.urns:
             self.errors.append("Choose at least one.")
+        return self.is_sound
 
     @property
     def urns(self) -> tuple[str, ...]:

@@ -4,9 +4,11 @@ from typing import Any
 
 from django.urls import reverse
 
+from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
 from policies.identity.queries import credentials, users_groups_roles
-from policies.models import User
+from policies.models import GroupProfile, Role, User
+from policies.pdp import authorizer
 
 STATE_BADGES = {"ACTIVE": ("Active", "success"), "SUSPENDED": ("Suspended", "warning")}
 
@@ -42,8 +44,15 @@ def account_row(user: User) -> dict[str, Any]:
     }
 
 
-def account_facts(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the facts at the top of an account's page; `names` is URN → name of its creator."""
+def created_fact(record: User | GroupProfile | Role) -> dict[str, Any]:
+    """Return the fact when an account, group or role was created and by whom."""
+    names = authorizer.load_names(urns=[record.created_by]) | {SYSTEM_ACTOR: "the system"}
+    by = names.get(record.created_by, record.created_by)
+    return {"label": "Created", "template": "policies/_when.html", "at": record.created_at, "by": by}
+
+
+def account_facts(user: User) -> list[dict[str, Any]]:
+    """Return the facts at the top of an account's page."""
     label, kind = STATE_BADGES[user.state]
     return [
         {"label": "State", "badges": [{"label": label, "kind": kind}]},
@@ -52,12 +61,7 @@ def account_facts(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
         {"label": "Title", "value": user.title},
         {"label": "About", "value": user.description},
         {"label": "URN", "template": "policies/_urn.html", "urn": user.urn},
-        {
-            "label": "Created",
-            "template": "policies/_when.html",
-            "at": user.created_at,
-            "by": names.get(user.created_by, user.created_by),
-        },
+        created_fact(user),
     ]
 
 

@@ -34,12 +34,12 @@ def _search_field(placeholder: str) -> forms.CharField:
     )
 
 
-def _text_field(label: str, length: int, *, is_required: bool = False, help_text: str = "") -> forms.CharField:
+def _text_field(label: str, length: int, *, is_required: bool = False, **options: Any) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=is_required,
         max_length=length,
-        help_text=help_text,
+        **options,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
         error_messages={"required": "This field is required."},
     )
@@ -51,13 +51,14 @@ def _textarea_field(label: str) -> forms.CharField:
     )
 
 
-def _password_field(label: str, autocomplete: str, *, is_required: bool = True, help_text: str = "") -> forms.CharField:
+def _password_field(label: str, autocomplete: str, *, is_required: bool = True, **options: Any) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=is_required,
         strip=False,
+        empty_value=None,
         max_length=_MAX_PASSWORD_LENGTH,
-        help_text=help_text,
+        **options,
         widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}),
         error_messages={"required": "This field is required."},
     )
@@ -132,35 +133,29 @@ class UserForm(ProfileForm):
     email = _text_field("Email", MAX_EMAIL_LENGTH)
 
 
-class GroupForm(FingerprintForm):
-    """The profile of a group."""
+class NamedForm(forms.Form):
+    """The name and description of a group or role."""
 
     name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
     description = _textarea_field("Description")
+
+
+class RoleForm(NamedForm, FingerprintForm):
+    """The profile of a role."""
+
+
+class GroupForm(RoleForm):
+    """The profile of a group."""
+
     email = _text_field("Email", MAX_EMAIL_LENGTH)
 
 
-class NewGroupForm(forms.Form):
-    """A group to create."""
+class NewNamedForm(NamedForm):
+    """A group or role to create."""
 
-    name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
-    description = _textarea_field("Description")
-    identifier = _text_field("Id", MAX_IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER_HELP}")
-
-
-class RoleForm(FingerprintForm):
-    """The name and description of a role."""
-
-    name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
-    description = _textarea_field("Description")
-
-
-class NewRoleForm(forms.Form):
-    """A role to create."""
-
-    name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
-    description = _textarea_field("Description")
-    identifier = _text_field("Id", MAX_IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER_HELP}")
+    identifier = _text_field(
+        "Id", MAX_IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER_HELP}", empty_value=None
+    )
 
 
 class NewServiceForm(forms.Form):
@@ -170,11 +165,8 @@ class NewServiceForm(forms.Form):
     description = _textarea_field("Description")
 
 
-class ServiceForm(FingerprintForm):
+class ServiceForm(NewServiceForm, FingerprintForm):
     """The name and description of a service account."""
-
-    display_name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
-    description = _textarea_field("Description")
 
 
 class PickerForm(forms.Form):
@@ -204,8 +196,23 @@ class InviteForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["role"].choices = [("", "No role"), *roles]  # type: ignore[attr-defined]  # a ChoiceField
 
+    def clean_role(self) -> str | None:
+        """Return the URN of the role, None for no role."""
+        return self.cleaned_data["role"] or None
 
-class SignUpForm(forms.Form):
+
+class RepeatedPasswordForm(forms.Form):
+    """A form with a new password, entered twice."""
+
+    def clean(self) -> dict[str, Any]:
+        """Drop the repetition of the password, after comparing the two."""
+        repetition = self.cleaned_data.pop("again", None)
+        if repetition is not None and repetition != self.cleaned_data.get("password", repetition):
+            self.add_error("again", "The two are not the same.")
+        return self.cleaned_data
+
+
+class SignUpForm(RepeatedPasswordForm):
     """The profile and password of an invited person's new account."""
 
     username = _text_field("User name", MAX_IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER_HELP)
@@ -215,22 +222,14 @@ class SignUpForm(forms.Form):
     password = _password_field("Password", "new-password", help_text="At least 8 characters, and not a common word.")
     again = _password_field("Password again", "new-password")
 
-    def clean_again(self) -> str:
-        """Return the repeated password; raises ValidationError if it differs."""
-        return validate_repetition(self)
 
-
-class NewPasswordForm(forms.Form):
-    """A new password, entered twice."""
+class NewPasswordForm(RepeatedPasswordForm):
+    """A new password."""
 
     password = _password_field(
         "New password", "new-password", help_text="At least 8 characters, and not a common word."
     )
     again = _password_field("New password again", "new-password")
-
-    def clean_again(self) -> str:
-        """Return the repeated password; raises ValidationError if it differs."""
-        return validate_repetition(self)
 
 
 class OwnPasswordForm(NewPasswordForm):
@@ -239,11 +238,3 @@ class OwnPasswordForm(NewPasswordForm):
     field_order = ("old", "password", "again")
 
     old = _password_field("Current password", "current-password")
-
-
-def validate_repetition(form: forms.Form) -> str:
-    """Return the repetition of a new password; raises ValidationError if it differs."""
-    repetition: str = form.cleaned_data["again"]
-    if repetition != form.cleaned_data.get("password", repetition):
-        raise forms.ValidationError("The two are not the same.")
-    return repetition

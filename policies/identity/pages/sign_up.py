@@ -3,31 +3,27 @@
 The links carry their secret in the query string, so responses are not cached and other sites receive no referrer.
 """
 
-from typing import Any
+from functools import partial
 
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
 
 from policies.errors import NotFound, PolicyAppError
 from policies.http.guard import get_actor, public
-from policies.http.pages.list_and_form_pages import CHANNEL, FormPage
+from policies.http.pages.form_page import FormPage
+from policies.http.pages.list_and_form_pages import CHANNEL, ask_and_act, form_view, redirect_with_message
 from policies.identity.pages.forms import NewPasswordForm, SignUpForm
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import invitations, password_resets
-from policies.models import InviteToken
+from policies.models import InviteToken, Role
 
 
 @sensitive_post_parameters()
-@require_http_methods(["GET", "POST"])
-@never_cache
-@public
+@form_view(public)
 def sign_up(request: HttpRequest) -> HttpResponse:
     """Page that creates an account from an invitation; a signed-in user accepts its role instead."""
     text = request.GET.get("invite_token", "")
@@ -37,13 +33,12 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         return _render_dead_link(request, refusal)
     if request.user.is_authenticated:
         return _accept(request, invite, text)
-    page = _build_form_page(SignUpForm(request.POST if request.method == "POST" else None), conflict="username")
+    page = FormPage(request, SignUpForm, conflict_field="username")
     if request.method == "POST":
-        user = page.save_or_report(lambda cleaned_data: _create_account(cleaned_data, text))
+        user = page.save_or_report(partial(invitations.sign_up, text=text, channel=CHANNEL))
         if user is not None:
             login(request, user, backend=settings.PASSWORD_BACKEND)
-            messages.success(request, f"Welcome, {user.name}.")
-            return redirect("home")
+            return redirect_with_message(request, f"Welcome, {user.name}.", "home")
     context = {
         "form": page.form,
         "role": invite.role,
@@ -53,42 +48,38 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 
 
 @sensitive_post_parameters()
-@require_http_methods(["GET", "POST"])
-@never_cache
-@public
+@form_view(public)
 def reset_password(request: HttpRequest) -> HttpResponse:
     """Page that sets a new password with a reset link, which works once."""
     text = request.GET.get("reset_token", "")
+    page = FormPage(request, NewPasswordForm)
     try:
         reset_token = password_resets.find(text=text)
-        page = _build_form_page(NewPasswordForm(request.POST if request.method == "POST" else None))
-        if request.method == "POST":
-            user = page.save_or_report(
-                lambda cleaned_data: password_resets.use(text=text, password=cleaned_data["password"], channel=CHANNEL)
-            )
-            if user is not None:
-                messages.success(request, "The new password is set. Sign in with it.")
-                return redirect("sign-in")
     except NotFound as refusal:
         return _render_dead_link(request, refusal)
+    if request.method == "POST":
+        user = page.save_or_report(partial(password_resets.use, text=text, channel=CHANNEL))
+        if user is not None:
+            return redirect_with_message(request, "The new password is set. Sign in with it.", "sign-in")
     return render(request, "people/reset.html", {"form": page.form, "person": reset_token.user}, status=page.status)
 
 
 def _accept(request: HttpRequest, invite: InviteToken, text: str) -> HttpResponse:
-    if request.method == "POST":
-        role = invitations.accept(text=text, by=get_actor(request), channel=CHANNEL)
-        messages.success(request, f"You are {role.name} now." if role else "You now hold no role of your own.")
-        return redirect("home")
+    def report_acceptance(role: Role | None) -> HttpResponse:
+        message = f"You are {role.name} now." if role else "You now hold no role of your own."
+        return redirect_with_message(request, message, "home")
+
     current_roles = users_groups_roles.get_user(urn=get_actor(request).urn).role_names
-    context = {
-        "title": f"Take the role {invite.role.name}?" if invite.role else "Accept this invitation?",
-        "text": _acceptance_text(invite.role.name if invite.role else "", current_roles),
-        "action": request.get_full_path(),
-        "label": "Accept",
-        "kind": "primary",
-        "cancel_url": reverse("home"),
-    }
-    return render(request, "confirmation.html", context)
+    return ask_and_act(
+        request,
+        partial(invitations.accept, text=text),
+        report_acceptance,
+        title=f"Take the role {invite.role.name}?" if invite.role else "Accept this invitation?",
+        text=_acceptance_text(invite.role.name if invite.role else "", current_roles),
+        label="Accept",
+        kind="primary",
+        cancel_url=reverse("home"),
+    )
 
 
 def _acceptance_text(role: str, current_roles: list[str]) -> str:
@@ -100,15 +91,6 @@ def _acceptance_text(role: str, current_roles: list[str]) -> str:
         if role
         else f"It has no role and removes these: {role_names}."
     )
-
-
-def _create_account(cleaned_data: dict[str, Any], text: str) -> Any:
-    cleaned_data.pop("again")
-    return invitations.sign_up(text=text, **cleaned_data, channel=CHANNEL)
-
-
-def _build_form_page(form: Any, conflict: str = "") -> FormPage:
-    return FormPage(title="", label="", cancel_url="", breadcrumbs=[], form=form, conflict_field=conflict)
 
 
 def _render_dead_link(request: HttpRequest, refusal: PolicyAppError) -> HttpResponse:

@@ -5,22 +5,20 @@ and saving again replaces the other editor's changes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Stale
 from policies.http.guard import get_actor
-from policies.http.pages import list_and_form_pages
-from policies.http.pages.list_and_form_pages import CHANNEL, FormPage
+from policies.http.pages.form_page import FormPage
+from policies.http.pages.list_and_form_pages import CHANNEL, Section, redirect_with_message
 from policies.models import ChangeEvent
 from policies.pdp import display_names
-from policies.writes import change_log_queries
-from policies.writes.unit_of_work import fingerprint
+from policies.writes import change_log_queries, unit_of_work
 
 #: Maximum number of recent change events searched for the facts that an edit began with.
 _MAX_RECENT_EVENTS = 50
@@ -37,33 +35,57 @@ class NamedRecord(Protocol):
         """The display name."""
 
 
-def handle_form(
+Record = TypeVar("Record", bound=NamedRecord)
+
+
+def handle_edit(
     request: HttpRequest,
+    form_class: type[forms.Form],
     *,
-    page: FormPage,
+    section: Section,
+    url: str,
     urn: str,
-    current_facts: Mapping[str, Any] | None,
+    record: Record | None,
+    load_facts: Callable[[Record], dict[str, Any]],
     save: Callable[..., NamedRecord],
-    success_message: str = "",
+    **texts: str,
 ) -> HttpResponse:
-    """Render the form that edits these facts (None if the record was removed) and save it by calling `save`."""
+    """Show the form that edits a record (None if it was removed) and save it by calling `save`.
+
+    `url` is the page of the record. `texts` may replace the title and the last breadcrumb (`crumb`), the message of
+    success, and add a subtitle.
+    """
+    current_facts = None if record is None else load_facts(record)
+    name = urn if record is None else record.name
+    page = FormPage(
+        request,
+        form_class,
+        title=texts.get("title", f"Edit {name}"),
+        subtitle=texts.get("subtitle", ""),
+        label="Save",
+        cancel_url=url,
+        breadcrumbs=section.breadcrumbs(texts.get("crumb", name)),
+        initial=None if current_facts is None else {**current_facts, "seen": unit_of_work.fingerprint(current_facts)},
+    )
     if request.method == "POST":
-        result = page.save_or_report(lambda cleaned_data: _save(save, urn, cleaned_data, request))
+        result = page.save_or_report(partial(_save, save, request, urn))
         if result is not None:
-            messages.success(request, success_message or f"Saved {result.name}.")
-            return redirect(page.cancel_url)
-        if page.status == Stale.status and current_facts is not None:
-            page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts)
-        list_and_form_pages.update_fingerprint(page.form, current_facts)
-    return page.render(request)
+            return redirect_with_message(request, texts.get("message", f"Saved {result.name}."), url)
+        if current_facts is not None:
+            if page.status == Stale.status:
+                page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts)
+            _update_fingerprint(page.form, current_facts)
+    return page.render()
 
 
-def _save(
-    save: Callable[..., NamedRecord], urn: str, cleaned_data: Mapping[str, Any], request: HttpRequest
-) -> NamedRecord:
-    fields = {name: value for name, value in cleaned_data.items() if name != "seen"}
-    fingerprint = cleaned_data["seen"]
+def _save(save: Callable[..., NamedRecord], request: HttpRequest, urn: str, **fields: Any) -> NamedRecord:
+    fingerprint = fields.pop("seen")
     return save(urn=urn, **fields, expected_fingerprint=fingerprint, by=get_actor(request), channel=CHANNEL)
+
+
+def _update_fingerprint(form: forms.Form, facts: Mapping[str, Any]) -> None:
+    """Give a refused form the fingerprint of the current facts, so that saving it again succeeds."""
+    form.data = {**form.data.dict(), "seen": unit_of_work.fingerprint(facts)}  # type: ignore[attr-defined]  # a QueryDict
 
 
 def _build_edit_conflict(form: forms.Form, urn: str, current_facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +119,10 @@ def _find_original_facts(
 ) -> dict[str, Any] | None:
     """Return the facts that an edit began with, found in change events by their fingerprint; None if there are none."""
     sides = (_select_facts(side, current_facts) for event in events for side in (event.before, event.after))
-    return next((facts for facts in sides if facts is not None and fingerprint(facts) == expected_fingerprint), None)
+    return next(
+        (facts for facts in sides if facts is not None and unit_of_work.fingerprint(facts) == expected_fingerprint),
+        None,
+    )
 
 
 def _select_facts(side: Any, current_facts: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -1,0 +1,128 @@
+"""A page with one form that runs itself: it saves what was posted, or shows it again with problems at their fields."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from policies.engine.errors import Problem
+from policies.errors import Conflict, Invalid, NotFound, PolicyAppError, Stale
+from policies.http.guard import get_actor
+from policies.http.pages.list_and_form_pages import (
+    CHANNEL,
+    UNPROCESSABLE_STATUS,
+    Breadcrumb,
+    get_post_data,
+    is_fragment_request,
+)
+from policies.http.pages.people_picker import PeoplePicker
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class FormPage:
+    """One form on a page of its own: fields, pickers, the label of the button, and the target of "Cancel".
+
+    The fields and pickers have the names of the parameters of the service that saves them. `conflict_field` is the
+    field that a Conflict is about; `error_field_map` maps pointers to fields of another name. `edit_conflict` describes
+    a concurrent change by somebody else, for people/_overtaken.html. `impact` computes the effect of saving with the
+    current choices; it is drawn beside the button, and alone for a preview (`is_preview`).
+    """
+
+    request: HttpRequest
+    form_class: InitVar[type[forms.Form]]
+    title: str = ""
+    label: str = ""
+    cancel_url: str = ""
+    breadcrumbs: list[Breadcrumb] = field(default_factory=list)
+    initial: InitVar[dict[str, Any] | None] = None
+    pickers: Sequence[PeoplePicker] = ()
+    subtitle: str = ""
+    conflict_field: str = ""
+    error_field_map: Mapping[str, str] = field(default_factory=dict)
+    edit_conflict: Mapping[str, Any] = field(default_factory=dict)
+    impact: Callable[[], Mapping[str, Any]] | None = None
+    status: int = 200
+    form: forms.Form = field(init=False)
+
+    def __post_init__(self, form_class: type[forms.Form], initial: dict[str, Any] | None) -> None:
+        """Build the form, with what was posted."""
+        self.form = form_class(get_post_data(self.request), initial=initial)
+
+    def run(self, save: Callable[..., Result], respond: Callable[[Result], HttpResponse]) -> HttpResponse:
+        """Show the form (GET), or save it and `respond` to the result; problems are shown with all input (POST).
+
+        `save` gets the fields, the choices of the pickers, `by` and `channel`.
+        """
+        if self.request.method == "POST":
+            result = self.save_or_report(partial(save, by=get_actor(self.request), channel=CHANNEL))
+            if result is not None:
+                return respond(result)
+        return self.render()
+
+    def render(self) -> HttpResponse:
+        """Render the form in its current state, with all input."""
+        context: dict[str, Any] = {"page": self}
+        if self.impact is not None:
+            context["means"] = self.impact()
+            if self.is_preview and is_fragment_request(self.request):
+                return render(self.request, "people/_means.html", context)
+        context |= {"breadcrumbs": self.breadcrumbs, "pickers": [picker.build_context() for picker in self.pickers]}
+        return render(self.request, "people/form.html", context, status=self.status)
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether the form was posted to preview the effect of saving, not to save."""
+        return self.impact is not None and self.request.POST.get("go") == "look"
+
+    def save_or_report(self, save: Callable[..., Result]) -> Result | None:
+        """Return the result of `save` with what was posted, None for a preview or with the problems at their fields.
+
+        Raises the refusals that a form cannot correct (anything but Invalid, Conflict, Stale and NotFound).
+        """
+        for picker in self.pickers:
+            picker.read(self.request.POST)
+        if self.is_preview:
+            return None
+        # Each is asked, so that every problem is shown at once.
+        if False in [self.form.is_valid(), *(picker.is_complete() for picker in self.pickers)]:
+            self.status = UNPROCESSABLE_STATUS
+            return None
+        try:
+            return save(**self.form.cleaned_data, **{picker.name: picker.urns for picker in self.pickers})
+        except PolicyAppError as refusal:
+            self._add_refusal(refusal)
+            return None
+
+    def _add_refusal(self, refusal: PolicyAppError) -> None:
+        self.status = UNPROCESSABLE_STATUS
+        if isinstance(refusal, Invalid):
+            self._add_problems(refusal.problems)
+        elif isinstance(refusal, Conflict):
+            self.form.add_error(
+                self.conflict_field if self.conflict_field in self.form.fields else None, refusal.detail
+            )
+        elif isinstance(refusal, Stale | NotFound):
+            self.status = refusal.status
+            is_stale = isinstance(refusal, Stale)
+            ending = "Saving again replaces what they wrote." if is_stale else "It was removed in the meantime."
+            self.form.add_error(None, f"{refusal.detail} {ending} What you typed is shown below.")
+        else:
+            raise refusal
+
+    def _add_problems(self, problems: Iterable[Problem]) -> None:
+        problems_by_picker: dict[str, list[Problem]] = {picker.name: [] for picker in self.pickers}
+        for problem in problems:
+            pointer_field = problem.pointer.strip("/").split("/")[0]
+            name = self.error_field_map.get(pointer_field, pointer_field)
+            if name in problems_by_picker:
+                problems_by_picker[name].append(problem)
+            else:
+                self.form.add_error(name if name in self.form.fields else None, problem.detail)
+        for picker in self.pickers:
+            picker.add_problems(problems_by_picker[picker.name])

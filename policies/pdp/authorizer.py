@@ -112,19 +112,27 @@ def answer_and_log(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least:
     """
     started_at = time.perf_counter()
     decisions = answer_many(requests=requests, at_least=at_least)
+    log_decisions(requests, decisions, seconds=(time.perf_counter() - started_at) / max(len(requests), 1))
+    return decisions
+
+
+def log_decisions(
+    requests: Sequence[tuple[Actor, AccessRequest]], decisions: Sequence[Decision], *, seconds: float
+) -> None:
+    """Enqueue a sample of answered decisions for the decision log; each took this many seconds."""
     indexes = decision_log.sample_indexes(decisions)
     log_context = decision_log.current_context() if indexes else None
     if log_context is not None:
         log_writer, request_context = log_context
-        milliseconds = (time.perf_counter() - started_at) * 1000 / max(len(requests), 1)
         for index in indexes:
             (actor, request), decision = requests[index], decisions[index]
             urn, resource_type = (
                 (request.resource.urn, request.resource.type) if request.resource is not None else ("", "")
             )
             question_fields = (request.operation, request.requirement, urn, resource_type, request.subresources)
-            log_writer.enqueue(decision_log.Entry(request_context, actor.urn, *question_fields, decision, milliseconds))
-    return decisions
+            log_writer.enqueue(
+                decision_log.Entry(request_context, actor.urn, *question_fields, decision, seconds * 1000)
+            )
 
 
 def require(

@@ -67,6 +67,20 @@ def test_each_question_of_a_batch_is_logged_once_also_when_it_is_explained(clien
     assert len({row.request_id for row in rows.values()}) == 1
 
 
+@pytest.mark.parametrize(("semantic", "names"), [("execute_all", ["A", "B", "C"]), ("deny_on_first_deny", ["A"])])
+def test_of_a_batch_of_authzen_only_what_was_answered_is_logged(client_of, written, semantic, names):
+    jo = client_of("jo")
+    body = {
+        "subject": {"type": "user", "id": "jo"},
+        "resource": {"type": "record", "id": "1"},
+        "evaluations": [{"action": {"name": name}} for name in ("A", "B", "C")],
+        "options": {"evaluations_semantic": semantic},
+    }
+    answer = jo.post("/access/v1/evaluations", body, format="json").json()
+    assert [one["decision"] for one in answer["evaluations"]] == [False] * len(names)
+    assert [row.wanted for row in written()] == names
+
+
 def test_asking_about_others_is_a_question_itself_and_so_is_what_a_service_enforces(client_of, written):
     jo, manager = client_of("jo"), client_of("manager", "MANAGE_POLICIES")
     assert problem_of(jo.post("/api/v1/authorize", {"actor": MANAGER, "privilege": "X"}, format="json"), 403)

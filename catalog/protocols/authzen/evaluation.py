@@ -1,11 +1,17 @@
 """AuthZEN evaluations, translated to access requests; those of a batch are decided together."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from catalog.protocols.authzen import identifiers
-from catalog.protocols.authzen.request_models import MalformedRequest, RequestObject, RequestReader
+from catalog.protocols.authzen.request_models import (
+    EvaluationsSemantic,
+    MalformedRequest,
+    RequestObject,
+    RequestReader,
+)
 from policies.decisions.api import request_serializers
 from policies.decisions.api.request_serializers import ParsedQuestion
 from policies.engine import actor_conditions
@@ -21,11 +27,8 @@ EvaluationResponse = dict[str, Any]
 
 
 def evaluate(reader: RequestReader, by: Actor) -> EvaluationResponse:
-    """Answer one evaluation. Raises MalformedRequest, Forbidden and the errors of `authorizer.answer_and_log`."""
-    question = _parse_question(reader)
-    (answer,) = _answer_questions([question], by)
-    if isinstance(answer, Forbidden):
-        raise answer
+    """Answer one evaluation. Raises MalformedRequest, Forbidden and the errors of `authorizer.answer_many`."""
+    (answer,) = _answer_questions([_parse_question(reader)], by)
     if isinstance(answer, PolicyAppError):
         raise MalformedRequest(answer.detail)
     return answer
@@ -40,21 +43,10 @@ def evaluate_batch(reader: RequestReader, by: Actor) -> EvaluationResponse:
     if not items and not reader.problems:
         return evaluate(reader, by)
     reader.raise_problems()
-    parsed_items = [_parse_evaluation(item, reader.members) for item in items]
-    answers = iter(
-        _answer_questions(
-            [parsed_item for parsed_item in parsed_items if not isinstance(parsed_item, MalformedRequest)], by
-        )
-    )
-    responses = []
-    for parsed_item in parsed_items:
-        outcome = parsed_item if isinstance(parsed_item, MalformedRequest) else next(answers)
-        if isinstance(outcome, Forbidden):
-            raise outcome
-        responses.append(_render_error(outcome) if isinstance(outcome, PolicyAppError) else outcome)
-        if semantic.should_stop_after(is_allowed=responses[-1]["decision"]):
-            break
-    return {"evaluations": responses}
+    answers = _answer_questions([_parse_evaluation(item, reader.members) for item in items], by, semantic)
+    return {
+        "evaluations": [_render_error(answer) if isinstance(answer, PolicyAppError) else answer for answer in answers]
+    }
 
 
 def require_ask_about_others(by: Actor) -> None:
@@ -86,9 +78,20 @@ def _parse_question(reader: RequestReader) -> dict[str, Any]:
     }
 
 
-def _answer_questions(sent_questions: Sequence[dict[str, Any]], by: Actor) -> list[EvaluationResponse | PolicyAppError]:
-    """Return the answers in order; a subject that cannot act here is denied without a decision."""
-    known_questions = [question for question in sent_questions if question["actor"] is not None]
+def _answer_questions(
+    sent_questions: Sequence[dict[str, Any] | MalformedRequest],
+    by: Actor,
+    semantic: EvaluationsSemantic = EvaluationsSemantic.EXECUTE_ALL,
+) -> list[EvaluationResponse | PolicyAppError]:
+    """Return the answers in order, up to the one at which the batch stops; only their decisions are logged.
+
+    A subject that cannot act here is denied without a decision. Raises Forbidden.
+    """
+    known_questions = [
+        question
+        for question in sent_questions
+        if not isinstance(question, MalformedRequest) and question["actor"] is not None
+    ]
     parsed_questions = (
         request_serializers.parse_questions(
             questions=known_questions, by=by, check_may_ask=lambda: require_ask_about_others(by)
@@ -101,14 +104,29 @@ def _answer_questions(sent_questions: Sequence[dict[str, Any]], by: Actor) -> li
         for question, sent_question in zip(parsed_questions, known_questions, strict=True)
         if isinstance(question, ParsedQuestion)
     ]
-    decisions = iter(authorizer.answer_and_log(requests=access_requests) if access_requests else ())
-    answers = iter(
-        [
-            _render_decision(next(decisions)) if isinstance(question, ParsedQuestion) else question
-            for question in parsed_questions
-        ]
-    )
-    return [_render_unknown_subject() if question["actor"] is None else next(answers) for question in sent_questions]
+    started_at = time.perf_counter()
+    decisions = authorizer.answer_many(requests=access_requests) if access_requests else []
+    seconds = (time.perf_counter() - started_at) / max(len(access_requests), 1)
+    remaining_questions, answered_count = iter(parsed_questions), 0
+    answers: list[EvaluationResponse | PolicyAppError] = []
+    for sent_question in sent_questions:
+        answer: EvaluationResponse | PolicyAppError | ParsedQuestion
+        if isinstance(sent_question, MalformedRequest):
+            answer = sent_question
+        elif sent_question["actor"] is None:
+            answer = _render_unknown_subject()
+        else:
+            answer = next(remaining_questions)
+        if isinstance(answer, Forbidden):
+            raise answer
+        if isinstance(answer, ParsedQuestion):
+            answer = _render_decision(decisions[answered_count])
+            answered_count += 1
+        answers.append(answer)
+        if semantic.should_stop_after(is_allowed=not isinstance(answer, PolicyAppError) and answer["decision"]):
+            break
+    authorizer.log_decisions(access_requests[:answered_count], decisions[:answered_count], seconds=seconds)
+    return answers
 
 
 def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) -> tuple[Actor, AccessRequest]:

@@ -10,7 +10,7 @@ from django.db import connection
 
 from catalog.ingest import apply, file_reader, validate
 from catalog.ingest.validate import Proposal
-from policies.engine.errors import Problem
+from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid, PolicyAppError
 
@@ -73,6 +73,8 @@ def _check_file(stream: IO[bytes]) -> None:
             validate.check([proposal for proposal, _ in piece if proposal is not None])
         except Invalid as error:
             all_problems += error.problems
+        if len(all_problems) > MAX_PROBLEMS:
+            break
     if all_problems:
         raise Invalid(sorted(all_problems, key=_entry_index))
 

@@ -4,10 +4,12 @@ The list is read incrementally, so a file larger than memory can be imported.
 """
 
 import codecs
+import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, cast
 
 from catalog import errors
 from catalog.ingest.validate import Proposal
@@ -19,7 +21,6 @@ _PIECE_BYTES = 1 << 16
 _MAX_ENTRY_CHARACTERS = 1 << 24
 _BLANKS = " \t\r\n"
 _GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_WINDOW_BITS = 31  # zlib's code for a gzip header
 
 _SNAPSHOT_DETAIL = "This is a snapshot (MCE), the form before proposals; write the file again with a current client."
 
@@ -161,22 +162,19 @@ def _decode_text(stream: IO[bytes]) -> Iterator[str]:
 
 
 def _unpack(stream: IO[bytes]) -> Iterator[bytes]:
-    piece = stream.read(_PIECE_BYTES)
-    if not piece.startswith(_GZIP_MAGIC):
-        while piece:
-            yield piece
-            piece = stream.read(_PIECE_BYTES)
-        return
-    unpacker = zlib.decompressobj(_GZIP_WINDOW_BITS)
+    start, source = stream.read(len(_GZIP_MAGIC)), stream
+    if start == _GZIP_MAGIC:
+        stream.seek(-len(start), io.SEEK_CUR)
+        start, source = b"", cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
+    yield start
     try:
-        while piece:
-            # Bounded, so that a small compressed piece cannot become a huge one in memory.
-            yield unpacker.decompress(piece, 16 * _PIECE_BYTES)
-            piece = unpacker.unconsumed_tail or stream.read(_PIECE_BYTES)
-    except zlib.error as error:
-        _refuse(f"The file cannot be unpacked: {error}.")
-    if not unpacker.eof:
+        # A packed piece is unpacked up to this length, so a small one cannot become a huge one in memory.
+        while piece := source.read(_PIECE_BYTES):
+            yield piece
+    except EOFError:
         _refuse("The packed file is cut off.")
+    except (gzip.BadGzipFile, zlib.error) as error:
+        _refuse(f"The file cannot be unpacked: {error}.")
 
 
 def _refuse(detail: str) -> NoReturn:

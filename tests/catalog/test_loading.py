@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from catalog.access import aspect_documents
 from catalog.ingest import file_reader
 from catalog.models import Entity
+from policies.engine.errors import MAX_PROBLEMS
 from policies.errors import Invalid
 from tests.catalog.conftest import projection, stored
 
@@ -57,6 +58,24 @@ def test_plain_packed_and_piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = aspect_documents.load_aspect(urn=DATASET, name="madeUp")
     assert found is not None
     assert found.value == {"é": 1.0}
+
+
+def test_a_packed_file_may_have_several_parts(tmp_path: Path) -> None:
+    """As `cat` makes one of two: gzip reads it as one text, whose list may go on in the second part."""
+    content = json.dumps([entry(), entry("urn:li:tag:second", "status", {"removed": False})]).encode()
+    parts = gzip.compress(content[:100], mtime=0) + gzip.compress(content[100:], mtime=0)
+    assert "2 proposals, 2 entities touched" in load(tmp_path / "parts.json.gz", parts)
+    lists = gzip.compress(json.dumps([entry()]).encode(), mtime=0) * 2
+    with pytest.raises(Invalid, match="Something follows the JSON list"):
+        list(file_reader.read(io.BytesIO(lists)))
+
+
+def test_a_file_of_nothing_but_problems_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """A hundred are listed and one says that there are more; the broken end is not reached."""
+    content = json.dumps([{"proposedSnapshot": {}}] * 2000)[:-1].encode()
+    places = refusal(tmp_path / "f", content)
+    assert len(places) == MAX_PROBLEMS + 1
+    assert places[:2] == ["/0", "/1"]
 
 
 def test_the_text_form_is_stored_byte_for_byte(tmp_path: Path) -> None:

@@ -234,6 +234,8 @@ def test_filters_of_a_search(root):
     assert found({"field": "urn", "values": [lines, "\ud800"], "condition": "IN"}) == [lines]
     assert found({"field": "platform", "values": ["urn:li:dataPlatform:snowflake"]}) == [lines, orders]
     either = {"or": [{"and": [pii]}, {"and": [{"field": "urn", "values": [lines]}]}]}
+    everything = set(root.search(entity="dataset", input="*"))
+    assert set(root.search(entity="dataset", input="*", filter={"or": [{"and": [pii]}, {"and": []}]})) == everything
     assert root.search(entity="dataset", input="*", filter=either) == [lines, orders]
 
 

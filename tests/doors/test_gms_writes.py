@@ -302,6 +302,8 @@ def test_a_write_of_a_policy_names_the_version_and_others_do_not(root):
     read = root.aspect(urn, "dataHubPolicyInfo").json()["aspect"]["com.linkedin.policy.DataHubPolicyInfo"]
     assert {key: read[key] for key in info} == info
     assert "Policy-Version" not in root.write(proposal(DATASET, "madeUp", {})).headers
+    beside = root.post("/entities?action=delete", {"urn": urn, "aspectName": "madeUp"})
+    assert (beside.status_code, "Policy-Version" in beside.headers) == (200, True)
     gone = root.post("/entities?action=delete", {"urn": urn})
     assert int(gone.headers["Policy-Version"]) > int(answer.headers["Policy-Version"])
     assert root.aspect(urn, "dataHubPolicyInfo").status_code == 404

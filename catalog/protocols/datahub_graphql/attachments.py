@@ -95,7 +95,7 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("batchRemoveOwners")
 def remove_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Remove owners from entities, with one ownership type or with every."""
-    owners = validate_entries(input.get("ownerUrns") or [input["ownerUrn"]], "/ownerUrns")
+    owners = _parse_attachment_urns(input, "owner")
     entity_urns, by, type_ = _parse_resource_urns(input, owners), info.context.by, input.get("ownershipTypeUrn")
     if type_ is None:
         annotations.remove_owners(urns=entity_urns, owners=owners, by=by, channel=CHANNEL)
@@ -225,15 +225,8 @@ def _parse_resource_urns(input: Mapping[str, Any], attachments: Sequence[object]
 
 
 def _parse_attachment_urns(input: Mapping[str, Any], member: str) -> Sequence[str]:
-    return (
-        validate_entries(input.get(f"{member}Urns") or [input[f"{member}Urn"]], f"/{member}Urns")
-        if _has_member(input, member)
-        else ()
-    )
-
-
-def _has_member(input: Mapping[str, Any], member: str) -> bool:
-    return bool(input.get(f"{member}Urns")) or f"{member}Urn" in input
+    name = f"{member}Urns"
+    return validate_entries(input[name] if name in input else [input[f"{member}Urn"]], f"/{name}")
 
 
 def _is_added(info: Info) -> bool:

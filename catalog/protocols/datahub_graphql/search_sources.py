@@ -58,25 +58,27 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class FacetFilter:
-    """A filter on a facet: one of these values, directly; EXISTS: any value.
+    """A filter on a facet: one of these values, directly or (`is_path`) above; EXISTS: any value.
 
     A value that `by` may not view counts as absent.
     """
 
     field: str
+    is_path: bool = False
     by: Actor | None = None
 
     def __call__(self, condition: str, values: list[str]) -> Q | None:
         """Return the condition, None for a comparison that facets do not support."""
-        if condition == "EXISTS":
+        if condition == "EXISTS" and not self.is_path:
             return facet_condition(self.field, NamingPermissions.load(self.by).condition("value") if self.by else Q())
-        if condition not in ("EQUAL", "IN"):
+        if condition not in ("EQUAL", "IN") and not (condition == "CONTAIN" and self.is_path):
             return None
         storable_values = filter_storable(values)
         hidden_urns = view_permissions.find_hidden(urns=storable_values, by=self.by) if self.by else frozenset()
-        return facet_condition(
-            self.field, Q(value__among=[value for value in storable_values if value not in hidden_urns])
-        )
+        visible_values = [value for value in storable_values if value not in hidden_urns]
+        if self.is_path:
+            return criterion_condition(Criterion(self.field, Condition.EQUALS, frozenset(visible_values)))
+        return facet_condition(self.field, Q(value__among=visible_values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +176,6 @@ def _match_types(condition: str, values: list[str]) -> Q | None:
     if condition not in ("EQUAL", "IN"):
         return None
     return Q(type__among=filter_storable(map(nodes.parse_type_name, values)))
-
-
-def _match_containers(condition: str, values: list[str]) -> Q | None:
-    """Return the condition of `browsePathV2`: in one of these containers, at any level."""
-    if condition not in ("CONTAIN", "EQUAL", "IN"):
-        return None
-    return criterion_condition(Criterion(selectors.CONTAINER, Condition.EQUALS, frozenset(values)))
 
 
 def _match_origin(condition: str, values: list[str]) -> Q | None:
@@ -296,7 +291,7 @@ _SOURCES = (
             "platformInstance": FacetFilter(selectors.DATA_PLATFORM_INSTANCE),
             "dataPlatformInstance": FacetFilter(selectors.DATA_PLATFORM_INSTANCE),
             "container": FacetFilter(selectors.CONTAINER),
-            "browsePathV2": _match_containers,
+            "browsePathV2": FacetFilter(selectors.CONTAINER, is_path=True),
             "domains": FacetFilter(selectors.DOMAIN),
             "glossaryTerms": FacetFilter(selectors.GLOSSARY),
             "owners": FacetFilter(selectors.OWNER),

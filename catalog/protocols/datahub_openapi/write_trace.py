@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog import urns
+from catalog import errors, urns
 from catalog.access import people_records, view_permissions
 from catalog.protocols.datahub_openapi import entity_json, paths
 from catalog.protocols.datahub_rest import request_bodies, responses
@@ -68,4 +68,6 @@ def _check_body(body: dict[str, Any]) -> None:
     for urn, names in body.items():
         request_bodies.parse_urn(urn, "")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise Invalid.from_problem(code="type", pointer=f"/{urn}", detail="This is a list of names of aspects.")
+            raise Invalid.from_problem(
+                code="type", pointer=errors.json_pointer([urn]), detail="This is a list of names of aspects."
+            )

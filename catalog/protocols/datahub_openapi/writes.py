@@ -19,15 +19,12 @@ from catalog.urns import Urn
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.models import PolicyVersion
 
 #: Name of this channel in the change log.
 CHANNEL = "openapi"
 
 #: Most entities of one call; clients send up to 200.
 MAX_ENTITIES = 10_000
-
-_POLICY_TYPE = "dataHubPolicy"
 
 #: Preconditions that are not supported, so that a write with one is refused.
 _UNSUPPORTED_HEADERS = frozenset({"if-version-match", "if-modified-since", "if-unmodified-since", "if-match"})
@@ -58,7 +55,7 @@ def delete_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
     if names:
         return delete_aspects(request, by, urn, names)
     deletes.delete(urn=urn.text, by=by, channel=CHANNEL, is_open=is_open(urn.type))
-    return _with_policy_version(responses.json_response("{}"), [urn.text])
+    return responses.with_policy_version(responses.json_response("{}"), [urn.text])
 
 
 def delete_aspects(_request: HttpRequest, by: Actor, urn: Urn, names: Sequence[str]) -> HttpResponse:
@@ -67,7 +64,7 @@ def delete_aspects(_request: HttpRequest, by: Actor, urn: Urn, names: Sequence[s
         raise Invalid.from_problem(code="aspect.key", pointer="/aspects", detail="The key goes with its entity.")
     deletions = [Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, pointer="") for name in names]
     apply.apply(proposals=deletions, by=by, channel=CHANNEL, is_open=not settings.REST_API_AUTHORIZATION)
-    return _with_policy_version(responses.json_response("{}"), [urn.text])
+    return responses.with_policy_version(responses.json_response("{}"), [urn.text])
 
 
 def _write_entries(
@@ -95,7 +92,7 @@ def _write_entries(
     response = responses.json_response(entities[0] if is_single else entity_json.render_list(entities))
     response.status_code = 202 if is_async else 200
     response.headers["traceparent"] = write_trace.create_traceparent()
-    return _with_policy_version(response, [proposal.urn for proposal in parsed_proposals])
+    return responses.with_policy_version(response, [proposal.urn for proposal in parsed_proposals])
 
 
 def _read_change_type(request: HttpRequest) -> ChangeType:
@@ -183,10 +180,3 @@ def _render_entities(
         )
         for index, entry in enumerate(entries)
     ]
-
-
-def _with_policy_version(response: HttpResponse, touched_urns: Sequence[str]) -> HttpResponse:
-    """Return the response with the policy version if policies were written, so that the client can require it."""
-    if any(urns.entity_type(urn) == _POLICY_TYPE for urn in touched_urns):
-        response.headers["Policy-Version"] = str(PolicyVersion.load_version())
-    return response

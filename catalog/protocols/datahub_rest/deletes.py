@@ -15,7 +15,6 @@ from catalog.protocols.datahub_rest import reads, request_bodies, responses
 from catalog.protocols.datahub_rest.view_frame import CHANNEL, is_open
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.models import PolicyVersion
 
 #: Most references that are listed; all that the caller may view are counted.
 MAX_RELATED_ASPECTS = 100
@@ -46,10 +45,7 @@ def delete(request: HttpRequest, by: Actor) -> HttpResponse:
     if body.get("aspectName") is not None:
         return _delete_aspect(urn, body, by)
     deletion = deletes.delete(urn=urn.text, by=by, channel=CHANNEL, is_open=is_open(urn.type))
-    response = responses.action_response({"urn": urn.text, "rows": deletion.document_count, "timeseriesRows": 0})
-    if urn.type == "dataHubPolicy":
-        response.headers["Policy-Version"] = str(PolicyVersion.load_version())
-    return response
+    return _render_result(urn, deletion.document_count)
 
 
 def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
@@ -87,4 +83,9 @@ def _delete_aspect(urn: urns.Urn, body: dict[str, object], by: Actor) -> HttpRes
         raise Invalid.from_problem(code="aspect.key", pointer="/aspectName", detail="The key goes with its entity.")
     proposal = Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, pointer="")
     apply.apply(proposals=[proposal], by=by, channel=CHANNEL, is_open=is_open(urn.type))
-    return responses.action_response({"urn": urn.text, "rows": 0, "timeseriesRows": 0})
+    return _render_result(urn, 0)
+
+
+def _render_result(urn: urns.Urn, rows: int) -> HttpResponse:
+    response = responses.action_response({"urn": urn.text, "rows": rows, "timeseriesRows": 0})
+    return responses.with_policy_version(response, [urn.text])

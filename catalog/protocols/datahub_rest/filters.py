@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import Q
@@ -44,13 +46,14 @@ def match_all(*, with_removed: bool) -> Filter:
 def parse(value: Any, pointer: str, *, by: Actor) -> Filter | None:
     """Return the filter, None if there is none; a facet value that the caller may not view matches no entity.
 
+    No alternatives, or one without criteria, match everything.
     Raises Invalid for unknown fields and conditions.
     """
     if value is None:
         return None
     alternatives = _check_list(_read_member(value, "or", pointer), f"{pointer}/or")
     fields: set[str] = set()
-    condition = Q()
+    conditions: list[Q] = []
     for index, alternative in enumerate(alternatives):
         alternative_pointer = f"{pointer}/or/{index}"
         conjunction = Q()
@@ -60,7 +63,8 @@ def parse(value: Any, pointer: str, *, by: Actor) -> Filter | None:
             field, clause = _parse_criterion(criterion, f"{alternative_pointer}/and/{criterion_index}", by)
             fields.add(field)
             conjunction &= clause
-        condition |= conjunction
+        conditions.append(conjunction)
+    condition = reduce(or_, conditions) if all(conditions) and conditions else Q()
     return Filter(condition, _REMOVED_FIELD in fields)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from django.http import HttpResponse
 
 from policies.engine.errors import Problem
+from policies.models import PolicyVersion
+from policies.models.policy import POLICY_PREFIX
 
 _JSON_CONTENT_TYPE = "application/json"
 
@@ -36,6 +38,13 @@ def json_response(body: str) -> HttpResponse:
 def action_response(value: Any, lints: Iterable[Problem] = ()) -> HttpResponse:
     """Return the response of an action: its result under `value`, and beside it the lints of the written documents."""
     return json_response(encode_object([("value", encode_json(value)), *lint_members(lints)]))
+
+
+def with_policy_version(response: HttpResponse, urns: Iterable[str]) -> HttpResponse:
+    """Return the response with the policy version if a written URN is a policy's, so that clients can require it."""
+    if any(urn.startswith(POLICY_PREFIX) for urn in urns):
+        response.headers["Policy-Version"] = str(PolicyVersion.load_version())
+    return response
 
 
 def lint_members(lints: Iterable[Problem]) -> list[tuple[str, str]]:

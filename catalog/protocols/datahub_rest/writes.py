@@ -19,12 +19,10 @@ from catalog.protocols.datahub_rest.view_frame import CHANNEL
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.models import PolicyVersion
 
 #: Most proposals of one batch; clients send up to 200.
 MAX_PROPOSALS = 10_000
 
-_POLICY_TYPE = "dataHubPolicy"
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
@@ -34,7 +32,7 @@ def ingest_proposal(request: HttpRequest, by: Actor) -> HttpResponse:
     if isinstance(entry, dict) and isinstance(entry.get("entityUrn"), str):
         entry["entityUrn"] = unescape(entry["entityUrn"])
     result = _apply_entries([(entry, "/proposal")], by)
-    return _with_policy_version(responses.action_response(result.urns[0], result.lints), result)
+    return responses.with_policy_version(responses.action_response(result.urns[0], result.lints), result.urns)
 
 
 def ingest_batch(request: HttpRequest, by: Actor) -> HttpResponse:
@@ -47,7 +45,7 @@ def ingest_batch(request: HttpRequest, by: Actor) -> HttpResponse:
             code="list.long", pointer="/proposals", detail=f"A batch has at most {MAX_PROPOSALS} proposals."
         )
     result = _apply_entries([(entry, f"/proposals/{index}") for index, entry in enumerate(entries)], by)
-    return _with_policy_version(responses.action_response(list(result.urns), result.lints), result)
+    return responses.with_policy_version(responses.action_response(list(result.urns), result.lints), result.urns)
 
 
 def unescape(text: str) -> str:
@@ -63,7 +61,7 @@ def ingest_snapshot(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write the aspects of a snapshot (see `snapshot_ingest`), all or none."""
     body = request_bodies.read(request, max_signs=request_bodies.MAX_BATCH_SIGNS)
     result = _apply_proposals(list(snapshot_ingest.read_proposals(body)), by)
-    return _with_policy_version(responses.action_response(None, result.lints), result)
+    return responses.with_policy_version(responses.action_response(None, result.lints), result.urns)
 
 
 def is_optional(headers: Any) -> bool:
@@ -114,13 +112,6 @@ def _find_problems(proposal: Proposal) -> list[Problem]:
         return []
     detail = f"A {parsed_urn.type} is deleted by POST /entities?action=delete."
     return [Problem("change.elsewhere", f"{proposal.pointer}/changeType", detail)]
-
-
-def _with_policy_version(response: HttpResponse, result: ApplyResult) -> HttpResponse:
-    """Return the response with the policy version if policies were written, so that the client can require it."""
-    if any(urns.entity_type(urn) == _POLICY_TYPE for urn in result.urns):
-        response.headers["Policy-Version"] = str(PolicyVersion.load_version())
-    return response
 
 
 def _replace_none(value: Any, default: str) -> Any:

@@ -253,6 +253,10 @@ def test_owners(dataset, person):
     untyped = {**given, "owners": [{**owner, "ownershipTypeUrn": "urn:li:ownershipType:none"}]}
     assert editor.refused(add, input=untyped)[:2] == (404, "NOT_FOUND")
     remove = "mutation r($input: RemoveOwnerInput!) {removeOwner(input: $input)}"
+    several = "mutation r($input: BatchRemoveOwnersInput!) {batchRemoveOwners(input: $input)}"
+    assert editor.ask(several, input={"ownerUrns": [], "resources": [{"resourceUrn": DATASET}]}) == {
+        "batchRemoveOwners": True
+    }
     editor.ask(remove, input={"ownerUrn": ada, "ownershipTypeUrn": steward, "resourceUrn": DATASET})
     assert [one["typeUrn"] for one in said(DATASET, "ownership")["owners"]] == [technical]
     editor.ask(remove, input={"ownerUrn": ada, "resourceUrn": DATASET})

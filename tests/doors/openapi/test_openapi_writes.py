@@ -87,6 +87,11 @@ def test_a_trace_that_is_none(root, trace, body, status):
     assert root.post(f"/openapi/v1/trace/write/{trace}", body).status_code == status
 
 
+def test_the_pointer_to_an_entity_of_a_trace_is_escaped(root):
+    answer = root.post(f"/openapi/v1/trace/write/{'0' * 32}", {"urn:li:tag:a/b~c": 7})
+    assert (answer.status_code, answer.json()["message"].split(": ")[0]) == (400, "/urn:li:tag:a~1b~0c")
+
+
 @pytest.mark.parametrize("type_", ["dataHubPolicy", "datahubpolicy", "DATAHUBPOLICY"])
 def test_the_type_in_any_letter_case(root, type_):
     urn = "urn:li:dataHubPolicy:7"

@@ -11,10 +11,10 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from policies.authoring.pages import property_wording
-from policies.authoring.pages.datahub_draft import CRITERIA_LISTS, MAX_VISIBLE_CRITERIA, DataHubDraft, is_line
+from policies.authoring.pages.datahub_draft import CRITERIA_LISTS, MAX_VISIBLE_CRITERIA, DataHubDraft
 from policies.authoring.pages.datahub_presenter import CUSTOM_CATEGORY, CUSTOM_DESCRIPTION, FIELD_LABELS, field_label
 from policies.authoring.pages.datahub_wording import effective_criteria
-from policies.engine.errors import Problem
+from policies.authoring.pages.form_values import FieldNotes, is_line
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.selectors import Condition
@@ -22,9 +22,6 @@ from policies.pdp import authorizer
 
 #: Most chips of one picker, and of a step in all; further values are in the text box.
 _MAX_PICKER_CHIPS, _MAX_STEP_CHIPS = 25, 400
-
-#: Most notes of one kind at a field.
-_MAX_NOTES = 5
 
 #: Most branches of a node that are shown, and most nodes (and levels) that can be open without scripts.
 _MAX_BRANCHES = 200
@@ -51,29 +48,6 @@ _CONDITION_CHOICES = (
     (Condition.STARTS_WITH, "begins with one of"),
     (Condition.NOT_EQUALS, "is none of"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class FieldNotes:
-    """The errors and lints of a document, selected by JSON pointer."""
-
-    errors: Sequence[Problem]
-    lints: Sequence[Problem]
-
-    def find(self, *pointers: str) -> dict[str, list[str]]:
-        """Return the errors and lints at these pointers or below them, the first few of each."""
-        return {"errors": _select_details(self.errors, pointers), "lints": _select_details(self.lints, pointers)}
-
-
-def _select_details(problems: Iterable[Problem], pointers: Sequence[str]) -> list[str]:
-    matching_details = [
-        problem.detail
-        for problem in problems
-        if any(f"{problem.pointer}/".startswith(f"{pointer}/") for pointer in pointers)
-    ]
-    details = list(dict.fromkeys(matching_details))
-    overflow_note = [f"And {len(details) - _MAX_NOTES:,} more like these."] if len(details) > _MAX_NOTES else []
-    return details[:_MAX_NOTES] + overflow_note
 
 
 @dataclass(frozen=True, slots=True)

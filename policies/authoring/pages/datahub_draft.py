@@ -4,7 +4,6 @@ Parts that a step does not show stay unchanged: unknown keys, the order of keys 
 an absent, null and empty field. The draft travels with the form, signed, so that nothing is lost between steps.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -14,6 +13,8 @@ from django.http import QueryDict
 
 from policies.authoring.pages import property_wording
 from policies.authoring.pages.datahub_wording import effective_criteria
+from policies.authoring.pages.form_values import merge_values, parse_index, split_lines
+from policies.authoring.services.policies import PolicyInput
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.selectors import Condition
@@ -49,18 +50,28 @@ class DataHubDraft:
     problems: list[Problem] = field(default_factory=list)
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return a draft of a copy of a document."""
-        return cls(deepcopy(dict(document)))
+    def from_input(cls, policy_input: PolicyInput) -> Self:
+        """Return a draft of a copy of a policy; its document contains everything."""
+        return cls(deepcopy(dict(policy_input.document)))
 
     @classmethod
-    def from_signed_text(cls, text: str) -> Self | None:
-        """Return the draft that a form sent back; None when its signature is not valid."""
+    def from_post(cls, data: QueryDict) -> Self | None:
+        """Return the draft that a form sent back, with the fields of its step; None without a valid signature."""
         try:
-            payload = signing.loads(text, salt=_SALT)
+            payload = signing.loads(data.get("draft", ""), salt=_SALT)
         except signing.BadSignature:
             return None
-        return cls(payload["document"], payload["aside"])
+        draft = cls(payload["document"], payload["aside"])
+        steps = {"1": draft._apply_head, "2": draft._apply_resources, "3": draft._apply_actors}
+        apply_step = steps.get(data.get("step", ""))
+        if apply_step is not None:
+            apply_step(data)
+        return draft
+
+    @property
+    def policy_input(self) -> PolicyInput:
+        """The draft as the input of services."""
+        return PolicyInput(datahub.NAME, self.document)
 
     def to_signed_text(self) -> str:
         """Return the draft as the signed text that a form carries."""
@@ -85,15 +96,6 @@ class DataHubDraft:
     def criteria(self, prefix: str) -> list[dict[str, Any]]:
         """Return the criteria of one of the two lists."""
         return list(((self.block or {}).get(CRITERIA_LISTS[prefix]) or {}).get("criteria") or ())
-
-    # -- posted steps -------------------------------------------------------------------------------------------------
-
-    def apply_form(self, data: QueryDict) -> None:
-        """Apply the fields of the posted step to the document."""
-        steps = {"1": self._apply_head, "2": self._apply_resources, "3": self._apply_actors}
-        apply_step = steps.get(data.get("step", ""))
-        if apply_step is not None:
-            apply_step(data)
 
     def add_criterion(self, prefix: str, name: str) -> None:
         """Add an empty condition on a field; an unknown field adds nothing."""
@@ -204,7 +206,7 @@ class DataHubDraft:
     def _read_values(self, before: list[str], name: str, pointer: str, data: QueryDict) -> list[str]:
         """Return the values of a picker: ticked ones, retained ones (by index) and pasted lines."""
         text = data.get(f"{name}_pasted", "")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lines = split_lines(text)
         if len(lines) > max(MAX_PASTED_LINES, len(before)):
             self.rejected_texts[name] = text
             detail = (
@@ -219,26 +221,6 @@ class DataHubDraft:
             if (index := parse_index(number, len(before))) is not None
         ]
         return merge_values(before, [*data.getlist(name), *retained_values, *lines])
-
-
-def merge_values(before: Sequence[str], requested: Iterable[str]) -> list[str]:
-    """Return the requested values: first those already in `before`, in its order, then the new ones."""
-    requested = dict.fromkeys(requested)
-    present_values = set(before)
-    return [value for value in before if value in requested] + [
-        value for value in requested if value not in present_values
-    ]
-
-
-def parse_index(text: str, length: int) -> int | None:
-    """Return the index that a form names in a list of this length, None for any other text."""
-    index = int(text) if text.isdecimal() and len(text) < 10 else length
-    return index if index < length else None
-
-
-def is_line(value: str) -> bool:
-    """Whether a value survives a round trip as a line of a text box."""
-    return bool(value) and value == value.strip() and value.splitlines() == [value]
 
 
 def _put_text(document: dict[str, Any], key: str, text: str) -> None:

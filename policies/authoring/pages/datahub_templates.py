@@ -48,12 +48,12 @@ def _type_filter(*types: str) -> dict[str, Any]:
     return {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": list(types)}]}}
 
 
-BLANK_DOCUMENT = _build_document()
-
+#: '' is the blank policy.
 TEMPLATES: Mapping[str, PolicyTemplate] = MappingProxyType(
     {
         template.name: template
         for template in (
+            PolicyTemplate("", "", "", _build_document()),
             PolicyTemplate(
                 "ownership",
                 "Isolation by ownership",

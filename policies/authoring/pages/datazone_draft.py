@@ -7,14 +7,16 @@ that the form does not show stay unchanged, and a text that cannot be applied st
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from django.http import QueryDict
 
-from policies.authoring.pages.datahub_draft import is_line, merge_values, parse_index
 from policies.authoring.pages.datahub_presenter import format_json
+from policies.authoring.pages.form_values import is_line, merge_values, parse_index, split_lines
+from policies.authoring.services.policies import PolicyInput
 from policies.engine.errors import Problem
+from policies.engine.families import datazone
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_resource_patterns import PatternScope, list_types
 from policies.errors import Invalid
@@ -122,8 +124,7 @@ class StatementForm:
         after = dict(before)
         for name in LIST_CONSTRAINTS:
             if f"{key}_{name}" in data:
-                lines = [line.strip() for line in data.get(f"{key}_{name}", "").splitlines() if line.strip()]
-                _put_value(after, name, lines, list(before.get(name) or ()))
+                _put_value(after, name, split_lines(data.get(f"{key}_{name}", "")), list(before.get(name) or ()))
         _put_value(after, PATHS, data.get(f"{key}_{PATHS}", ""), before.get(PATHS) or "")
         _put_value(self.item, "extra_constraints", after, before)
 
@@ -148,35 +149,29 @@ class DatazoneDraft:
     search_field: tuple[int, str] | None = None
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any], *, state: str = "ACTIVE", description: str = "") -> Self:
-        """Return a draft of a copy of a document of the right shape."""
-        working_document = deepcopy(dict(document))
-        statement_forms = [StatementForm.from_statement(item) for item in working_document["statements"]]
-        return cls(
-            deepcopy(working_document),
-            working_document,
-            statement_forms,
-            format_json(working_document),
-            state,
-            description,
-        )
+    def from_input(cls, policy_input: PolicyInput) -> Self:
+        """Return a draft of a copy of a policy whose document has the right shape."""
+        base, document = deepcopy(dict(policy_input.document)), deepcopy(dict(policy_input.document))
+        forms = [StatementForm.from_statement(item) for item in document["statements"]]
+        state = "ACTIVE" if policy_input.state is None else policy_input.state
+        return cls(base, document, forms, format_json(document), state, policy_input.description or "")
 
     @classmethod
-    def from_post(cls, data: QueryDict, *, preferred_side: str) -> Self | None:
+    def from_post(cls, data: QueryDict) -> Self | None:
         """Return the posted draft; None when `base` is not JSON in the shape of a document.
 
-        `preferred_side` decides when both sides may have been changed: "apply" the text, "form" the form, anything else
-        the one that was changed.
+        The button decides when both sides may have been changed: "apply" for the text, "form" for the form, any other
+        for the one that was changed.
         """
+        preferred_side = data.get("go", "")
         try:
             base = strict_json.loads(data.get("base", "").encode())
         except (Invalid, UnicodeEncodeError):
             return None
         if list(shape_problems(base)):
             return None
-        draft = cls.from_document(
-            base, state=data.get("state", ""), description=data.get("description", "").replace("\r\n", "\n")
-        )
+        description = data.get("description", "").replace("\r\n", "\n")
+        draft = cls.from_input(PolicyInput(datazone.NAME, base, data.get("state", ""), description))
         draft._apply_form(data)
         text = data.get("json", "").replace("\r\n", "\n")
         is_json_changed = text.strip() != format_json(base).strip()
@@ -193,6 +188,16 @@ class DatazoneDraft:
         self.document["statements"] = [form.item for form in self.statement_forms]
         self.base, self.json = deepcopy(self.document), format_json(self.document)
         return self
+
+    @property
+    def policy_input(self) -> PolicyInput:
+        """The draft as the input of services."""
+        return PolicyInput(datazone.NAME, self.document, self.state, self.description)
+
+    @property
+    def has_unapplied_text(self) -> bool:
+        """Whether the text in the box cannot be applied to the form, or not without losing changes there."""
+        return self.has_conflict or bool(self.problems)
 
     @property
     def base_json(self) -> str:
@@ -248,7 +253,7 @@ class DatazoneDraft:
         if self.problems:
             self.json = text
             return self
-        return type(self).from_document(document, state=self.state, description=self.description)
+        return type(self).from_input(replace(self.policy_input, document=document))
 
 
 def shape_problems(document: Any) -> Iterator[Problem]:

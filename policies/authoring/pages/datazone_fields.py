@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from policies.authoring.pages.builder_fields import FieldNotes
 from policies.authoring.pages.datazone_draft import (
     LIST_CONSTRAINTS,
     MAX_VISIBLE_STATEMENTS,
@@ -12,6 +11,7 @@ from policies.authoring.pages.datazone_draft import (
     StatementForm,
     join_lines,
 )
+from policies.authoring.pages.form_values import FieldNotes
 from policies.engine.families import datazone_resource_patterns as patterns
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_resource_patterns import PatternScope
@@ -48,6 +48,8 @@ _CONSTRAINT_LABELS = {
     ROWS: ("Only rows that meet all of these", "One condition a line, in Spark SQL: region = 'EU'"),
     COLUMNS: ("Only these columns", "One column a line"),
 }
+#: Members of a statement with a field of their own, besides the constraints.
+_STATEMENT_FIELDS = ("resource", "actions", "effect", "branch")
 #: Description of the wildcard actions.
 _ALL_ACTIONS_TEXT = "Every action of {}, the exceptional ones too."
 
@@ -96,12 +98,17 @@ def _build_card(
     draft: DatazoneDraft, index: int, form: StatementForm, notes: FieldNotes, names: Mapping[tuple[str, str], str]
 ) -> dict[str, Any]:
     item, pointer, key = form.item, f"/statements/{index}", f"s{index}"
-    constraints = item.get("extra_constraints") or {}
+    constraints, constraints_pointer = item.get("extra_constraints") or {}, f"{pointer}/extra_constraints"
     boxes = [
-        _text_box(key, name, constraints.get(name), notes, f"{pointer}/extra_constraints/{name}")
-        for name in LIST_CONSTRAINTS
+        {
+            "name": f"{key}_{name}",
+            "label": label,
+            "hint": hint,
+            "text": join_lines(constraints.get(name)),
+            "notes": notes.find(f"{constraints_pointer}/{name}"),
+        }
+        for name, (label, hint) in _CONSTRAINT_LABELS.items()
     ]
-    constraint_notes = notes.find(f"{pointer}/extra_constraints")
     return {
         "key": key,
         "place": index,
@@ -120,34 +127,18 @@ def _build_card(
         "actions": _action_groups(form),
         "boxes": boxes,
         "path": constraints.get(PATHS, ""),
-        "is_restricted": bool(constraints) or bool(constraint_notes["errors"]),
+        "is_restricted": bool(constraints) or bool(notes.find(constraints_pointer)["errors"]),
         "notes": {
-            **{name: notes.find(f"{pointer}/{name}") for name in ("resource", "actions", "effect", "branch")},
-            "path": notes.find(f"{pointer}/extra_constraints/{PATHS}"),
-            "constraints": _remaining_notes(notes, f"{pointer}/extra_constraints", (*LIST_CONSTRAINTS, PATHS)),
-            "whole": _remaining_notes(notes, pointer, ("resource", "actions", "effect", "branch", "extra_constraints")),
+            **{name: notes.find(f"{pointer}/{name}") for name in _STATEMENT_FIELDS},
+            "path": notes.find(f"{constraints_pointer}/{PATHS}"),
+            "constraints": notes.find(
+                constraints_pointer,
+                without=[f"{constraints_pointer}/{name}" for name in (*LIST_CONSTRAINTS, PATHS)],
+            ),
+            "whole": notes.find(
+                pointer, without=[constraints_pointer, *(f"{pointer}/{name}" for name in _STATEMENT_FIELDS)]
+            ),
         },
-    }
-
-
-def _remaining_notes(notes: FieldNotes, pointer: str, field_names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the notes at a pointer and below it, without those at fields of their own (`field_names`)."""
-    field_pointers = tuple(f"{pointer}/{name}/" for name in field_names)
-    problems_by_kind = (
-        (name, [problem for problem in problems if not f"{problem.pointer}/".startswith(field_pointers)])
-        for name, problems in (("errors", notes.errors), ("lints", notes.lints))
-    )
-    return FieldNotes(**dict(problems_by_kind)).find(pointer)
-
-
-def _text_box(key: str, name: str, values: Any, notes: FieldNotes, pointer: str) -> dict[str, Any]:
-    label, hint = _CONSTRAINT_LABELS[name]
-    return {
-        "name": f"{key}_{name}",
-        "label": label,
-        "hint": hint,
-        "text": join_lines(values),
-        "notes": notes.find(pointer),
     }
 
 

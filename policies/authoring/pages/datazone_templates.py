@@ -17,12 +17,12 @@ def _build_document(name: str, *statements: tuple[str, str, list[str]]) -> dict[
     return {"name": name, "statements": statement_items, "roles": []}
 
 
-BLANK_DOCUMENT = _build_document("", ("allow", "dataset:*", []))
-
+#: '' is the blank policy.
 TEMPLATES: Mapping[str, PolicyTemplate] = MappingProxyType(
     {
         template.name: template
         for template in (
+            PolicyTemplate("", "", "", _build_document("", ("allow", "dataset:*", []))),
             PolicyTemplate(
                 "read-only",
                 "Read-only",

@@ -83,7 +83,6 @@ def show_version(request: HttpRequest, urn: str, number: int) -> HttpResponse:
         "again": restored_rows,
         **version_diff.diff_documents(*_event_documents(event)),
         "document": datahub_presenter.format_json(event.after["document"]) if event.after else "",
-        "has_editor": presenters.has_editor(event.family),
         "can_restore": bool(policy and policy.is_editable and changes_since),
         "breadcrumbs": _history_breadcrumbs(
             urn, policy, ("History", reverse("policy-history", args=[urn])), f"Version {number}"

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from policies.authoring.pages import presenters
 from policies.authoring.pages.impact_wording import OTHER_POLICIES, describe_change
 from policies.authoring.queries import policies
+from policies.authoring.services import change_impact
 from policies.authoring.services import policies as service
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import get_actor, needs
@@ -73,10 +74,9 @@ def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
 @require_POST
 @needs("MANAGE_POLICIES")
 def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
-    """Store an inactive copy of a policy, for families without an editor that could start from a copy."""
+    """Store an inactive copy of a policy at once; the pages start one in the editor instead."""
     policy = policies.get_policy(urn=urn)
-    document = presenters.get_presenter(policy.family).copy_document(policy.document)
-    draft = service.PolicyInput(policy.family, document, state=Policy.State.INACTIVE, description=policy.description)
+    draft = presenters.copy_draft(change_impact.policy_draft(policy))
     result = service.create(draft=draft, by=get_actor(request), channel=list_and_form_pages.CHANNEL)
     messages.success(request, "This is the copy. It is not active.")
     return redirect("policy", result.policy.urn)

@@ -84,7 +84,6 @@ def show_policy(request: HttpRequest, urn: str) -> HttpResponse:
         "is_history_longer": len(events) > MAX_HISTORY_EVENTS,
         **propagation_status.load_propagation(events[0] if events else None),
         "edit_url": presenters.edit_url(policy),
-        "has_editor": presenters.has_editor(policy.family),
         "impact_question": _impact_question(policy),
         "breadcrumbs": policy_breadcrumbs(policy.name),
     }
@@ -128,7 +127,6 @@ def _build_rows(policies: list[Policy], request: HttpRequest) -> list[dict[str, 
             "state": datahub_presenter.state_badge(policy.state),
             "actors": presenters.audience_summary(policy, names),
             "edit_url": presenters.edit_url(policy),
-            "has_editor": presenters.has_editor(policy.family),
             "back": request.get_full_path(),
         }
         for policy in policies

@@ -15,6 +15,7 @@ from policies.authoring.pages import (
     diff_fields,
 )
 from policies.authoring.pages.version_diff import DiffFields, FieldChange, compare_fields, snapshot_fields
+from policies.authoring.services.policies import PolicyInput
 from policies.engine.families import datahub, datazone
 from policies.models import Policy
 from policies.pdp import display_names
@@ -42,9 +43,9 @@ class Presenter:
     list_actors: Callable[[PolicyDocument], list[tuple[str, str]]]
     diff_fields: Callable[[PolicyDocument], DiffFields]
     copy_document: Callable[[PolicyDocument], dict[str, Any]]
-    edit_url_name: str = ""
-    new_url_name: str = ""
-    new_label: str = ""
+    edit_url_name: str
+    new_url_name: str
+    new_label: str
 
 
 PRESENTERS: Mapping[str, Presenter] = MappingProxyType(
@@ -82,24 +83,20 @@ def get_presenter(family: str) -> Presenter:
     return PRESENTERS[family]
 
 
+def copy_draft(source: PolicyInput) -> PolicyInput:
+    """Return a copy of a policy as a draft: under another name, and inactive until somebody reviews it."""
+    document = get_presenter(source.family).copy_document(source.document)
+    return PolicyInput(source.family, document, Policy.State.INACTIVE, source.description)
+
+
 def edit_url(policy: Policy) -> str:
-    """Return the URL of the page that edits a policy, '' where it is not editable or its family has no editor."""
-    url_name = get_presenter(policy.family).edit_url_name
-    return reverse(url_name, args=[policy.urn]) if url_name and policy.is_editable else ""
+    """Return the URL of the page that edits a policy, '' where it is not editable."""
+    return reverse(get_presenter(policy.family).edit_url_name, args=[policy.urn]) if policy.is_editable else ""
 
 
 def new_policy_links() -> list[dict[str, str]]:
     """Return links to the pages for new policies, as label and URL."""
-    return [
-        {"label": presenter.new_label, "url": reverse(presenter.new_url_name)}
-        for presenter in PRESENTERS.values()
-        if presenter.new_url_name
-    ]
-
-
-def has_editor(family: str) -> bool:
-    """Whether a family has an editor; a copy starts there, and is stored at once otherwise."""
-    return bool(get_presenter(family).edit_url_name)
+    return [{"label": presenter.new_label, "url": reverse(presenter.new_url_name)} for presenter in PRESENTERS.values()]
 
 
 def load_actor_names(policies: Iterable[Policy]) -> Mapping[str, str]:

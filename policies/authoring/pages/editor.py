@@ -1,0 +1,250 @@
+"""The editor of policies: a draft as a form, with its wording, lints and impact beside the fields.
+
+Each family has its own draft and fields. The whole draft travels in the form, so nothing is lost between two posts, by
+errors, or by a concurrent change. It works without scripts; with them only the changed part is rendered again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, Self
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.cache import never_cache
+
+from policies.authoring.pages import presenters, version_diff
+from policies.authoring.pages.datahub_templates import PolicyTemplate
+from policies.authoring.pages.policy_actions import parse_version
+from policies.authoring.pages.policy_list import load_author_names, policy_breadcrumbs
+from policies.authoring.queries import policies
+from policies.authoring.services import change_impact, import_export, lints, policy_storage
+from policies.authoring.services import policies as service
+from policies.authoring.services.policies import PolicyInput
+from policies.engine.errors import Problem
+from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.http.guard import get_actor, needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.impact_rows import impact_context
+from policies.models import Policy
+
+
+class PolicyDraft(Protocol):
+    """A policy being edited."""
+
+    @property
+    def policy_input(self) -> PolicyInput:
+        """The draft as the input of services."""
+
+    @classmethod
+    def from_input(cls, policy_input: PolicyInput) -> Self:
+        """Return a draft of a copy of a policy."""
+
+    @classmethod
+    def from_post(cls, data: QueryDict) -> Self | None:
+        """Return the posted draft; None for a form that this site did not make."""
+
+
+@method_decorator(never_cache, name="dispatch")
+@needs("MANAGE_POLICIES")
+class PolicyEditor(View):
+    """One request of an editor: the policy to be replaced (None: a new one), and the result of trying to save.
+
+    `version` is the one that the edit started from. `refusal` is a sentence where storing was refused as a whole.
+    """
+
+    http_method_names = ["get", "post"]
+
+    family: ClassVar[str]
+    draft_class: ClassVar[type[PolicyDraft]]
+    template_name: ClassVar[str]
+    aside_template: ClassVar[str]
+    templates: ClassVar[Mapping[str, PolicyTemplate]]
+
+    draft: Any
+    urn: str | None = None
+    policy: Policy | None = None
+    version: int | None = None
+    refusal: str = ""
+    status: int = 200
+
+    def get(self, _request: HttpRequest, urn: str | None = None) -> HttpResponse:
+        """Page for a new policy (blank, from a template, another policy or a version of one), or to change a policy."""
+        if urn is None:
+            source = self._load_start()
+        else:
+            self.urn, self.policy = urn, policies.get_policy(urn=urn)
+            self.version = self.policy.version
+            source = change_impact.policy_draft(self.policy)
+            self._require_family(source, self.policy.name)
+            if not self.policy.is_editable:
+                raise Forbidden((), f"{self.policy.name} cannot be changed.")
+        self.draft = self.draft_class.from_input(source)
+        return self.render()
+
+    def post(self, request: HttpRequest, urn: str | None = None) -> HttpResponse:
+        """Apply the posted form to the draft and run the pressed button; also reports somebody else's change."""
+        self.urn, self.policy = urn, policies.find_policies(urns=[urn]).first() if urn is not None else None
+        self.version = parse_version(request.POST.get("version"))
+        draft = self.draft_class.from_post(request.POST)
+        if draft is None:
+            raise Invalid.from_problem(
+                code="draft.unreadable", pointer="", detail="This form was not created by this site, or it is damaged."
+            )
+        self.draft = draft
+        verb, _, argument = request.POST.get("go", "").partition(":")
+        if verb == "takeover":
+            self.version = parse_version(request.POST.get("newest"))
+        return self.run_button(verb, argument) or self.render()
+
+    def run_button(self, verb: str, argument: str) -> HttpResponse | None:
+        """Change the draft or store it; None where the page is to be shown."""
+        raise NotImplementedError
+
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """Show the problems that kept the draft from being stored."""
+        raise NotImplementedError
+
+    def build_context(self, problems: Sequence[Problem], lint_problems: Sequence[Problem]) -> dict[str, Any]:
+        """Return the context of the fields; `problems` are those of the draft."""
+        raise NotImplementedError
+
+    def build_aside_context(self, lint_problems: Sequence[Problem]) -> dict[str, Any]:
+        """Return what is rendered again together with the aside while somebody types."""
+        raise NotImplementedError
+
+    def find_problems(self) -> tuple[Problem, ...]:
+        """Return every problem that keeps the draft from being stored."""
+        try:
+            service.validate_draft(self.draft.policy_input)
+        except Invalid as refusal:
+            return refusal.problems
+        return ()
+
+    def save(self) -> HttpResponse | None:
+        """Store the draft and redirect to its page; None where it was refused, with the reason set.
+
+        Raises Forbidden naming the privilege that is missing.
+        """
+        problems, by, channel = self.find_problems(), get_actor(self.request), list_and_form_pages.CHANNEL
+        draft = self.draft.policy_input
+        try:
+            if not problems and self.urn is None:
+                return self._confirm(service.create(draft=draft, by=by, channel=channel))
+            if not problems and self.urn is not None:
+                return self._confirm(
+                    service.update(urn=self.urn, draft=draft, by=by, channel=channel, if_version=self.version)
+                )
+        except Invalid as refusal:
+            problems = refusal.problems
+        except (Conflict, Forbidden) as refusal:
+            if isinstance(refusal, Forbidden) and refusal.missing:
+                raise
+            self.refusal, self.status = refusal.detail, refusal.status
+        except (Stale, NotFound) as refusal:
+            self.status = refusal.status
+        if problems:
+            self.status = list_and_form_pages.UNPROCESSABLE_STATUS
+            self.show_problems(problems)
+        return None
+
+    def render(self) -> HttpResponse:
+        """Render the page, or for htmx what is beside the fields."""
+        problems, draft, policy = self.find_problems(), self.draft.policy_input, self.policy
+        is_sound = not problems
+        lint_problems = lints.find_lints(draft=draft, urn=policy.urn if policy else None) if is_sound else ()
+        before = change_impact.policy_draft(policy) if policy else None
+        aside = {
+            "sentence": presenters.get_presenter(draft.family).describe_policy(draft.document),
+            "lints": lint_problems,
+            **impact_context(change_impact.measure_impact(before=before, after=draft) if is_sound else None),
+            "exact": import_export.format_proposal(draft=draft, urn=policy.urn if policy else "") if is_sound else "",
+            "is_new": policy is None,
+        }
+        htmx = getattr(self.request, "htmx", None)
+        if htmx and htmx.target == "builder-aside":
+            return render(self.request, self.aside_template, {**aside, **self.build_aside_context(lint_problems)})
+        context = {**aside, **self._build_frame_context(draft), **self.build_context(problems, lint_problems)}
+        return render(self.request, self.template_name, context, status=self.status)
+
+    def _load_start(self) -> PolicyInput:
+        """Return what a new policy starts from, by the query: a copy of a policy or of a version of one, or a template.
+
+        Raises NotFound for an unknown policy or version, and for one of another family.
+        """
+        query = self.request.GET
+        source_urn, number = query.get("like", ""), parse_version(query.get("version"))
+        if not source_urn:
+            template = self.templates.get(query.get("template", ""), self.templates[""])
+            return PolicyInput(self.family, template.document)
+        if number is None:
+            policy = policies.get_policy(urn=source_urn)
+            source, name = change_impact.policy_draft(policy), policy.name
+        else:
+            event = policies.list_versions(urn=source_urn).filter(version=number, after__isnull=False).first()
+            if event is None:
+                raise NotFound(f"There is no version {number} of {source_urn!r}.")
+            source, name = service.version_draft(event), event.name
+        self._require_family(source, name)
+        return presenters.copy_draft(source)
+
+    def _require_family(self, source: PolicyInput, name: str) -> None:
+        if source.family != self.family:
+            raise NotFound(f"{name} is not written here.")
+
+    def _confirm(self, result: service.PolicyWriteResult) -> HttpResponse:
+        messages.success(self.request, "Saved. Decisions follow it from now on.")
+        return redirect("policy", result.policy.urn)
+
+    def _build_frame_context(self, draft: PolicyInput) -> dict[str, Any]:
+        """Return the context of `policies/editor.html` beside the fields and the aside."""
+        presenter, urn, policy = presenters.get_presenter(self.family), self.urn, self.policy
+        is_posted = self.request.method == "POST"
+        return {
+            "work": self,
+            "conflict": self._find_edit_conflict(draft) if is_posted and urn is not None else {},
+            "heading": f"Edit {policy.name}" if policy else "Edit policy" if urn else presenter.new_label,
+            "is_dirty": is_posted and (policy is None or policy.document != draft.document),
+            "action": reverse(presenter.edit_url_name, args=[urn]) if urn else reverse(presenter.new_url_name),
+            "maker_url": reverse(presenter.new_url_name),
+            "cancel_url": reverse("policy", args=[policy.urn]) if policy else reverse("policies"),
+            "starters": [] if urn or is_posted else [template for name, template in self.templates.items() if name],
+            "breadcrumbs": policy_breadcrumbs(
+                *([(policy.name, reverse("policy", args=[policy.urn]))] if policy else []), "Edit" if urn else "Create"
+            ),
+        }
+
+    def _find_edit_conflict(self, draft: PolicyInput) -> dict[str, Any]:
+        """Return the change somebody else made to the edited policy, compared with both versions; empty without one."""
+        events = policies.list_versions(urn=self.urn or "")
+        latest_event = events.first()
+        if latest_event is None:
+            return {}
+        authorship = {"by": load_author_names({latest_event.by})[latest_event.by], "at": latest_event.at}
+        if self.policy is None:
+            return {
+                "is_gone": True,
+                "new_url": reverse(presenters.get_presenter(self.family).new_url_name),
+                **authorship,
+            }
+        if self.version in (None, self.policy.version):
+            return {}
+        base_event = events.filter(version=self.version).first()
+        base = base_event.after if base_event is not None else None
+        theirs = policy_storage.policy_snapshot(self.policy)
+        ours = {"document": draft.document} | {
+            name: draft.document.get(name) or "" if (value := getattr(draft, name)) is None else value
+            for name in ("state", "description")
+        }
+        changes = [
+            presenters.compare_versions(self.family, *pair) for pair in ((base, theirs), (base, ours), (theirs, ours))
+        ]
+        return {
+            **authorship,
+            "version": self.policy.version,
+            "seen": self.version,
+            **dict(zip(("they", "you", "between"), version_diff.build_change_rows(changes), strict=True)),
+            "again_url": presenters.edit_url(self.policy),
+        }

@@ -1,9 +1,8 @@
 """Edits of an entity's annotations: tags, terms, owners, domains, description, links, deprecation, external roles.
 
-Every edit names the entries to add and remove, so that entries hidden from the editor and unknown fields stay.
-`expected_fingerprint` is the fingerprint (`compute_fingerprint`) of the document shown to the editor: if the document
-has changed since, nothing is written. Programs pass None: their additions and removals always apply. Every edit is
-written by `apply.apply`, like the writes of every other interface.
+Every edit names the entries to add and remove, so that entries hidden from the editor and unknown fields stay. It is
+written by `apply.apply`, like the writes of every other interface. All edits raise NotFound, Stale, Invalid and
+Forbidden.
 """
 
 import hashlib
@@ -51,8 +50,54 @@ _LEGACY_TYPES = {
     for name in ("TECHNICAL_OWNER", "BUSINESS_OWNER", "DATA_STEWARD", "NONE")
 }
 
+#: Aspects that are lists of URNs: the keys of the list and of the URN in an entry ('' if the entry is the URN). Of
+#: several lists the first is always written, the others where they exist.
+URN_LISTS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "access": (("roles", "urn"),),
+    "domains": (("domains", ""), ("domainAssociations", "domain")),
+    "globalTags": (("tags", "tag"),),
+    "glossaryTerms": (("terms", "urn"),),
+}
+
 AspectDocument = dict[str, Any]
 OwnerPair = tuple[str, str]
+#: Changes a document in place; the second argument is the audit stamp of the edit.
+DocumentChange = Callable[[AspectDocument, AspectDocument], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationEdit:
+    """An edit of one aspect of these entities: its author and channel, and the document that it was made from.
+
+    `expected_fingerprint` is the fingerprint (`compute_fingerprint`) of the document shown to the editor: if the
+    document has changed since, nothing is written. Programs leave it out: their additions and removals always apply.
+    """
+
+    urns: Sequence[str]
+    by: Actor
+    channel: str
+    expected_fingerprint: str | None = None
+
+    def write(self, aspect: str, change: DocumentChange) -> None:
+        """Change the documents and write them."""
+        edited_urns = list(dict.fromkeys(self.urns))
+        # Two editors queue at the gate, and the second reads the document that the first wrote.
+        with open_write(Gate.CATALOG):
+            _require_stored(edited_urns, by=self.by)
+            texts_by_key = aspect_documents.load_texts(keys={(urn, aspect) for urn in edited_urns})
+            audit_stamp = stamp(by=self.by, at=timezone.now())
+            new_proposals = []
+            for urn in edited_urns:
+                text = texts_by_key.get((urn, aspect))
+                if self.expected_fingerprint is not None and _hash_text(text) != self.expected_fingerprint:
+                    raise Stale("Somebody else changed this in the meantime.")
+                document: AspectDocument = {} if text is None else json.loads(text)
+                change(document, audit_stamp)
+                if aspect in _STAMP_KEYS:
+                    document[_STAMP_KEYS[aspect]] = audit_stamp
+                text = json.dumps(document, ensure_ascii=False)
+                new_proposals.append(Proposal(urn, aspect, text, keeps_unknown=True))
+            apply.apply(proposals=new_proposals, by=self.by, channel=self.channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,89 +113,36 @@ def compute_fingerprint(aspect: StoredAspect | None) -> str:
     return _hash_text(None if aspect is None else aspect.document)
 
 
-def edit_tags(
-    *,
-    urns: Sequence[str],
-    add: Sequence[str],
-    remove: Collection[str],
-    expected_fingerprint: str | None,
-    by: Actor,
-    channel: str,
-) -> None:
-    """Add and remove tags. Raises NotFound, Stale, Invalid and Forbidden, as do all edits here."""
-    _edit_list(
-        urns,
-        "globalTags",
-        ("tags", "tag"),
-        add,
-        remove,
-        expected_fingerprint=expected_fingerprint,
-        by=by,
-        channel=channel,
-    )
+def list_urns(aspect: str, document: Mapping[str, Any]) -> list[str]:
+    """Return the distinct URNs in a document of one of `URN_LISTS`."""
+    entries = ((entry, inner) for key, inner in URN_LISTS[aspect] for entry in document.get(key) or ())
+    return list(dict.fromkeys(entry[inner] if inner else entry for entry, inner in entries))
 
 
-def edit_terms(
-    *,
-    urns: Sequence[str],
-    add: Sequence[str],
-    remove: Collection[str],
-    expected_fingerprint: str | None,
-    by: Actor,
-    channel: str,
-) -> None:
-    """Add and remove glossary terms."""
-    _edit_list(
-        urns,
-        "glossaryTerms",
-        ("terms", "urn"),
-        add,
-        remove,
-        expected_fingerprint=expected_fingerprint,
-        by=by,
-        channel=channel,
-    )
-
-
-def edit_roles(
-    *,
-    urns: Sequence[str],
-    add: Sequence[str],
-    remove: Collection[str],
-    expected_fingerprint: str | None,
-    by: Actor,
-    channel: str,
-) -> None:
-    """Add and remove external roles that open the entities."""
-    _edit_list(
-        urns, "access", ("roles", "urn"), add, remove, expected_fingerprint=expected_fingerprint, by=by, channel=channel
-    )
-
-
-def edit_domains(
-    *,
-    urns: Sequence[str],
-    add: Sequence[str],
-    remove: Collection[str],
-    expected_fingerprint: str | None,
-    by: Actor,
-    channel: str,
-) -> None:
-    """Add the entities to domains and remove them from domains."""
+def edit_urns(edit: AnnotationEdit, aspect: str, *, add: Sequence[str] = (), remove: Collection[str] = ()) -> None:
+    """Add and remove URNs in an aspect of `URN_LISTS`: tags, terms, domains, external roles."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
-        associations = document.get("domainAssociations")
-        domain_urns = document.get("domains") or [entry["domain"] for entry in associations or ()]
-        document["domains"] = _edit_entries(domain_urns, lambda urn: urn, lambda urn: urn, add, remove)
-        if associations is not None:
-            document["domainAssociations"] = _edit_entries(
-                associations, lambda entry: entry["domain"], lambda urn: {"domain": urn}, add, remove
-            )
+        (main_key, main_inner), *other_lists = URN_LISTS[aspect]
+        entries = document.get(main_key) or [_urn_entry(urn, main_inner) for urn in list_urns(aspect, document)]
+        document[main_key] = _edit_urn_entries(entries, main_inner, add, remove)
+        for key, inner in other_lists:
+            if document.get(key) is not None:
+                document[key] = _edit_urn_entries(document[key], inner, add, remove)
 
-    _edit(urns, "domains", change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
+    edit.write(aspect, change)
 
 
-def set_domain(*, urns: Sequence[str], domain: str | None, by: Actor, channel: str) -> None:
+def relate_terms(edit: AnnotationEdit, kind: str, *, add: Sequence[str] = (), remove: Collection[str] = ()) -> None:
+    """Add and remove relations of a glossary term; `kind` is the list of `glossaryRelatedTerms` that holds them."""
+
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
+        document[kind] = _edit_urn_entries(document.get(kind) or [], "", add, remove)
+
+    edit.write("glossaryRelatedTerms", change)
+
+
+def set_domain(edit: AnnotationEdit, domain: str | None) -> None:
     """Set the only domain of the entities; None removes them from all."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
@@ -159,44 +151,22 @@ def set_domain(*, urns: Sequence[str], domain: str | None, by: Actor, channel: s
             retained = [entry for entry in document["domainAssociations"] or () if entry["domain"] == domain]
             document["domainAssociations"] = retained or [{"domain": urn} for urn in document["domains"]]
 
-    _edit(urns, "domains", change, expected_fingerprint=None, by=by, channel=channel)
+    edit.write("domains", change)
 
 
-def edit_owners(
-    *,
-    urns: Sequence[str],
-    add: Sequence[OwnerPair],
-    remove: Collection[OwnerPair],
-    expected_fingerprint: str | None,
-    by: Actor,
-    channel: str,
-) -> None:
+def edit_owners(edit: AnnotationEdit, *, add: Sequence[OwnerPair] = (), remove: Collection[OwnerPair] = ()) -> None:
     """Add and remove owners, each with the URN of its ownership type ('' for none)."""
-
-    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
-        document["owners"] = _edit_entries(document.get("owners") or [], parse_owner, _owner_entry, add, remove)
-
-    _edit(urns, "ownership", change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
+    _edit_owners(edit, add, lambda owner: owner in remove)
 
 
-def set_owners(*, urn: str, owners: Sequence[OwnerPair], by: Actor, channel: str) -> None:
-    """Set the owners of an entity; entries of owners that stay keep their other fields."""
-
-    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
-        entries = document.get("owners") or []
-        removed_owners = [parse_owner(entry) for entry in entries if parse_owner(entry) not in owners]
-        document["owners"] = _edit_entries(entries, parse_owner, _owner_entry, owners, removed_owners)
-
-    _edit([urn], "ownership", change, expected_fingerprint=None, by=by, channel=channel)
+def set_owners(edit: AnnotationEdit, owners: Sequence[OwnerPair]) -> None:
+    """Set the owners of the entities; entries of owners that stay keep their other fields."""
+    _edit_owners(edit, owners, lambda owner: owner not in owners)
 
 
-def remove_owners(*, urns: Sequence[str], owners: Collection[str], by: Actor, channel: str) -> None:
+def remove_owners(edit: AnnotationEdit, owners: Collection[str]) -> None:
     """Remove owners, whatever their ownership type."""
-
-    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
-        document["owners"] = [entry for entry in document.get("owners") or () if entry["owner"] not in owners]
-
-    _edit(urns, "ownership", change, expected_fingerprint=None, by=by, channel=channel)
+    _edit_owners(edit, (), lambda owner: owner[0] in owners)
 
 
 def parse_owner(entry: Mapping[str, Any]) -> OwnerPair:
@@ -205,9 +175,9 @@ def parse_owner(entry: Mapping[str, Any]) -> OwnerPair:
     return str(owner_entry.owner), owner_entry.ownership_type
 
 
-def set_description(*, urn: str, text: str, expected_fingerprint: str | None, by: Actor, channel: str) -> None:
-    """Set the description of an entity whose type has one (`DESCRIPTIONS`)."""
-    type_ = catalog_urns.entity_type(urn)
+def set_description(edit: AnnotationEdit, text: str) -> None:
+    """Set the description of entities of one type that has one (`DESCRIPTIONS`)."""
+    type_ = catalog_urns.entity_type(edit.urns[0])
     if type_ not in DESCRIPTIONS:
         raise NotFound(f"A {type_} keeps no description of its own.")
     aspect, field = DESCRIPTIONS[type_]
@@ -218,11 +188,11 @@ def set_description(*, urn: str, text: str, expected_fingerprint: str | None, by
             document.setdefault("created", audit_stamp)
             document["lastModified"] = audit_stamp
 
-    _edit([urn], aspect, change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
+    edit.write(aspect, change)
 
 
-def set_links(*, urn: str, links: Sequence[EntityLink], expected_fingerprint: str, by: Actor, channel: str) -> None:
-    """Set the links to pages about the entity; an entry with a known address keeps its other fields."""
+def set_links(edit: AnnotationEdit, links: Sequence[EntityLink]) -> None:
+    """Set the links to pages about the entities; an entry with a known address keeps its other fields."""
 
     def change(document: AspectDocument, audit_stamp: AspectDocument) -> None:
         entries_by_url = {entry["url"]: entry for entry in document.get("elements") or ()}
@@ -231,11 +201,11 @@ def set_links(*, urn: str, links: Sequence[EntityLink], expected_fingerprint: st
             for link in links
         ]
 
-    _edit([urn], "institutionalMemory", change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
+    edit.write("institutionalMemory", change)
 
 
 def edit_link(
-    *, urn: str, current_url: str | None, link: EntityLink | None, label: str | None = None, by: Actor, channel: str
+    edit: AnnotationEdit, *, current_url: str | None, link: EntityLink | None, label: str | None = None
 ) -> None:
     """Add a link (`current_url` None), or change or remove (`link` None) the one with this address and label, if given.
 
@@ -250,25 +220,18 @@ def edit_link(
             if entry["url"] == current_url and label in (None, entry.get("description") or "")
         ]
         if current_url is not None and not matches:
-            raise NotFound(f"{urn} has no such link.")
+            raise NotFound(f"{edit.urns[0]} has no such link.")
         new_entries = [] if link is None else [{"url": link.url, "description": link.label}]
         changed_entries = [
             {"createStamp": audit_stamp, **(matches[0] if matches else {}), **entry} for entry in new_entries
         ]
         document["elements"] = [entry for entry in entries if entry not in matches] + changed_entries
 
-    _edit([urn], "institutionalMemory", change, expected_fingerprint=None, by=by, channel=channel)
+    edit.write("institutionalMemory", change)
 
 
 def set_deprecation(
-    *,
-    urns: Sequence[str],
-    is_deprecated: bool,
-    note: str,
-    decommission_time: datetime | None,
-    expected_fingerprint: str | None,
-    by: Actor,
-    channel: str,
+    edit: AnnotationEdit, *, is_deprecated: bool, note: str, decommission_time: datetime | None
 ) -> None:
     """Set deprecation, note and removal date of the entities."""
 
@@ -278,56 +241,45 @@ def set_deprecation(
         if decommission_time is not None:
             document["decommissionTime"] = int(decommission_time.timestamp() * 1000)
 
-    _edit(urns, "deprecation", change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
+    edit.write("deprecation", change)
 
 
-def set_removed(*, urns: Sequence[str], is_removed: bool, by: Actor, channel: str) -> None:
+def set_removed(edit: AnnotationEdit, *, is_removed: bool) -> None:
     """Delete the entities softly, or restore them."""
+    edit.write("status", lambda document, _audit_stamp: document.update(removed=is_removed))
 
+
+def _edit_urn_entries(entries: Sequence[Any], inner: str, add: Sequence[str], remove: Collection[str]) -> list[Any]:
+    return _edit_entries(
+        entries,
+        add,
+        lambda urn: urn in remove,
+        name_of=lambda entry: entry[inner] if inner else entry,
+        make=lambda urn: _urn_entry(urn, inner),
+    )
+
+
+def _urn_entry(urn: str, inner: str) -> Any:
+    return {inner: urn} if inner else urn
+
+
+def _edit_owners(edit: AnnotationEdit, add: Sequence[OwnerPair], is_removed: Callable[[OwnerPair], bool]) -> None:
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
-        document["removed"] = is_removed
+        entries = document.get("owners") or []
+        document["owners"] = _edit_entries(entries, add, is_removed, name_of=parse_owner, make=_owner_entry)
 
-    _edit(urns, "status", change, expected_fingerprint=None, by=by, channel=channel)
-
-
-def relate_terms(*, urn: str, kind: str, add: Sequence[str], remove: Collection[str], by: Actor, channel: str) -> None:
-    """Add and remove relations of a glossary term; `kind` is the list of `glossaryRelatedTerms` that holds them."""
-
-    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
-        document[kind] = _edit_entries(document.get(kind) or [], lambda urn: urn, lambda urn: urn, add, remove)
-
-    _edit([urn], "glossaryRelatedTerms", change, expected_fingerprint=None, by=by, channel=channel)
-
-
-def _edit_list(
-    urns: Sequence[str],
-    aspect: str,
-    keys: tuple[str, str],
-    add: Sequence[str],
-    remove: Collection[str],
-    *,
-    expected_fingerprint: str | None,
-    by: Actor,
-    channel: str,
-) -> None:
-    """Edit a list of entries that each name one URN; `keys` are the key of the list and of the URN in an entry."""
-    outer, inner = keys
-
-    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
-        entries = document.get(outer) or []
-        document[outer] = _edit_entries(entries, lambda entry: entry[inner], lambda urn: {inner: urn}, add, remove)
-
-    _edit(urns, aspect, change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
+    edit.write("ownership", change)
 
 
 def _edit_entries(
     entries: Sequence[Any],
+    add: Sequence[Any],
+    is_removed: Callable[[Any], bool],
+    *,
     name_of: Callable[[Any], Any],
     make: Callable[[Any], Any],
-    add: Sequence[Any],
-    remove: Collection[Any],
 ) -> list[Any]:
-    retained = [entry for entry in entries if name_of(entry) not in remove]
+    retained = [entry for entry in entries if not is_removed(name_of(entry))]
     retained_names = {name_of(entry) for entry in retained}
     return retained + [make(item) for item in dict.fromkeys(add) if item not in retained_names]
 
@@ -335,35 +287,6 @@ def _edit_entries(
 def _owner_entry(owner: OwnerPair) -> AspectDocument:
     owner_urn, type_ = owner
     return {"owner": owner_urn, "type": _LEGACY_TYPES.get(type_, "CUSTOM"), **({"typeUrn": type_} if type_ else {})}
-
-
-def _edit(
-    urns: Sequence[str],
-    aspect: str,
-    change: Callable[[AspectDocument, AspectDocument], None],
-    *,
-    expected_fingerprint: str | None,
-    by: Actor,
-    channel: str,
-) -> None:
-    edited_urns = list(dict.fromkeys(urns))
-    # Two editors queue at the gate, and the second reads the document that the first wrote.
-    with open_write(Gate.CATALOG):
-        _require_stored(edited_urns, by=by)
-        texts_by_key = aspect_documents.load_texts(keys={(urn, aspect) for urn in edited_urns})
-        audit_stamp = stamp(by=by, at=timezone.now())
-        new_proposals = []
-        for urn in edited_urns:
-            text = texts_by_key.get((urn, aspect))
-            if expected_fingerprint is not None and _hash_text(text) != expected_fingerprint:
-                raise Stale("Somebody else changed this in the meantime.")
-            document: AspectDocument = {} if text is None else json.loads(text)
-            change(document, audit_stamp)
-            if aspect in _STAMP_KEYS:
-                document[_STAMP_KEYS[aspect]] = audit_stamp
-            text = json.dumps(document, ensure_ascii=False)
-            new_proposals.append(Proposal(urn, aspect, text, keeps_unknown=True))
-        apply.apply(proposals=new_proposals, by=by, channel=channel)
 
 
 def _require_stored(edited_urns: Sequence[str], *, by: Actor) -> None:

@@ -129,16 +129,11 @@ def create_product(*, identifier: str | None, name: str, description: str, domai
     return urn
 
 
-def rename(*, urn: str, name: str, by: Actor, channel: str) -> None:
-    """Rename an entity of one of `VOCABULARY_TYPES`.
+def update(*, urn: str, name: str | None = None, description: str | None = None, by: Actor, channel: str) -> None:
+    """Set name and description of an entity of one of `VOCABULARY_TYPES`, where given; '' removes a description.
 
     Raises NotFound, Invalid and Forbidden, as do all changes here.
     """
-    _change(urn, {"name": _validate_name(name)}, by=by, channel=channel)
-
-
-def update(*, urn: str, name: str | None = None, description: str | None = None, by: Actor, channel: str) -> None:
-    """Set name and description of an entity of one of `VOCABULARY_TYPES`, where given; '' removes a description."""
     vocabulary_type = _require_type(urn)
     changes: dict[str, Any] = {} if name is None else {"name": _validate_name(name)}
     if description is not None:

@@ -42,9 +42,10 @@ _END_MILLISECONDS = 253_402_300_800_000
 def build_about_context(entity_context: EntityContext, _request: HttpRequest) -> dict[str, Any]:
     """Return the template context of the tab."""
     owners = [annotations.parse_owner(entry) for entry in entity_context.document("ownership").get("owners") or ()]
-    tags = [entry["tag"] for entry in entity_context.document("globalTags").get("tags") or ()]
-    terms = [entry["urn"] for entry in entity_context.document("glossaryTerms").get("terms") or ()]
-    domains = domain_urns(entity_context.document("domains"))
+    tags, terms, domains = (
+        annotations.list_urns(aspect, entity_context.document(aspect))
+        for aspect in ("globalTags", "glossaryTerms", "domains")
+    )
     deprecation = entity_context.document("deprecation")
     referenced_urns = {*tags, *terms, *domains, *(urn for owner in owners for urn in owner if urn)}
     referenced_urns |= {deprecation["actor"]} if deprecation.get("actor") else set()
@@ -64,12 +65,6 @@ def build_about_context(entity_context: EntityContext, _request: HttpRequest) ->
         "properties": _build_properties(entity_context),
         "has": {key for key in edit_controls.CONTROLS if edit_controls.is_possible(key, type_)},
     }
-
-
-def domain_urns(document: Mapping[str, Any]) -> list[str]:
-    """Return every distinct domain of a document, from either of its lists."""
-    associated_urns = [entry["domain"] for entry in document.get("domainAssociations") or ()]
-    return list(dict.fromkeys([*(document.get("domains") or ()), *associated_urns]))
 
 
 def description_text(document: Mapping[str, Any]) -> str:

@@ -68,7 +68,7 @@ class EntityPicker:
     by: Actor
     initial_urns: tuple[str, ...] = ()
     chosen_urns: tuple[str, ...] = ()
-    help: str = ""
+    label: str = ""
     pasted_text: str = ""
     errors: list[str] = field(default_factory=list)
 
@@ -100,12 +100,12 @@ class EntityPicker:
         names_by_urn = load_names(picked_urns)
         return {
             "name": self.kind.name,
-            "label": self.kind.label,
+            "label": self.label or self.kind.label,
             "search_url": self.kind.search_url,
             "chosen": [build_option(urn, names_by_urn.get(urn, "")) for urn in picked_urns],
             "pasted": self.pasted_text,
             "errors": self.errors,
-            "help": self.help,
+            "help": "",
         }
 
     def _validate(self) -> None:

@@ -13,7 +13,7 @@ from catalog import urns
 from catalog.access import entity_lists, view_permissions
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP_TYPE_PREFIX
 from catalog.entities import annotations, vocabulary
-from catalog.entities.annotations import EntityLink, OwnerPair
+from catalog.entities.annotations import AnnotationEdit, EntityLink, OwnerPair
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.entities import validate_urn
@@ -41,16 +41,7 @@ InputEntry = TypeVar("InputEntry")
 @mutation.field("batchRemoveTags")
 def edit_tags(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add tags to entities, or remove them."""
-    tags, is_added = _parse_attachment_urns(input, "tag"), _is_added(info)
-    annotations.edit_tags(
-        urns=_parse_resource_urns(input, tags),
-        add=tags if is_added else (),
-        remove=() if is_added else tags,
-        expected_fingerprint=None,
-        by=info.context.by,
-        channel=CHANNEL,
-    )
-    return True
+    return _edit_attachments(info, input, "tag", "globalTags")
 
 
 @mutation.field("addTerm")
@@ -60,15 +51,14 @@ def edit_tags(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("batchRemoveTerms")
 def edit_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add glossary terms to entities, or remove them."""
-    terms, is_added = _parse_attachment_urns(input, "term"), _is_added(info)
-    annotations.edit_terms(
-        urns=_parse_resource_urns(input, terms),
-        add=terms if is_added else (),
-        remove=() if is_added else terms,
-        expected_fingerprint=None,
-        by=info.context.by,
-        channel=CHANNEL,
-    )
+    return _edit_attachments(info, input, "term", "glossaryTerms")
+
+
+def _edit_attachments(info: Info, input: Mapping[str, Any], member: str, aspect: str) -> bool:
+    attached_urns = _parse_attachment_urns(input, member)
+    verb = "add" if info.field_name.startswith(("add", "batchAdd")) else "remove"
+    edit = build_edit(_parse_resource_urns(input, attached_urns), info)
+    annotations.edit_urns(edit, aspect, **{verb: attached_urns})
     return True
 
 
@@ -80,14 +70,7 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     entries = validate_entries(input.get("owners", [input]), "/owners")
     pairs = parse_owner_pairs(entries, default=input.get("ownershipTypeUrn"))
     _check_stored([pair_urn for pair in pairs for pair_urn in pair if pair_urn], by=info.context.by)
-    annotations.edit_owners(
-        urns=_parse_resource_urns(input, pairs),
-        add=pairs,
-        remove=(),
-        expected_fingerprint=None,
-        by=info.context.by,
-        channel=CHANNEL,
-    )
+    annotations.edit_owners(build_edit(_parse_resource_urns(input, pairs), info), add=pairs)
     return True
 
 
@@ -96,14 +79,11 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 def remove_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Remove owners from entities, with one ownership type or with every."""
     owners = _parse_attachment_urns(input, "owner")
-    entity_urns, by, type_ = _parse_resource_urns(input, owners), info.context.by, input.get("ownershipTypeUrn")
+    edit, type_ = build_edit(_parse_resource_urns(input, owners), info), input.get("ownershipTypeUrn")
     if type_ is None:
-        annotations.remove_owners(urns=entity_urns, owners=owners, by=by, channel=CHANNEL)
+        annotations.remove_owners(edit, owners)
     else:
-        pairs = [(owner, type_) for owner in owners]
-        annotations.edit_owners(
-            urns=entity_urns, add=(), remove=pairs, expected_fingerprint=None, by=by, channel=CHANNEL
-        )
+        annotations.edit_owners(edit, remove=[(owner, type_) for owner in owners])
     return True
 
 
@@ -136,14 +116,9 @@ def edit_link(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     verb = info.field_name.removesuffix("Link")
     current_url = {"add": None, "update": input.get("currentUrl"), "remove": input["linkUrl"]}[verb]
     label = input.get("currentLabel") if verb == "update" else input.get("label") if verb == "remove" else None
-    annotations.edit_link(
-        urn=validate_urn(input["resourceUrn"]),
-        current_url=current_url,
-        label=label,
-        link=None if verb == "remove" else EntityLink(input["linkUrl"], input["label"]),
-        by=info.context.by,
-        channel=CHANNEL,
-    )
+    link = None if verb == "remove" else EntityLink(input["linkUrl"], input["label"])
+    edit = build_edit([validate_urn(input["resourceUrn"])], info)
+    annotations.edit_link(edit, current_url=current_url, label=label, link=link)
     return True
 
 
@@ -151,11 +126,11 @@ def edit_link(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 def update_description(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Set the description of an entity."""
     (urn,) = _parse_resource_urns(input)
-    by, text = info.context.by, input["description"]
+    text = input["description"]
     if urns.entity_type(urn) in vocabulary.VOCABULARY_TYPES:
-        vocabulary.update(urn=urn, description=text, by=by, channel=CHANNEL)
+        vocabulary.update(urn=urn, description=text, by=info.context.by, channel=CHANNEL)
     else:
-        annotations.set_description(urn=urn, text=text, expected_fingerprint=None, by=by, channel=CHANNEL)
+        annotations.set_description(build_edit([urn], info), text)
     return True
 
 
@@ -167,13 +142,10 @@ def update_deprecation(_root: None, info: Info, *, input: Mapping[str, Any]) -> 
     if moment is not None and not 0 <= moment <= _MAX_MILLISECONDS:
         raise Invalid.from_problem(code="range", pointer="/decommissionTime", detail="This is no time in milliseconds.")
     annotations.set_deprecation(
-        urns=_parse_resource_urns(input),
+        build_edit(_parse_resource_urns(input), info),
         is_deprecated=input["deprecated"],
         note=input.get("note") or "",
         decommission_time=None if moment is None else datetime.fromtimestamp(moment / 1000, UTC),
-        expected_fingerprint=None,
-        by=info.context.by,
-        channel=CHANNEL,
     )
     return True
 
@@ -182,8 +154,13 @@ def update_deprecation(_root: None, info: Info, *, input: Mapping[str, Any]) -> 
 def set_removed(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Soft-delete entities, or undo that."""
     entity_urns = [validate_urn(urn) for urn in validate_entries(input["urns"], "/urns")]
-    annotations.set_removed(urns=entity_urns, is_removed=input["deleted"], by=info.context.by, channel=CHANNEL)
+    annotations.set_removed(build_edit(entity_urns, info), is_removed=input["deleted"])
     return True
+
+
+def build_edit(entity_urns: Sequence[str], info: Info) -> AnnotationEdit:
+    """Return the edit of these entities by the caller."""
+    return AnnotationEdit(entity_urns, info.context.by, CHANNEL)
 
 
 def validate_entries(entries: Sequence[InputEntry], pointer: str) -> Sequence[InputEntry]:
@@ -229,16 +206,10 @@ def _parse_attachment_urns(input: Mapping[str, Any], member: str) -> Sequence[st
     return validate_entries(input[name] if name in input else [input[f"{member}Urn"]], f"/{name}")
 
 
-def _is_added(info: Info) -> bool:
-    return info.field_name.startswith(("add", "batchAdd"))
-
-
 def _set_domain(entity_urns: Sequence[str], domain: str | None, info: Info) -> None:
     if domain is not None:
         _check_stored([validate_urn(domain, "domain")], by=info.context.by)
-    annotations.set_domain(
-        urns=[validate_urn(urn) for urn in entity_urns], domain=domain, by=info.context.by, channel=CHANNEL
-    )
+    annotations.set_domain(build_edit([validate_urn(urn) for urn in entity_urns], info), domain)
 
 
 def _check_stored(required_urns: Sequence[str], *, by: Actor) -> None:

@@ -101,7 +101,7 @@ def update_name(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     if urn.startswith(GROUP_PREFIX):
         groups.update(urn=urn, name=name, by=by, channel=CHANNEL)
     else:
-        vocabulary.rename(urn=urn, name=name, by=by, channel=CHANNEL)
+        vocabulary.update(urn=urn, name=name, by=by, channel=CHANNEL)
     return True
 
 

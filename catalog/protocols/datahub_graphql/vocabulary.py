@@ -9,7 +9,7 @@ from catalog.access import browsing, entity_lists
 from catalog.entities import annotations, vocabulary
 from catalog.ingest import deletes, product_assets
 from catalog.protocols.datahub_graphql import nodes, paging
-from catalog.protocols.datahub_graphql.attachments import parse_owner_pairs, validate_entries
+from catalog.protocols.datahub_graphql.attachments import build_edit, parse_owner_pairs, validate_entries
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.entities import validate_urn
@@ -104,18 +104,17 @@ def delete_entity(_root: None, info: Info, *, urn: str) -> bool:
 @mutation.field("updateTag")
 def update_tag(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
     """Set name, description and owners of a tag, and return it."""
-    by = info.context.by
     with open_write(Gate.CATALOG):
         vocabulary.update(
             urn=validate_urn(urn, "tag"),
             name=input["name"],
             description=input.get("description"),
-            by=by,
+            by=info.context.by,
             channel=CHANNEL,
         )
         if input.get("ownership") is not None:
             owners = parse_owner_pairs(validate_entries(input["ownership"]["owners"], "/ownership/owners"), key="owner")
-            annotations.set_owners(urn=urn, owners=owners, by=by, channel=CHANNEL)
+            annotations.set_owners(build_edit([urn], info), owners)
     return nodes.build_one(urn, info)
 
 
@@ -149,15 +148,9 @@ def relate_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     term_urns = [
         validate_urn(term_urn, "glossaryTerm") for term_urn in validate_entries(input["termUrns"], "/termUrns")
     ]
-    is_added = info.field_name == "addRelatedTerms"
-    annotations.relate_terms(
-        urn=validate_urn(input["urn"], "glossaryTerm"),
-        kind=_RELATED_TERM_LISTS[input["relationshipType"]],
-        add=term_urns if is_added else (),
-        remove=() if is_added else term_urns,
-        by=info.context.by,
-        channel=CHANNEL,
-    )
+    edit = build_edit([validate_urn(input["urn"], "glossaryTerm")], info)
+    verb = info.field_name.removesuffix("RelatedTerms")
+    annotations.relate_terms(edit, _RELATED_TERM_LISTS[input["relationshipType"]], **{verb: term_urns})
     return True
 
 

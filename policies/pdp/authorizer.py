@@ -34,7 +34,7 @@ from policies.propagation import metrics
 SYSTEM = Actor(SYSTEM_ACTOR)
 
 #: Returns the viewer of the current answer; None outside of requests, where the system is the viewer.
-_VIEWER: ContextVar[Callable[[], Actor] | None] = ContextVar("reader", default=None)
+_VIEWER: ContextVar[Callable[[], Actor] | None] = ContextVar("viewer", default=None)
 
 #: Relatives that are assembled from others, and the relative each comes from: a side of a logical parent link is the
 #: entity itself and, if that is a schema field, also the dataset it belongs to.
@@ -83,35 +83,45 @@ def answer(*, actor: Actor, request: AccessRequest, at_least: int = 0) -> Decisi
     return answer_many(requests=[(actor, request)], at_least=at_least)[0]
 
 
-def answer_many(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Decision]:
+def answer_many(
+    *, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0, snapshot: Snapshot | None = None
+) -> list[Decision]:
     """Return the decisions on questions, in their order; the facts of all are loaded together.
 
-    Raises Unavailable if version `at_least` does not exist here, and the error of a database that does not answer.
+    They come from `snapshot`, else from the current one. Raises Unavailable if version `at_least` does not exist here,
+    and the error of a database that does not answer.
     """
-    decisions = _decide_all(requests, at_least)
+    decisions = _decide_all(requests, at_least, snapshot)
     metrics.count_decisions((request.requirement for _, request in requests), decisions)
     return decisions
 
 
-def _decide_all(requests: Sequence[tuple[Actor, AccessRequest]], at_least: int) -> list[Decision]:
-    if not settings.AUTH_POLICIES_ENABLED:
-        version = snapshot_store.get_current(at_least=at_least).version
-        return [Decision(is_allowed=True, code=DecisionCode.POLICIES_DISABLED, version=version) for _ in requests]
-    if not at_least and all(actor.urn == SYSTEM_ACTOR for actor, _ in requests):
+def _decide_all(
+    requests: Sequence[tuple[Actor, AccessRequest]], at_least: int, snapshot: Snapshot | None
+) -> list[Decision]:
+    is_enabled = settings.AUTH_POLICIES_ENABLED
+    if is_enabled and snapshot is None and not at_least and all(actor.urn == SYSTEM_ACTOR for actor, _ in requests):
         return [Decision(is_allowed=True, code=DecisionCode.SYSTEM_ACTOR) for _ in requests]
-    snapshot = snapshot_store.get_current(at_least=at_least)
+    if snapshot is None:
+        snapshot = snapshot_store.get_current(at_least=at_least)
+    if not is_enabled:
+        return [
+            Decision(is_allowed=True, code=DecisionCode.POLICIES_DISABLED, version=snapshot.version) for _ in requests
+        ]
     facts = _RequestFacts(snapshot, [request for _, request in requests])
     grant_loader = _GrantLoader(requests, facts)
     return [facts.decide(actor, request, grant_loader.applicable_grants(actor, request)) for actor, request in requests]
 
 
-def answer_and_log(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Decision]:
+def answer_and_log(
+    *, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0, snapshot: Snapshot | None = None
+) -> list[Decision]:
     """Return the decisions of `answer_many`, and enqueue a sample of them for the decision log.
 
     For questions that arrive through a channel or precede an action; not for questions of a page about its own buttons.
     """
     started_at = time.perf_counter()
-    decisions = answer_many(requests=requests, at_least=at_least)
+    decisions = answer_many(requests=requests, at_least=at_least, snapshot=snapshot)
     log_decisions(requests, decisions, seconds=(time.perf_counter() - started_at) / max(len(requests), 1))
     return decisions
 

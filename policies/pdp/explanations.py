@@ -77,10 +77,16 @@ def explain_answer(*, actor: Actor, request: AccessRequest, at_least: int = 0) -
     return explain_answers(requests=[(actor, request)], at_least=at_least)[0]
 
 
-def explain_answers(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Explanation]:
-    """Return the explained decisions on questions, in their order; the number of queries does not grow with them."""
-    decisions = authorizer.answer_and_log(requests=requests, at_least=at_least)
-    snapshot = snapshot_store.get_current(at_least=max((decision.version for decision in decisions), default=at_least))
+def explain_answers(
+    *, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0, snapshot: Snapshot | None = None
+) -> list[Explanation]:
+    """Return the explained decisions on questions, in their order; the number of queries does not grow with them.
+
+    Decisions and reasons come from `snapshot`, else from the current one.
+    """
+    if snapshot is None:
+        snapshot = snapshot_store.get_current(at_least=at_least)
+    decisions = authorizer.answer_and_log(requests=requests, snapshot=snapshot)
     find_facts = authorizer.load_request_facts(requests=[request for _, request in requests], snapshot=snapshot)
     traces = [
         _Trace(decision, actor, sorted(request.requirement.privileges), *find_facts(request))

@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.pdp import authorizer, snapshot_store
 from tests.api.conftest import pointers_of, problem_of
 
 JO = "urn:li:corpuser:jo"
@@ -202,6 +203,29 @@ def test_a_batch_answers_in_order_and_a_bad_question_in_its_place(client_of, tag
     assert found == ["ALLOW", 400, 403, 503, 400, "DENY"]
     assert body["decisions"][1]["error"]["errors"][0]["pointer"] == "/privilege"
     assert body["policy_version"] == body["decisions"][0]["policy_version"]
+
+
+@pytest.mark.parametrize("explains", [(False, True), (True, True), (False, False)])
+def test_a_batch_is_answered_from_one_version_though_policies_change_meanwhile(
+    client_of, tagging, stored, monkeypatch, explains
+):
+    """A policy is written as soon as the first facts are looked for."""
+    load_facts = authorizer.facet_source
+    written: list[str] = []
+
+    def write_first():
+        if not written:
+            written.append(stored("meanwhile", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True}))
+            snapshot_store.mark_stale()
+        return load_facts()
+
+    ask = client_of("jo")
+    version = snapshot_store.get_current().version
+    monkeypatch.setattr(authorizer, "facet_source", write_first)
+    questions = [{**EDIT_TAGS, "explain": explain} for explain in explains]
+    body = ask.post("/api/v1/authorize/batch", {"questions": questions}).json()
+    assert written
+    assert {body["policy_version"], *(answer["policy_version"] for answer in body["decisions"])} == {version}
 
 
 def test_an_empty_batch_and_one_too_long(client_of):

@@ -17,6 +17,7 @@ from policies.decisions.api.request_serializers import (
     QuestionIn,
 )
 from policies.engine.errors import MORE_PROBLEMS
+from policies.engine.snapshot import Snapshot
 from policies.errors import Invalid, PolicyAppError, Unavailable
 from policies.http.api import strict_fields
 from policies.http.api.fast_json import FastJsonView
@@ -89,34 +90,31 @@ class AuthorizeBatchView(DecisionView):
         """Answer each question in its place, from one version of the policies."""
         payload = strict_fields.validate(BatchIn, self.parse_body())
         payloads_by_index, problem_bodies = _validate_each(payload["questions"])
-        batch_version = _find_batch_version(payload.get("at_least_version") or 0, payloads_by_index.values())
-        questions_by_index: dict[int, ParsedQuestion] = {}
+        snapshot = _find_batch_snapshot(payload.get("at_least_version") or 0, payloads_by_index.values())
+        plain_questions: dict[int, ParsedQuestion] = {}
+        explained_questions: dict[int, ParsedQuestion] = {}
         for index, question in zip(
             payloads_by_index, self.parse_questions(list(payloads_by_index.values())), strict=True
         ):
             min_version = payloads_by_index[index].get("at_least_version") or 0
             if isinstance(question, PolicyAppError):
                 problem_bodies[index] = {"error": refusal_body(question)}
-            elif min_version > batch_version:
+            elif min_version > snapshot.version:
                 problem_bodies[index] = {
                     "error": refusal_body(Unavailable(f"Policy version {min_version} is not known here."))
                 }
             else:
-                questions_by_index[index] = question
-        plain_questions = {index: item for index, item in questions_by_index.items() if not item.is_explained}
-        decisions = authorizer.answer_and_log(
-            requests=[(item.actor, item.access_request) for item in plain_questions.values()], at_least=batch_version
+                (explained_questions if question.is_explained else plain_questions)[index] = question
+        bodies_by_index = (
+            problem_bodies
+            | _answer_each(plain_questions, snapshot)
+            | (_explain_each(explained_questions, snapshot) if explained_questions else {})
         )
-        explained_bodies = _explain_each(questions_by_index, batch_version)
-        bodies_by_index = problem_bodies | explained_bodies
-        for index, decision in zip(plain_questions, decisions, strict=True):
-            bodies_by_index[index] = decision_serializers.serialize_decision(
-                decision, resulting_grants=plain_questions[index].resulting_grants
-            )
-        versions = [decision.version for decision in decisions]
-        version = max(versions + [item["policy_version"] for item in explained_bodies.values()], default=batch_version)
         return self.respond(
-            {"policy_version": version, "decisions": [bodies_by_index[index] for index in sorted(bodies_by_index)]}
+            {
+                "policy_version": snapshot.version,
+                "decisions": [bodies_by_index[index] for index in sorted(bodies_by_index)],
+            }
         )
 
 
@@ -180,31 +178,40 @@ class AllowedActorsView(DecisionView):
         )
 
 
-def _find_batch_version(min_version: int, payloads: Iterable[Mapping[str, Any]]) -> int:
-    """Return an available version: at least `min_version`, and the highest one that any question demands if available.
+def _find_batch_snapshot(min_version: int, payloads: Iterable[Mapping[str, Any]]) -> Snapshot:
+    """Return a snapshot of at least `min_version`, and of the highest version that a question demands if available.
 
     Raises Unavailable when `min_version` is not available.
     """
-    version = snapshot_store.get_current(at_least=min_version).version
+    snapshot = snapshot_store.get_current(at_least=min_version)
     highest_version = max((payload.get("at_least_version") or 0 for payload in payloads), default=0)
-    if highest_version <= version:
-        return version
+    if highest_version <= snapshot.version:
+        return snapshot
     try:
-        return snapshot_store.get_current(at_least=highest_version).version
+        return snapshot_store.get_current(at_least=highest_version)
     except Unavailable:
-        return snapshot_store.get_current(at_least=min_version).version
+        return snapshot_store.get_current(at_least=min_version)
 
 
-def _explain_each(questions_by_index: Mapping[int, ParsedQuestion], min_version: int) -> dict[int, dict[str, Any]]:
-    explained_questions = {index: item for index, item in questions_by_index.items() if item.is_explained}
-    if not explained_questions:
-        return {}
-    worded_explanations = explanations.explain_answers(
-        requests=[(item.actor, item.access_request) for item in explained_questions.values()], at_least=min_version
+def _answer_each(questions_by_index: Mapping[int, ParsedQuestion], snapshot: Snapshot) -> dict[int, dict[str, Any]]:
+    decisions = authorizer.answer_and_log(
+        requests=[(question.actor, question.access_request) for question in questions_by_index.values()],
+        snapshot=snapshot,
     )
     return {
-        index: decision_serializers.serialize_explanation(item, questions_by_index[index].resulting_grants)
-        for index, item in zip(explained_questions, worded_explanations, strict=True)
+        index: decision_serializers.serialize_decision(decision, resulting_grants=question.resulting_grants)
+        for (index, question), decision in zip(questions_by_index.items(), decisions, strict=True)
+    }
+
+
+def _explain_each(questions_by_index: Mapping[int, ParsedQuestion], snapshot: Snapshot) -> dict[int, dict[str, Any]]:
+    worded_explanations = explanations.explain_answers(
+        requests=[(question.actor, question.access_request) for question in questions_by_index.values()],
+        snapshot=snapshot,
+    )
+    return {
+        index: decision_serializers.serialize_explanation(explanation, question.resulting_grants)
+        for (index, question), explanation in zip(questions_by_index.items(), worded_explanations, strict=True)
     }
 
 

@@ -22,6 +22,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
+from policies import deadlines
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
 from policies.models import LoggedDecision
@@ -39,8 +40,10 @@ MAX_QUEUED_ENTRIES = 50_000
 INSERT_BATCH_SIZE = 500
 #: Seconds for which entries are collected before they are written.
 COLLECT_SECONDS = 0.5
-#: Seconds between two tries while the database is away, and tries per batch once the process is ending.
-RETRY_SECONDS, MAX_FINAL_TRIES = 1.0, 5
+#: Seconds between two tries while the database is away, and seconds for all that is left once the process is ending.
+RETRY_SECONDS, FINAL_SECONDS = 1.0, 5.0
+#: Longest write of one batch.
+WRITE_SECONDS = 60.0
 #: Longest list that is stored; the rest of a longer one is cut off.
 MAX_LOGGED_ITEMS = 20
 
@@ -97,7 +100,7 @@ class Entry(NamedTuple):
     milliseconds: float
 
 
-_REQUEST_CHANNEL: ContextVar[RequestChannel | None] = ContextVar("through", default=None)
+_REQUEST_CHANNEL: ContextVar[RequestChannel | None] = ContextVar("request_channel", default=None)
 
 
 class BufferedLogWriter:
@@ -112,6 +115,7 @@ class BufferedLogWriter:
         self._wake_event = threading.Event()
         self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
+        self._ends_at = float("inf")
 
     def should_log(self, decision: Decision) -> bool:
         """Whether to log this decision: every denial, and an even sample of the rest (DECISION_LOG_SAMPLE)."""
@@ -134,11 +138,12 @@ class BufferedLogWriter:
             self._wake_event.set()
 
     def stop(self) -> None:
-        """Write the whole queue and end the thread."""
+        """Write the queue and end the thread; what cannot be written within FINAL_SECONDS is dropped."""
+        self._ends_at = time.monotonic() + FINAL_SECONDS
         self._stop_event.set()
         self._wake_event.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(FINAL_SECONDS + RETRY_SECONDS)
         self._report_dropped()
 
     def _start_thread(self) -> None:
@@ -169,21 +174,21 @@ class BufferedLogWriter:
             self._write(_build_rows([self._queue.popleft() for _ in range(count)]))
 
     def _write(self, values: Sequence[tuple[Any, ...]]) -> None:
-        """Write rows, retrying while the database is away; while the process is ending, MAX_FINAL_TRIES times."""
-        tries_left = MAX_FINAL_TRIES
+        """Write rows, retrying while the database is away and, once the process is ending, while there is time."""
         while True:
             try:
-                bulk_insert.insert_rows(LoggedDecision, _COLUMNS, values)
+                with deadlines.open_budget(min(self._ends_at - time.monotonic(), WRITE_SECONDS)):
+                    bulk_insert.insert_rows(LoggedDecision, _COLUMNS, values)
             except (DatabaseError, InterfaceError) as error:
                 if find_outage(error) is None:
                     log.exception("decisions_refused")
                     self._count_dropped(len(values))
                     return
-                tries_left -= self._stop_event.is_set()
                 connection.close()
                 log.warning("decisions_wait", extra={"error": str(error), "waiting": len(values) + len(self._queue)})
-                if not tries_left:
-                    self._count_dropped(len(values))
+                if time.monotonic() + RETRY_SECONDS >= self._ends_at:
+                    self._count_dropped(len(values) + len(self._queue))
+                    self._queue.clear()
                     return
                 time.sleep(RETRY_SECONDS) if self._stop_event.is_set() else self._stop_event.wait(RETRY_SECONDS)
             else:

@@ -1,5 +1,6 @@
 """The decision log: what is kept, that it is written, what happens when it cannot be, and how it is read and ends."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -127,6 +128,28 @@ def test_rows_wait_for_a_database_that_is_away(monkeypatch, caplog):
         connection_created.disconnect(refuse)
     assert [record.waiting for record in caplog.records if record.getMessage() == "decisions_wait"] == [1, 1, 1]
     assert LoggedDecision.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_end_waits_once_for_a_database_that_stays_away_however_many_wait(monkeypatch, caplog):
+    monkeypatch.setattr(decision_log, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(decision_log, "FINAL_SECONDS", 0.2)
+
+    def refuse(**_):
+        raise OperationalError("away")
+
+    keeper = BufferedLogWriter()
+    for _ in range(decision_log.INSERT_BATCH_SIZE * 20):
+        keeper.enqueue(entry())
+    connection_created.connect(refuse)
+    try:
+        started_at = time.monotonic()
+        keeper.stop()
+        assert time.monotonic() - started_at < 5
+    finally:
+        connection_created.disconnect(refuse)
+    dropped = [record.count for record in caplog.records if record.getMessage() == "decisions_not_logged"]
+    assert sum(dropped) + LoggedDecision.objects.count() == decision_log.INSERT_BATCH_SIZE * 20
 
 
 @pytest.mark.django_db(transaction=True)

@@ -4,14 +4,13 @@ import logging
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db import Error as DatabaseError
 from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from policies.models import PolicyVersion, open_write
 from policies.pdp import snapshot_store
 from policies.pdp import tasks as pdp_tasks
 from policies.propagation import invalidation
+from policies.propagation.pubsub import CONNECTION_ERRORS
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ def publish_policy_change() -> None:
     try:
         if cache.add(pdp_tasks.REFRESH_QUEUED_KEY, value=True, timeout=pdp_tasks.REFRESH_QUEUED_SECONDS):
             pdp_tasks.refresh_policy_cache.delay()
-    except (DatabaseError, OperationalError, OSError, RedisError) as error:
+    except (*CONNECTION_ERRORS, OperationalError) as error:
         log.warning("refresh_not_queued", extra={"error": str(error)})
 
 

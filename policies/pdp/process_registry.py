@@ -15,11 +15,10 @@ from typing import Any
 
 from celery import current_app
 from django.core.cache import cache
-from django.db import Error as DatabaseError
 from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from policies.pdp import snapshot_store
+from policies.propagation.pubsub import CONNECTION_ERRORS
 
 log = logging.getLogger(__name__)
 
@@ -76,15 +75,24 @@ def describe_own_process() -> Process:
 
 
 def list_web_processes() -> tuple[Process, ...]:
-    """Return the web processes with a heartbeat that has not expired, this one first."""
-    own_process = describe_own_process()
-    names = [name for name in cache.get(_LIST_KEY, ()) if name != own_process.name]
-    notes = cache.get_many([_heartbeat_key(name) for name in names])
-    web_processes = [own_process]
+    """Return the web processes with a heartbeat that has not expired, this one first; it alone while the cache is away.
+
+    An entry that this release cannot read is left out.
+    """
+    web_processes = [describe_own_process()]
+    try:
+        names = [name for name in cache.get(_LIST_KEY, ()) if name != web_processes[0].name]
+        heartbeats = cache.get_many([_heartbeat_key(name) for name in names])
+    except CONNECTION_ERRORS as error:
+        log.warning("heartbeats_not_read", extra={"error": str(error)})
+        return tuple(web_processes)
     for name in names:
-        if note := notes.get(_heartbeat_key(name)):
-            version, looked_at, since = note
-            web_processes.append(Process(name, version, max(time.time() - looked_at, 0.0), since))
+        match heartbeats.get(_heartbeat_key(name)):
+            case [int(version), float(looked_at), (float() | None) as since]:
+                web_processes.append(Process(name, version, max(time.time() - looked_at, 0.0), since))
+            case _:
+                # Expired, or written by another release.
+                pass
     return tuple(web_processes)
 
 
@@ -118,13 +126,10 @@ def send_heartbeat() -> None:
         )
         names = cache.get(_LIST_KEY, [])
         if _process_name() not in names:
-            live_notes = cache.get_many([_heartbeat_key(name) for name in names])
-            cache.set(
-                _LIST_KEY,
-                [*(name for name in names if _heartbeat_key(name) in live_notes), _process_name()],
-                timeout=None,
-            )
-    except (DatabaseError, RedisError, OSError) as error:
+            heartbeats = cache.get_many([_heartbeat_key(name) for name in names])
+            live_names = [name for name in names if _heartbeat_key(name) in heartbeats]
+            cache.set(_LIST_KEY, [*live_names, _process_name()], timeout=None)
+    except CONNECTION_ERRORS as error:
         log.warning("heartbeat_not_sent", extra={"error": str(error)})
 
 

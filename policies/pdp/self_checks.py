@@ -6,8 +6,8 @@ written here first, and misplaced roles are wrong in any installation.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from django.conf import settings
@@ -15,10 +15,10 @@ from django.core.cache import cache
 
 from policies.engine.model import Statement
 from policies.engine.selectors import CONTAINER, DOMAIN, TYPE, URN, Condition
-from policies.engine.snapshot import Snapshot
 from policies.models.people import GROUP_PREFIX, ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import active_policies, authorizer, membership_stats, snapshot_store
+from policies.pdp import active_policies, authorizer, membership_stats, per_snapshot, snapshot_store
+from policies.propagation.pubsub import CONNECTION_ERRORS
 
 #: Most findings that a check names.
 MAX_FINDINGS: Final = 10
@@ -65,7 +65,7 @@ class Check:
 
 def run() -> tuple[Check, ...]:
     """Return every check, in the order of the guide."""
-    domain_check, container_check, *other_checks = _check_policies(snapshot_store.get_current())
+    domain_check, container_check, *other_checks = per_snapshot.memoize(__name__, _check_policies)
     return (
         _check_active_policies(),
         domain_check,
@@ -78,9 +78,9 @@ def run() -> tuple[Check, ...]:
     )
 
 
-@lru_cache(maxsize=1)
-def _check_policies(snapshot: Snapshot) -> tuple[Check, ...]:
-    """Return the checks that follow from the policies alone; cached for the last snapshot."""
+def _check_policies() -> tuple[Check, ...]:
+    """Return the checks that follow from the policies alone."""
+    snapshot = snapshot_store.get_current()
     statements = snapshot.select(snapshot.everything)
     view_statements = snapshot.list_statements(_VIEW_PRIVILEGE)
     return (
@@ -153,12 +153,15 @@ def _check_domain_depth() -> Check:
 
 
 def _check_group_overlap() -> Check:
-    # This counts every membership, which is too much for each visit of the page.
-    cache_entry = cache.get(GROUP_OVERLAP_CACHE_KEY)
+    # This counts every membership, which is too much for each visit of the page, unless the cache is away.
+    cache_entry = None
+    with suppress(*CONNECTION_ERRORS):
+        cache_entry = cache.get(GROUP_OVERLAP_CACHE_KEY)
     if cache_entry is None:
         overlap = membership_stats.list_users_in_many_groups(threshold=_MAX_GROUPS, limit=MAX_FINDINGS)
         cache_entry = (overlap.user_count, overlap.top_users)
-        cache.set(GROUP_OVERLAP_CACHE_KEY, cache_entry, timeout=_GROUP_OVERLAP_CACHE_SECONDS)
+        with suppress(*CONNECTION_ERRORS):
+            cache.set(GROUP_OVERLAP_CACHE_KEY, cache_entry, timeout=_GROUP_OVERLAP_CACHE_SECONDS)
     count, sample_users = cache_entry
     return Check(
         "overlapping_groups",

@@ -122,6 +122,26 @@ def test_other_processes_show_what_they_told_and_the_dead_are_forgotten(browse, 
     assert [one.name for one in process_registry.list_web_processes()] == ["web-here-2"]
 
 
+def test_status_is_there_while_the_cache_is_away(browse, world, settings):
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:1/0",
+            "OPTIONS": settings.REDIS_PATIENCE,
+        }
+    }
+    page = browse("root").get("/settings/status")
+    assert page.status_code == 200
+    assert len(page.context["rows"]) == 1
+
+
+@pytest.mark.parametrize("note", ["", [1], [1, "now", None], {"version": 1}, [1, 2.0, 3.0, 4.0]])
+def test_an_entry_of_another_release_is_left_out(world, note):
+    cache.set("policies:followed", ["web-other-1"])
+    cache.set("policies:followed:web-other-1", note)
+    assert len(process_registry.list_web_processes()) == 1
+
+
 def test_a_process_tells_when_its_version_changes_and_not_at_every_look(world, write, monkeypatch):
     told = []
     monkeypatch.setattr(process_registry, "send_heartbeat", lambda: told.append(snapshot_store.get_current().version))

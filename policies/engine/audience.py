@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from pyroaring import BitMap, FrozenBitMap
+from pyroaring import FrozenBitMap
 
 from policies.engine.actor_conditional_reach import ConditionalAudience
 from policies.engine.evaluate import decide
@@ -269,19 +269,17 @@ class AudienceIndex:
             )
             for kind in range(3)
         ]
-        answers: dict[frozenset[str], bool] = {}
-        is_uniform = not any(self._relational_tokens[number] for number in covering_groups)
+        named_tokens = frozenset[str]().union(*tokens_by_kind)
+        # Actors with the same named tokens share one decision, unless more than tokens matters.
+        is_uniform = not self._conditional and not any(self._relational_tokens[number] for number in covering_groups)
+        answers: dict[frozenset[str], bool] | None = {} if is_uniform else None
         for number in entity_group.entities:
             plain_actors, restricted_actors, denied_actors = (
                 union((actors_by_kind[kind], *relational_actors.find_actors(number, tokens_by_kind[kind])))
                 for kind in range(3)
             )
             allowed_actors = self._decide_actors(
-                relational_actors.postings,
-                number,
-                restricted_actors - denied_actors,
-                tokens_by_kind,
-                answers if is_uniform else {},
+                relational_actors.postings, number, restricted_actors - denied_actors, named_tokens, answers
             )
             if allowed_actors:
                 decided_by_entity[number] = allowed_actors
@@ -297,24 +295,22 @@ class AudienceIndex:
         postings: Postings,
         number: int,
         actor_numbers: FrozenBitMap,
-        tokens_by_kind: Sequence[frozenset[str]],
-        answers: dict[frozenset[str], bool],
+        named_tokens: frozenset[str],
+        answers: dict[frozenset[str], bool] | None,
     ) -> FrozenBitMap:
-        """Decide for actors that a restricted allow reaches; actors with the same named tokens share one decision."""
+        """Decide for actors that a restricted allow reaches; with `answers`, once for the same named tokens."""
         if not actor_numbers:
             return EMPTY
-        named_tokens = frozenset[str]().union(*tokens_by_kind)
-        has_owners = any(token.startswith(OWNER_OF_ANY_TYPE) or token == ONESELF for token in named_tokens)
         resource = postings.build_resource(number)
-        allowed_actors = BitMap()
-        for actor_number in actor_numbers:
-            actor = self._actor_index.actors[actor_number]
-            key = frozenset((actor.urn,)) if has_owners else actor.tokens & named_tokens
-            if key not in answers:
-                answers[key] = decide(self._snapshot, Question(actor, self._privilege, resource)).is_allowed
-            if answers[key]:
-                allowed_actors.add(actor_number)
-        return FrozenBitMap(allowed_actors)
+        if answers is None:
+            return self._filter_allowed_actors(actor_numbers, resource)
+        tokens_by_actor = {
+            actor_number: self._actor_index.actors[actor_number].tokens & named_tokens for actor_number in actor_numbers
+        }
+        new_actors = {tokens: number for number, tokens in tokens_by_actor.items() if tokens not in answers}
+        allowed_actors = self._filter_allowed_actors(FrozenBitMap(new_actors.values()), resource)
+        answers.update((tokens, actor_number in allowed_actors) for tokens, actor_number in new_actors.items())
+        return FrozenBitMap(actor_number for actor_number, tokens in tokens_by_actor.items() if answers[tokens])
 
 
 class _RelationalActors:

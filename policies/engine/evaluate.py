@@ -4,7 +4,7 @@ Collect the statements that match; if one denies the answer is no; else if one a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from policies.engine import actor_conditions
 from policies.engine.alternatives import join_alternatives, limit_alternatives
@@ -18,7 +18,7 @@ from policies.engine.model import (
     Statement,
 )
 from policies.engine.requirements import SELF, Need, Quantifier, Requirement
-from policies.engine.restrictions import RoleAllow, RoleSlice, combine_allows
+from policies.engine.restrictions import RoleAllow, RoleSlice, combine_allows, intersect_slices
 from policies.engine.selectors import Resource, resource_tokens
 from policies.engine.snapshot import Snapshot, meets_constraint
 
@@ -79,7 +79,10 @@ def decide_requirement(
     for alternative in requirement.any_of:
         answers = [evaluator.answer(need) for need in alternative]
         if alternative and all(answer.is_allowed for answer in answers):
-            return _combine_allows(snapshot, answers)
+            decision = _combine_allows(snapshot, answers)
+            if decision.is_allowed:
+                return decision
+            answers = [evaluator.refuse(need, decision) for need in alternative]
         (refusals if all(relatives[need.relative] for need in alternative) else unhelpful_refusals).append(answers)
     return _select_refusal(snapshot, refusals or unhelpful_refusals)
 
@@ -126,8 +129,14 @@ class _RequirementEvaluator:
                 return decision
             decisions.append(decision)
         if need.quantifier is Quantifier.EACH and decisions and all(decision.is_allowed for decision in decisions):
-            return _combine_allows(self.snapshot, decisions)
+            decision = _combine_allows(self.snapshot, decisions)
+            return decision if decision.is_allowed else self.refuse(need, decision)
         return self._refuse_need(need, decisions)
+
+    def refuse(self, need: Need, refusal: Decision) -> Decision:
+        """Return the refusal with the privileges of a need, on the entity itself, as missing."""
+        self_urn = next((resource.urn or None for resource in self.relatives.get(SELF, ()) if resource), None)
+        return _with_missing(refusal, need, self_urn)
 
     def _decide_any_privilege(self, need: Need, resource: Resource | None) -> Decision:
         refusal = None
@@ -138,7 +147,7 @@ class _RequirementEvaluator:
                 return decision
             if refusal is None or decision.code is DecisionCode.EXPLICIT_DENY:
                 refusal = decision
-        refusal = refusal or Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=self.snapshot.version)
+        refusal = refusal or _get_implicit_deny(self.snapshot.version)
         return _with_missing(refusal, need, resource.urn or None if resource else None)
 
     def _refuse_need(self, need: Need, decisions: list[Decision]) -> Decision:
@@ -148,9 +157,7 @@ class _RequirementEvaluator:
             return refusals[0]._replace(missing_any=lists)
         if refusals:
             return _combine_refusals(refusals)
-        self_urn = next((resource.urn or None for resource in self.relatives.get(SELF, ()) if resource), None)
-        refusal = Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=self.snapshot.version)
-        return _with_missing(refusal, need, self_urn)
+        return self.refuse(need, _get_implicit_deny(self.snapshot.version))
 
 
 @lru_cache(maxsize=16)
@@ -181,6 +188,7 @@ def _combine_refusals(refusals: list[Decision]) -> Decision:
 
 
 def _combine_allows(snapshot: Snapshot, decisions: list[Decision]) -> Decision:
+    """Combine decisions that all have to allow: only what every restriction shows remains, and if nothing does, no."""
     if len(decisions) == 1:
         return decisions[0]
     bits = 0
@@ -188,12 +196,17 @@ def _combine_allows(snapshot: Snapshot, decisions: list[Decision]) -> Decision:
     for decision in decisions:
         bits |= decision.bits
         grants.update(dict.fromkeys(decision.grants))
-    slices = next((decision.slices for decision in decisions if decision.slices is not None), None)
+    slice_lists = [decision.slices for decision in decisions if decision.slices is not None]
+    slices = reduce(intersect_slices, slice_lists) if slice_lists else None
+    code = DecisionCode.ALLOWED
+    if slices == ():
+        has_paths = any(role_slice.paths for role_slices in slice_lists for role_slice in role_slices)
+        code = DecisionCode.PATH_NOT_ALLOWED if has_paths else DecisionCode.NO_COLUMNS
     return Decision(
-        is_allowed=True,
-        code=DecisionCode.ALLOWED,
+        is_allowed=code is DecisionCode.ALLOWED,
+        code=code,
         version=snapshot.version,
-        slices=slices,
+        slices=slices or None,
         source=snapshot,
         bits=bits,
         grants=tuple(grants),
@@ -207,7 +220,7 @@ def _select_refusal(snapshot: Snapshot, refusals: list[list[Decision]]) -> Decis
         if refused_answers:
             combined_refusals.append(_combine_refusals(refused_answers))
     if not combined_refusals:
-        return Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=snapshot.version)
+        return _get_implicit_deny(snapshot.version)
     shortest_refusal = min(combined_refusals, key=lambda decision: len(decision.missing))
     if len(combined_refusals) == 1:
         return shortest_refusal

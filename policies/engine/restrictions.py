@@ -1,9 +1,10 @@
 """Row conditions and visible columns attached to an allow, and their combination (rules/datazone.md DZ-52 to DZ-67)."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import product
 
 #: The parts of a column's name, case folded: `Address.City` is ("address", "city").
 ColumnPath = tuple[str, ...]
@@ -74,15 +75,56 @@ def deduplicate_slices(slices: Iterable[RoleSlice]) -> tuple[RoleSlice, ...]:
     return tuple(slice_by_key.values())
 
 
+def intersect_slices(slices: tuple[RoleSlice, ...], other_slices: tuple[RoleSlice, ...]) -> tuple[RoleSlice, ...]:
+    """Return the slices of what both show: both conditions on rows, the columns in both lists, the paths in both.
+
+    Each slice keeps the role of the first; its paths are alternatives (DZ-67). Empty if nothing is left.
+    """
+    if slices == other_slices:
+        return slices
+    paths_by_slice: dict[RoleSlice, list[tuple[str, ...] | None]] = defaultdict(list)
+    for role_slice in slices:
+        for other_slice in other_slices:
+            rows = tuple(dict.fromkeys((*role_slice.rows, *other_slice.rows)))
+            columns = _intersect_lists((role_slice.columns, other_slice.columns), intersect_columns)
+            paths = _intersect_lists((role_slice.paths, other_slice.paths), _intersect_paths)
+            if columns != () and paths != ():
+                paths_by_slice[RoleSlice(role_slice.role, rows, columns, None)].append(paths)
+    return deduplicate_slices(
+        replace(pathless_slice, paths=_join_paths(path_lists)) for pathless_slice, path_lists in paths_by_slice.items()
+    )
+
+
 def _stack(role: str, restrictions: list[Restriction]) -> RoleSlice:
     rows = tuple(dict.fromkeys(row for restriction in restrictions for row in restriction.rows))
-    paths = tuple(sorted({path for restriction in restrictions for path in restriction.paths or ()}))
-    return RoleSlice(role, rows, _intersect_restrictions(restrictions), paths or None)
+    columns = _intersect_lists((restriction.columns for restriction in restrictions), intersect_columns)
+    paths = _join_paths([restriction.paths for restriction in restrictions if restriction.paths is not None])
+    return RoleSlice(role, rows, columns, paths or None)
 
 
-def _intersect_restrictions(restrictions: list[Restriction]) -> tuple[str, ...] | None:
-    column_lists = [restriction.columns for restriction in restrictions if restriction.columns is not None]
-    return reduce(intersect_columns, column_lists) if column_lists else None
+def _intersect_lists(
+    name_lists: Iterable[tuple[str, ...] | None],
+    intersect: Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]],
+) -> tuple[str, ...] | None:
+    """Return the intersection of these lists; None, which stands for everything, if there is none."""
+    limiting_lists = [names for names in name_lists if names is not None]
+    return reduce(intersect, limiting_lists) if limiting_lists else None
+
+
+def _intersect_paths(prefixes: tuple[str, ...], other_prefixes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the longer of each two prefixes of which one is within the other."""
+    nested_pairs = (sorted(pair, key=len) for pair in product(prefixes, other_prefixes))
+    return tuple(sorted({longer for shorter, longer in nested_pairs if is_within(longer, shorter)}))
+
+
+def _join_paths(path_lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    """Return the paths of all lists, None (everything) if one of them is."""
+    paths: set[str] = set()
+    for path_list in path_lists:
+        if path_list is None:
+            return None
+        paths.update(path_list)
+    return tuple(sorted(paths))
 
 
 def intersect_columns(columns: Sequence[str], other_columns: Sequence[str]) -> tuple[str, ...]:

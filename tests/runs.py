@@ -31,10 +31,10 @@ SQLITE = {
     "goldens": "what is compared was made there",
     "journeys/test_make_run.py": "starts its own installation, on SQLite",
     "limits": "the size and shape of bodies",
-    "site/test_fresh_facts.py": "brings its own databases",
     "site/test_processes.py": "brings its own databases",
     "site/test_report_worker.py": "brings its own databases",
     "site/test_serving.py": "brings its own databases",
+    "site/test_settings.py": "starts processes that are told of no database",
     "spark": "reads files",
 }
 #: What measures processor time, or refuses no answer but those of a fault: no other test runs beside it.

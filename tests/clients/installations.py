@@ -1,5 +1,6 @@
 """A real site for other people's programs: granian on a loopback port, with a folder and an SQLite file of its own."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -18,6 +19,15 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 ROOT_USER = "urn:li:corpuser:datahub"
 
 _PATIENCE_SECONDS = 60
+#: Runs management commands one after the other: starting Django takes longer than most of them.
+_COMMANDS = """
+import json, sys
+import django
+from django.core.management import call_command
+django.setup()
+for command in json.loads(sys.argv[1]):
+    call_command(*command)
+"""
 # What an outer run may have set must not reach the installation under test.
 _OURS = ("DATABASE_URL", "REDIS_URL", "PORT", "METADATA_SERVICE_AUTH_ENABLED", "REST_API_AUTHORIZATION", "GRANIAN_HOST")
 
@@ -39,7 +49,11 @@ class Installation:
 
 def manage(environment: dict[str, str], *arguments: str) -> str:
     """Run a management command; what it printed."""
-    command = [sys.executable, "manage.py", *arguments]
+    return _run(environment, "manage.py", *arguments)
+
+
+def _run(environment: dict[str, str], *arguments: str) -> str:
+    command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(arguments)}: {done.stderr}"
     return done.stdout
@@ -49,8 +63,7 @@ def manage(environment: dict[str, str], *arguments: str) -> str:
 def running(folder: Path, *, port: int | None = None, workers: int = 1, **variables: str) -> Iterator[Installation]:
     """Set an installation up in the folder and serve it, from as many processes, until the block ends."""
     environment = environment_of(folder, **variables)
-    set_up(environment)
-    token = manage(environment, "create_token", ROOT_USER, "--name", "clients").strip()
+    token = set_up(environment)
     with serving(environment, log=folder / "web.log", port=port, workers=workers) as address:
         yield Installation(address, token, environment)
 
@@ -66,11 +79,11 @@ def environment_of(folder: Path, **variables: str) -> dict[str, str]:
     }
 
 
-def set_up(environment: dict[str, str]) -> None:
-    """Make the database ready to serve."""
-    manage(environment, "migrate", "--verbosity", "0")
-    manage(environment, "createcachetable")
-    manage(environment, "bootstrap", "--restricted")
+def set_up(environment: dict[str, str], *commands: list[str]) -> str:
+    """Make the database ready to serve, and run these commands; return a token of the root user."""
+    ready = [["migrate", "--verbosity", "0"], ["createcachetable"], ["bootstrap", "--restricted"], *commands]
+    token = ["create_token", ROOT_USER, "--name", "clients"]
+    return _run(environment, "-c", _COMMANDS, json.dumps([*ready, token])).split()[-1]
 
 
 @contextmanager

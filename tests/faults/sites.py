@@ -124,11 +124,9 @@ def running(folder: Path) -> Iterator[Site]:
         environment = installations.environment_of(
             folder, DATABASE_URL=database.address, REDIS_URL=broker.address, REQUEST_SECONDS=str(REQUEST_SECONDS)
         )
-        installations.set_up(environment)
         world = folder / "world.json"
         world.write_text(json.dumps(_proposals()))
-        installations.manage(environment, "load_catalog", str(world))
-        token = installations.manage(environment, "create_token", installations.ROOT_USER, "--name", "faults").strip()
+        token = installations.set_up(environment, ["load_catalog", str(world)])
         webs = tuple(
             stack.enter_context(installations.serving(environment, log=folder / f"web-{number}.log"))
             for number in range(2)

@@ -1,4 +1,7 @@
-"""Two real web processes behind one address: a write is felt by both, in order, and both say so."""
+"""Two real web processes behind one address: a write is felt by both, in order, and both say so.
+
+They keep what they looked up: who is in a group, and what is tagged, is felt by both, too.
+"""
 
 import json
 import re
@@ -22,6 +25,20 @@ POLICY = {
     "actors": {"users": ["urn:li:corpuser:nobody"]},
     "editable": True,
 }
+
+TAGGED = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
+TAG = "urn:li:tag:open"
+JO = "urn:li:corpuser:jo"
+TEAM = "urn:li:corpGroup:team"
+
+#: What the team may do depends on a membership and on a tag.
+POLICY_OF_TEAM = POLICY | {
+    "type": "METADATA",
+    "privileges": ["EDIT_ENTITY_TAGS"],
+    "actors": {"groups": [TEAM]},
+    "resources": {"filter": {"criteria": [{"field": "TAG", "values": [TAG]}]}},
+}
+QUESTION_OF_TEAM = {"actor": JO, "privilege": "EDIT_ENTITY_TAGS", "resource": {"urn": TAGGED}}
 
 #: More than the two processes can share out among themselves to one of them by chance.
 ASKED = 40
@@ -109,3 +126,45 @@ def test_a_version_that_is_not_there_is_503_with_the_one_that_is(site: Installat
     with refused.value as answer:
         assert answer.code == 503
         assert f"the newest is {version}." in json.loads(answer.read())["detail"]
+
+
+def ask_about_team(site: Installation) -> str:
+    answer, _ = call(site, "authorize", QUESTION_OF_TEAM)
+    return str(answer["decision"])
+
+
+def settles(site: Installation, decision: str) -> bool:
+    """Whether both processes come to answer so, and none of them goes back to the other answer."""
+    seen = [ask_about_team(site) for _ in range(ASKED)]
+    for _ in range(LOOKS):
+        if seen[-ASKED:] == [decision] * ASKED:
+            return True
+        seen.append(ask_about_team(site))
+    return False
+
+
+def set_tags(site: Installation, *tags: str) -> None:
+    aspects = {"globalTags": {"tags": [{"tag": one} for one in tags]}}
+    path = f"entities/{urllib.parse.quote(TAGGED, safe='')}/"
+    call(site, path, {"aspects": aspects}, "PATCH")
+
+
+def change_membership(site: Installation, verb: str) -> None:
+    call(site, f"groups/{urllib.parse.quote(TEAM, safe='')}/members/", {"members": [JO]}, verb)
+
+
+def test_a_membership_and_a_tag_are_felt_by_every_process(site: Installation) -> None:
+    call(site, "users/", {"username": "jo"})
+    call(site, "groups/", {"id": "team", "name": "team"})
+    call(site, "policies/", {"family": "datahub", "document": POLICY_OF_TEAM})
+    call(site, "entities/", {"type": "dataset", "urn": TAGGED, "aspects": {}})
+    assert settles(site, "DENY")
+    change_membership(site, "POST")
+    set_tags(site, TAG)
+    assert settles(site, "ALLOW")
+    set_tags(site)
+    assert settles(site, "DENY")
+    set_tags(site, TAG)
+    assert settles(site, "ALLOW")
+    change_membership(site, "DELETE")
+    assert settles(site, "DENY")

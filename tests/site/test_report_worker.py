@@ -64,8 +64,7 @@ def test_a_report_whose_worker_is_killed_is_made_again_by_another_one(tmp_path: 
     environment = installations.environment_of(
         tmp_path, SPARK_SUBMIT=str(program), REPORT_LEASE_SECONDS=str(LEASE_SECONDS)
     )
-    installations.set_up(environment)
-    installations.manage(environment, "report", "policy_hygiene")
+    installations.set_up(environment, ["report", "policy_hygiene"])
     with ExitStack() as stack:
         first = stack.enter_context(started("worker", environment))
         for _ in range(LOOKS):

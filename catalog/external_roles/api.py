@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from catalog.access import entity_lists, view_permissions
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.external_roles import queries as reading
 from catalog.external_roles import services as service
+from catalog.external_roles.queries import ExternalRole
 from catalog.models import Entity
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import openapi_operation
-from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer, find_read_only_changes
+from policies.http.api.operations import api_operation, list_operation
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, find_read_only_changes
 from policies.http.guard import signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 
@@ -50,20 +50,13 @@ class ExternalRoleIn(strict_fields.StrictSerializer):
     request_url = strict_fields.StrictString(
         required=False, allow_null=True, max_length=2000, help_text="http or https."
     )
-    users = strict_fields.StrictList(
-        child=strict_fields.StrictUrn(prefixes=(USER_PREFIX,)), required=False, max_length=_MAX_LIST_LENGTH
-    )
-    groups = strict_fields.StrictList(
-        child=strict_fields.StrictUrn(prefixes=(GROUP_PREFIX,)), required=False, max_length=_MAX_LIST_LENGTH
-    )
-    datasets = strict_fields.StrictList(child=strict_fields.StrictUrn(), required=False, max_length=_MAX_LIST_LENGTH)
+    users = strict_fields.StrictUrnList(USER_PREFIX, required=False, max_length=_MAX_LIST_LENGTH)
+    groups = strict_fields.StrictUrnList(GROUP_PREFIX, required=False, max_length=_MAX_LIST_LENGTH)
+    datasets = strict_fields.StrictUrnList(required=False, max_length=_MAX_LIST_LENGTH)
 
 
 class ExternalRoleChange(ExternalRoleIn):
     """The fields of an external role to change."""
-
-    name = strict_fields.StrictString(required=False, max_length=1000)
-    type = strict_fields.StrictString(required=False, max_length=64)
 
 
 class ExternalRoleListFilters(PageParameters):
@@ -79,35 +72,33 @@ class ExternalRoleListFilters(PageParameters):
 
 
 class _ExternalRoleView(ApiView):
-    def serialize_roles(self, urns: Sequence[str]) -> list[Any]:
-        """Return the JSON bodies of external roles."""
-        roles = reading.load_roles(urns=urns, by=self.actor, with_datasets=True)
-        return list(ExternalRoleOut(roles, many=True).data)
+    def load_role(self, urn: str) -> ExternalRole:
+        """Return an external role with its datasets. Raises NotFound."""
+        return self.prepare_rows([reading.get_role(urn=urn)])[0]
 
-    def serialize_entities(self, entities: Sequence[Entity]) -> list[Any]:
-        """Return the JSON bodies of a page of external roles."""
-        return self.serialize_roles([entity.urn for entity in entities])
+    def prepare_rows(self, rows: Sequence[Entity | str]) -> list[ExternalRole]:
+        """Return the external roles of a page of entities or URNs, with their datasets."""
+        urns = [row if isinstance(row, str) else row.urn for row in rows]
+        return reading.load_roles(urns=urns, by=self.actor, with_datasets=True)
 
 
 @signed_in
 class ExternalRoleListView(_ExternalRoleView):
     """The list of external roles."""
 
-    @openapi_operation(
+    @list_operation(
         "external_roles_list",
         "List external roles",
+        ExternalRoleOut,
+        "ExternalRole",
         query=ExternalRoleListFilters,
-        answer=build_page_serializer(ExternalRoleOut, "ExternalRole"),
         tag=TAG,
     )
-    def get(self, _request: Request) -> Response:
+    def get(self, q: str = "", type: str = "", holder: str = "") -> QuerySet[Entity]:
         """Return a page of external roles, by name."""
-        query = self.parse_query(ExternalRoleListFilters)
-        holders = [query["holder"]] if "holder" in query else []
-        entities = reading.list_roles(text=query.get("q", ""), type=query.get("type", ""), holders=holders)
-        return self.paginate(entities, self.serialize_entities, query)
+        return reading.list_roles(text=q, type=type, holders=[holder] if holder else ())
 
-    @openapi_operation(
+    @api_operation(
         "external_roles_create",
         "Describe an external role",
         body=ExternalRoleIn,
@@ -116,77 +107,72 @@ class ExternalRoleListView(_ExternalRoleView):
         statuses=(409,),
         tag=TAG,
     )
-    def post(self, request: Request) -> Response:
+    def post(self, payload: dict[str, Any]) -> ExternalRole:
         """Describe an external role; needs EDIT_ENTITY on it, and the privileges for editing each dataset."""
-        payload = strict_fields.validate(ExternalRoleIn, request.data)
-        entity = service.create(
-            urn=payload.pop("urn", None), role_input=_build_input(payload), by=self.actor, channel=CHANNEL
-        )
-        return Response(self.serialize_roles([entity.urn])[0], status=201)
+        urn = payload.pop("urn", None)
+        entity = service.create(urn=urn, role_input=_build_input(payload), by=self.actor, channel=CHANNEL)
+        return self.load_role(entity.urn)
 
 
 @signed_in
 class ExternalRoleDetailView(_ExternalRoleView):
     """One external role."""
 
-    @openapi_operation("external_roles_get", "Get an external role", answer=ExternalRoleOut, tag=TAG)
-    def get(self, _request: Request, urn: str) -> Response:
+    @api_operation("external_roles_get", "Get an external role", answer=ExternalRoleOut, tag=TAG)
+    def get(self, urn: str) -> ExternalRole:
         """Return the external role."""
-        return Response(self.serialize_roles([reading.get_role(urn=urn).urn])[0])
+        return self.load_role(urn)
 
-    @openapi_operation(
+    @api_operation(
         "external_roles_replace", "Replace an external role", body=ExternalRoleIn, answer=ExternalRoleOut, tag=TAG
     )
-    def put(self, request: Request, urn: str) -> Response:
+    def put(self, payload: dict[str, Any], urn: str) -> ExternalRole:
         """Replace the description; lists that are left out become empty."""
-        payload = strict_fields.validate(ExternalRoleIn, request.data)
         return self._write(urn, {"users": [], "groups": [], "datasets": [], **payload})
 
-    @openapi_operation(
-        "external_roles_change", "Change an external role", body=ExternalRoleChange, answer=ExternalRoleOut, tag=TAG
+    @api_operation(
+        "external_roles_change",
+        "Change an external role",
+        body=ExternalRoleChange,
+        is_partial=True,
+        answer=ExternalRoleOut,
+        tag=TAG,
     )
-    def patch(self, request: Request, urn: str) -> Response:
+    def patch(self, payload: dict[str, Any], urn: str) -> ExternalRole:
         """Set the fields that are sent."""
-        payload = strict_fields.validate(ExternalRoleChange, request.data)
-        reading.get_role(urn=urn)
-        (role,) = reading.load_roles(urns=[urn], by=self.actor)
+        role = self.load_role(urn)
         current_values = {name: getattr(role, name) for name in ("name", "description", "type", "request_url")}
         return self._write(urn, {**current_values, **payload})
 
-    @openapi_operation("external_roles_delete", "Delete an external role", status=204, tag=TAG)
-    def delete(self, _request: Request, urn: str) -> Response:
+    @api_operation("external_roles_delete", "Delete an external role", tag=TAG)
+    def delete(self, urn: str) -> None:
         """Delete the description of the external role, and the references to it on datasets."""
         service.delete(urn=urn, by=self.actor, channel=CHANNEL)
-        return Response(status=204)
 
-    def _write(self, urn: str, payload: dict[str, Any]) -> Response:
+    def _write(self, urn: str, payload: dict[str, Any]) -> ExternalRole:
         if problems := find_read_only_changes(payload, {"urn": urn}):
             raise Invalid(problems)
-        role_input = _build_input({name: value for name, value in payload.items() if name != "urn"})
-        service.update(urn=urn, role_input=role_input, by=self.actor, channel=CHANNEL)
-        return Response(self.serialize_roles([urn])[0])
+        payload.pop("urn", None)
+        service.update(urn=urn, role_input=_build_input(payload), by=self.actor, channel=CHANNEL)
+        return self.load_role(urn)
 
 
 @signed_in
 class EntityExternalRoleListView(_ExternalRoleView):
     """The external roles of one entity."""
 
-    @openapi_operation(
+    @list_operation(
         "entities_access",
         "List the external roles through which an entity can be reached",
-        query=PageParameters,
-        answer=build_page_serializer(ExternalRoleOut, "Access"),
+        ExternalRoleOut,
+        "Access",
         tag=TAG,
     )
-    def get(self, _request: Request, urn: str) -> Response:
+    def get(self, urn: str) -> list[str]:
         """Return a page of external roles, by URN; `assigned_to_me` is about the caller."""
-        query = self.parse_query()
-        entity = entity_lists.get(urn=urn)
-        if not view_permissions.may_view(entity, by=self.actor):
+        if not view_permissions.may_view(entity_lists.get(urn=urn), by=self.actor):
             raise NotFound(f"There is no entity {urn}.")
-        return self.paginate(
-            entity_lists.load_values(urns=[urn], field=ACCESS_ROLE).get(urn, []), self.serialize_roles, query
-        )
+        return entity_lists.load_values(urns=[urn], field=ACCESS_ROLE).get(urn, [])
 
 
 def _build_input(payload: dict[str, Any]) -> service.ExternalRoleInput:

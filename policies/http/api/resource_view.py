@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from policies.errors import Invalid
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
-from policies.http.api.views import ApiView, find_read_only_changes
+from policies.http.api.views import CHANNEL, ApiView, find_read_only_changes
 
 ViewT = TypeVar("ViewT", bound=type[APIView])
 
@@ -22,49 +22,49 @@ class EditableResourceView(ApiView, ABC):
     """An object that can be read, changed and deleted at its own path.
 
     `editable_fields` can change here. `read_only_fields` and `read_only_lists` may be sent too, if they equal the
-    stored values; the order of a list does not matter.
+    stored values; the order of a list does not matter. `update` and `delete_object` are services, called with `urn`,
+    `by` and `channel`; `update` gets the changes, too. `answer` is the shape that is sent.
     """
 
+    answer: ClassVar[type[serializers.Serializer[Any]]]
+    update: ClassVar[Callable[..., object]]
+    delete_object: ClassVar[Callable[..., object]]
     change_serializer: ClassVar[type[strict_fields.StrictSerializer]]
     editable_fields: ClassVar[tuple[str, ...]]
     read_only_fields: ClassVar[tuple[str, ...]]
     read_only_lists: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def serialize(self, urn: str) -> Mapping[str, Any]:
-        """Return the object as it is sent; raises NotFound."""
-
-    @abstractmethod
-    def save(self, urn: str, changes: dict[str, Any]) -> None:
-        """Store `changes`, a subset of `editable_fields`; raises what its service raises."""
-
-    @abstractmethod
-    def remove(self, urn: str) -> None:
-        """Delete the object; raises what its service raises."""
+    def load(self, urn: str) -> Any:
+        """Return the object for `answer`; raises NotFound, and Forbidden where the caller may not see it."""
 
     def get(self, _request: Request, urn: str) -> Response:
         """Return it."""
-        return Response(self.serialize(urn))
+        return Response(self._serialize(urn))
 
     def patch(self, request: Request, urn: str) -> Response:
         """Set the fields that are sent."""
-        return self._save_changes(urn, strict_fields.validate(self.change_serializer, request.data))
+        return self._save_changes(urn, strict_fields.validate(self.change_serializer, request.data, is_partial=True))
 
     def delete(self, _request: Request, urn: str) -> Response:
         """Delete it with everything that hangs on it: memberships, roles held or given, grants, tokens."""
-        self.remove(urn)
+        type(self).delete_object(urn=urn, by=self.actor, channel=CHANNEL)
         return Response(status=204)
 
+    def _serialize(self, urn: str) -> Mapping[str, Any]:
+        return self.answer(self.load(urn)).data
+
     def _save_changes(self, urn: str, payload: dict[str, Any]) -> Response:
-        current_values = self.serialize(urn)
+        current_values = self._serialize(urn)
         read_only_values = {name: current_values[name] for name in self.read_only_fields} | {
             name: set(current_values[name]) for name in self.read_only_lists
         }
         comparable_payload = payload | {name: set(payload[name]) for name in self.read_only_lists if name in payload}
         if problems := find_read_only_changes(comparable_payload, read_only_values):
             raise Invalid(problems)
-        self.save(urn, {name: payload[name] for name in self.editable_fields if name in payload})
-        return Response(self.serialize(urn))
+        changes = {name: payload[name] for name in self.editable_fields if name in payload}
+        type(self).update(urn=urn, by=self.actor, channel=CHANNEL, **changes)
+        return Response(self._serialize(urn))
 
 
 class ReplaceableResourceView(EditableResourceView):
@@ -81,28 +81,32 @@ class ReplaceableResourceView(EditableResourceView):
         )
 
 
-def openapi_resource_operations(
-    name: str, noun: str, *, answer: type[serializers.Serializer[Any]], tag: str
-) -> Callable[[ViewT], ViewT]:
+def openapi_resource_operations(name: str, noun: str, *, tag: str) -> Callable[[ViewT], ViewT]:
     """Decorate the methods of such a view for the OpenAPI document; `name` is the prefix of their operation ids.
 
     Every write can answer 409: it may take the power over policies from the last administrator.
     """
 
     def decorate_view(view: ViewT) -> ViewT:
-        def build_operation(verb: str, word: str, body: Any = None) -> Any:
-            return openapi_operation(
-                f"{name}_{verb}", f"{word} {noun}", body=body, answer=answer, statuses=(409,), tag=tag
-            )
-
-        methods = {
-            "get": openapi_operation(f"{name}_get", f"Get {noun}", answer=answer, tag=tag),
-            "patch": build_operation("change", "Change", view.change_serializer),  # type: ignore[attr-defined]  # an EditableResourceView
-            "delete": openapi_operation(f"{name}_delete", f"Delete {noun}", status=204, statuses=(409,), tag=tag),
-        }
+        resource: Any = view
+        shapes = {"get": ("get", "Get", None), "patch": ("change", "Change", resource.change_serializer)}
         if issubclass(view, ReplaceableResourceView):
-            methods["put"] = build_operation("replace", "Replace", view.replace_serializer)
-        decorated_view: ViewT = extend_schema_view(**methods)(view)
+            shapes["put"] = ("replace", "Replace", resource.replace_serializer)
+        operations = {
+            method: openapi_operation(
+                f"{name}_{verb}",
+                f"{word} {noun}",
+                body=body,
+                answer=resource.answer,
+                statuses=() if body is None else (409,),
+                tag=tag,
+            )
+            for method, (verb, word, body) in shapes.items()
+        }
+        operations["delete"] = openapi_operation(
+            f"{name}_delete", f"Delete {noun}", status=204, statuses=(409,), tag=tag
+        )
+        decorated_view: ViewT = extend_schema_view(**operations)(view)
         return decorated_view
 
     return decorate_view

@@ -139,6 +139,13 @@ class StrictList(serializers.ListField):
         return validate_each(self.child, data)
 
 
+class StrictUrnList(StrictList):
+    """A list of URNs with these prefixes, any where none are given."""
+
+    def __init__(self, *prefixes: str, **kwargs: Any) -> None:
+        super().__init__(child=StrictUrn(prefixes=prefixes), **kwargs)
+
+
 def validate_each(child: serializers.Field[Any, Any, Any, Any], data: list[Any]) -> list[Any]:
     """Return the members as `child` validates them; raises ValidationError by index, stopping at MAX_PROBLEMS."""
     members: list[Any] = []

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
+from policies.http import guard
 from policies.http.api import strict_fields
 from policies.http.guard import get_actor
 
@@ -22,7 +23,7 @@ PAGE_SIZE = 50
 MAX_PAGE_SIZE = 200
 
 #: Name of this interface in change records.
-CHANNEL = "api"
+CHANNEL = guard.API
 
 Row = TypeVar("Row")
 
@@ -76,6 +77,10 @@ class ApiView(APIView):
         if repeated_names := [name for name in query_params if len(query_params.getlist(name)) > 1]:
             raise Invalid([Problem("parameter.twice", f"/{name}", "Give this once.") for name in repeated_names])
         return strict_fields.validate(filters, dict(query_params.items()))
+
+    def prepare_rows(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Return what the serializer of a list takes for the rows of one page (see `operations.list_operation`)."""
+        return rows
 
     def paginate(
         self,

@@ -1,17 +1,16 @@
 """Access token endpoints; the text of a token is returned only when it is created."""
 
 import uuid
-from collections.abc import Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework import serializers
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies.engine.model import Actor
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import openapi_operation
-from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
+from policies.http.api.operations import api_operation, list_operation
+from policies.http.api.views import CHANNEL, ApiView, PageParameters
 from policies.http.guard import signed_in
 from policies.identity.queries import credentials
 from policies.identity.services import access_tokens
@@ -39,7 +38,7 @@ class TokenOut(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     name = serializers.CharField()
     description = serializers.CharField(allow_blank=True)
-    actor = serializers.CharField()
+    actor = serializers.CharField(source="user.urn")
     prefix = serializers.CharField()
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField()
@@ -50,11 +49,11 @@ class TokenOut(serializers.Serializer[Any]):
 class NewTokenOut(serializers.Serializer[Any]):
     """A new token with its text, which is not stored."""
 
-    id = serializers.UUIDField()
-    token = serializers.CharField()
-    name = serializers.CharField()
-    actor = serializers.CharField()
-    expires_at = serializers.DateTimeField(allow_null=True)
+    id = serializers.UUIDField(source="token.id")
+    token = serializers.CharField(source="text")
+    name = serializers.CharField(source="token.name")
+    actor = serializers.CharField(source="token.user.urn")
+    expires_at = serializers.DateTimeField(source="token.expires_at", allow_null=True)
 
 
 class TokenListFilters(PageParameters):
@@ -67,21 +66,17 @@ class TokenListFilters(PageParameters):
 class TokenListView(ApiView):
     """The list of tokens."""
 
-    @openapi_operation(
-        "tokens_list", "List tokens", query=TokenListFilters, answer=build_page_serializer(TokenOut, "Token"), tag=TAG
-    )
-    def get(self, _request: Request) -> Response:
+    @list_operation("tokens_list", "List tokens", TokenOut, "Token", query=TokenListFilters, tag=TAG)
+    def get(self, actor: str = "") -> QuerySet[AccessToken]:
         """Return a page of usable tokens, newest first; those of other users need MANAGE_ACCESS_TOKENS."""
-        query = self.parse_query(TokenListFilters)
-        owner = query.get("actor") or self.actor.urn
+        owner = actor or self.actor.urn
         if owner != self.actor.urn:
             authorizer.require(by=self.actor, any_of=[["MANAGE_ACCESS_TOKENS"]])
-        return self.paginate(credentials.list_tokens(owner=owner), serialize_tokens, query)
+        return credentials.list_tokens(owner=owner)
 
-    @openapi_operation("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
-    def post(self, request: Request) -> Response:
+    @api_operation("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
+    def post(self, payload: dict[str, Any]) -> Response:
         """Create a token and return its text, which is not shown again."""
-        payload = strict_fields.validate(TokenIn, request.data)
         return issue(payload.pop("actor", None) or self.actor.urn, payload, self.actor)
 
 
@@ -89,40 +84,13 @@ class TokenListView(ApiView):
 class TokenDetailView(ApiView):
     """One token."""
 
-    @openapi_operation("tokens_revoke", "Revoke a token", status=204, tag=TAG)
-    def delete(self, _request: Request, token_id: uuid.UUID) -> Response:
+    @api_operation("tokens_revoke", "Revoke a token", tag=TAG)
+    def delete(self, token_id: uuid.UUID) -> None:
         """Revoke a token."""
         access_tokens.revoke(token_id=token_id, by=self.actor, channel=CHANNEL)
-        return Response(status=204)
 
 
 def issue(owner: str, payload: dict[str, Any], by: Actor) -> Response:
     """Create a token for a user (its URN) and return the response with its text."""
     issued_token = access_tokens.create(owner=owner, **payload, by=by, channel=CHANNEL)
-    body = {
-        "id": issued_token.token.pk,
-        "token": issued_token.text,
-        "name": issued_token.token.name,
-        "actor": owner,
-        "expires_at": issued_token.token.expires_at,
-    }
-    return Response(NewTokenOut(body).data, status=201, headers={"Cache-Control": "no-store"})
-
-
-def serialize_tokens(rows: Sequence[AccessToken]) -> list[Any]:
-    """Return tokens as JSON, without their texts."""
-    bodies = [
-        {
-            "id": token.pk,
-            "name": token.name,
-            "description": token.description,
-            "actor": token.user.urn,
-            "prefix": token.prefix,
-            "created_at": token.created_at,
-            "created_by": token.created_by,
-            "expires_at": token.expires_at,
-            "last_used": token.last_used,
-        }
-        for token in rows
-    ]
-    return list(TokenOut(bodies, many=True).data)
+    return Response(NewTokenOut(issued_token).data, status=201, headers={"Cache-Control": "no-store"})

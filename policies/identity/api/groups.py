@@ -1,21 +1,20 @@
 """Group and member endpoints (api.md 3.2)."""
 
-from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
+from policies.engine.model import Actor
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.resource_view import ReplaceableResourceView, openapi_resource_operations, pop_identifier
-from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
+from policies.http.api.views import CHANNEL, ApiView, PageParameters
 from policies.http.guard import signed_in
 from policies.identity.api.users import TAG, UserOut
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups
-from policies.models import GroupProfile
+from policies.models import GroupProfile, User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
@@ -51,26 +50,18 @@ class GroupIn(strict_fields.StrictSerializer):
     name = strict_fields.StrictString(max_length=1000)
     description = strict_fields.StrictString(required=False, allow_blank=True)
     origin = serializers.ChoiceField(GroupProfile.Origin.choices, required=False)
-    members = strict_fields.StrictList(
-        child=strict_fields.StrictUrn(prefixes=(USER_PREFIX,)), required=False, max_length=10_000
-    )
-    roles = strict_fields.StrictList(
-        child=strict_fields.StrictUrn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000
-    )
+    members = strict_fields.StrictUrnList(USER_PREFIX, required=False, max_length=10_000)
+    roles = strict_fields.StrictUrnList(ROLE_PREFIX, required=False, max_length=1000)
 
 
 class GroupChange(GroupIn):
     """The fields of a group to change."""
 
-    name = strict_fields.StrictString(required=False, max_length=1000)
-
 
 class MembersIn(strict_fields.StrictSerializer):
     """Users to add to a group or to remove from it."""
 
-    members = strict_fields.StrictList(
-        child=strict_fields.StrictUrn(prefixes=(USER_PREFIX,)), max_length=groups.MAX_MEMBERS
-    )
+    members = strict_fields.StrictUrnList(USER_PREFIX, max_length=groups.MAX_MEMBERS)
 
 
 class GroupListFilters(PageParameters):
@@ -88,75 +79,48 @@ class GroupListFilters(PageParameters):
 class GroupListView(ApiView):
     """The list of groups."""
 
-    @openapi_operation(
-        "groups_list", "List groups", query=GroupListFilters, answer=build_page_serializer(GroupRow, "Group"), tag=TAG
-    )
-    def get(self, _request: Request) -> Response:
+    @list_operation("groups_list", "List groups", GroupRow, "Group", query=GroupListFilters, tag=TAG)
+    def get(self, **filters: Any) -> QuerySet[GroupProfile]:
         """Return a page of groups, by URN; needs one of VIEW_GROUPS."""
         authorizer.require(by=self.actor, any_of=required_privileges.VIEW_GROUPS)
-        query = self.parse_query(GroupListFilters)
-        filters = {name: value for name, value in query.items() if name not in ("page", "page_size")}
-        return self.paginate(
-            users_groups_roles.list_groups(**filters), lambda rows: GroupRow(rows, many=True).data, query
-        )
+        return users_groups_roles.list_groups(**filters)
 
-    @openapi_operation(
+    @api_operation(
         "groups_create", "Create a group", body=GroupIn, answer=GroupOut, status=201, statuses=(409,), tag=TAG
     )
-    def post(self, request: Request) -> Response:
+    def post(self, payload: dict[str, Any]) -> GroupProfile:
         """Create a group."""
-        payload = strict_fields.validate(GroupIn, request.data)
         identifier = pop_identifier(payload, GROUP_PREFIX)
         group = groups.create(identifier=identifier, **payload, by=self.actor, channel=CHANNEL)
-        return Response(GroupOut(users_groups_roles.get_group(urn=group.urn)).data, status=201)
+        return users_groups_roles.get_group(urn=group.urn)
 
 
 @signed_in
-@openapi_resource_operations("groups", "a group", answer=GroupOut, tag=TAG)
+@openapi_resource_operations("groups", "a group", tag=TAG)
 class GroupDetailView(ReplaceableResourceView):
     """One group."""
 
-    replace_serializer, change_serializer = GroupIn, GroupChange
+    answer, replace_serializer, change_serializer = GroupOut, GroupIn, GroupChange
+    update, delete_object = groups.update, groups.remove
     clearable_fields = ("description",)
     editable_fields = ("name", "description")
     read_only_fields, read_only_lists = ("urn", "id", "origin"), ("members", "roles")
 
-    def serialize(self, urn: str) -> Mapping[str, Any]:
-        """Return the group as JSON; raises Forbidden unless the caller may change its members or profile."""
-        required_privileges.require(
-            by=self.actor, requirement=required_privileges.group_members(), urn=urn, type=groups.ENTITY_TYPE
-        )
-        return GroupOut(users_groups_roles.get_group(urn=urn)).data
-
-    def save(self, urn: str, changes: dict[str, Any]) -> None:
-        """Store name and description."""
-        groups.update(urn=urn, by=self.actor, channel=CHANNEL, **changes)
-
-    def remove(self, urn: str) -> None:
-        """Delete the group."""
-        groups.remove(urn=urn, by=self.actor, channel=CHANNEL)
+    def load(self, urn: str) -> GroupProfile:
+        """Return the group; raises Forbidden unless the caller may change its members or profile."""
+        return _load_group(urn, self.actor)
 
 
 @signed_in
 class GroupMemberListView(ApiView):
     """The members of a group."""
 
-    @openapi_operation(
-        "groups_members",
-        "List the members of a group",
-        query=PageParameters,
-        answer=build_page_serializer(UserOut, "Member"),
-        tag=TAG,
-    )
-    def get(self, _request: Request, urn: str) -> Response:
+    @list_operation("groups_members", "List the members of a group", UserOut, "Member", tag=TAG)
+    def get(self, urn: str) -> QuerySet[User]:
         """Return a page of members, by URN; needs the privilege to change the members."""
-        required_privileges.require(
-            by=self.actor, requirement=required_privileges.group_members(), urn=urn, type=groups.ENTITY_TYPE
-        )
-        rows = users_groups_roles.list_members(group=users_groups_roles.get_group(urn=urn))
-        return self.paginate(rows, lambda users: UserOut(users, many=True).data, self.parse_query())
+        return users_groups_roles.list_members(group=_load_group(urn, self.actor))
 
-    @openapi_operation(
+    @api_operation(
         "groups_add_members",
         "Add members to a group",
         body=MembersIn,
@@ -165,17 +129,19 @@ class GroupMemberListView(ApiView):
         statuses=(409,),
         tag=TAG,
     )
-    def post(self, request: Request, urn: str) -> Response:
+    def post(self, payload: dict[str, Any], urn: str) -> dict[str, Any]:
         """Add users; existing members stay."""
-        payload = strict_fields.validate(MembersIn, request.data)
-        groups.add_members(urn=urn, members=payload["members"], by=self.actor, channel=CHANNEL)
-        return Response(payload, status=201)
+        groups.add_members(urn=urn, **payload, by=self.actor, channel=CHANNEL)
+        return payload
 
-    @openapi_operation(
-        "groups_remove_members", "Remove members from a group", body=MembersIn, status=204, statuses=(409,), tag=TAG
-    )
-    def delete(self, request: Request, urn: str) -> Response:
+    @api_operation("groups_remove_members", "Remove members from a group", body=MembersIn, statuses=(409,), tag=TAG)
+    def delete(self, payload: dict[str, Any], urn: str) -> None:
         """Remove users; users that are not members are ignored."""
-        payload = strict_fields.validate(MembersIn, request.data)
-        groups.remove_members(urn=urn, members=payload["members"], by=self.actor, channel=CHANNEL)
-        return Response(status=204)
+        groups.remove_members(urn=urn, **payload, by=self.actor, channel=CHANNEL)
+
+
+def _load_group(urn: str, by: Actor) -> GroupProfile:
+    required_privileges.require(
+        by=by, requirement=required_privileges.group_members(), urn=urn, type=groups.ENTITY_TYPE
+    )
+    return users_groups_roles.get_group(urn=urn)

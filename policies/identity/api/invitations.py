@@ -1,22 +1,21 @@
 """Invitation endpoints; the text of a link is returned only when it is created."""
 
 import uuid
-from collections.abc import Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import openapi_operation
-from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
+from policies.http.api.operations import api_operation, list_operation
+from policies.http.api.views import CHANNEL, ApiView
 from policies.http.guard import needs, signed_in
 from policies.identity.queries import credentials
 from policies.identity.services import invitations
-from policies.models import InviteToken
+from policies.models import InviteToken, Role
 from policies.models.roles import ROLE_PREFIX
 
 TAG = "people"
@@ -38,7 +37,7 @@ class InviteOut(serializers.Serializer[Any]):
     """A valid invitation, without its text."""
 
     id = serializers.UUIDField()
-    role = serializers.CharField(allow_null=True)
+    role = serializers.CharField(source="role.urn", allow_null=True)
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField()
     expires_at = serializers.DateTimeField()
@@ -65,38 +64,30 @@ class InviteAcceptanceIn(strict_fields.StrictSerializer):
 class InviteAcceptanceOut(serializers.Serializer[Any]):
     """The role that is now the caller's only direct role; null for none."""
 
-    role = serializers.CharField(allow_null=True)
+    role = serializers.CharField(source="role.urn", allow_null=True)
 
 
 @MANAGE_GUARD
 class InviteListView(ApiView):
     """The list of invitations."""
 
-    @openapi_operation(
-        "invite_tokens_list",
-        "List invitations",
-        query=PageParameters,
-        answer=build_page_serializer(InviteOut, "Invite"),
-        tag=TAG,
-    )
-    def get(self, _request: Request) -> Response:
+    @list_operation("invite_tokens_list", "List invitations", InviteOut, "Invite", tag=TAG)
+    def get(self) -> QuerySet[InviteToken]:
         """Return a page of invitations that have not expired, newest first."""
-        return self.paginate(credentials.list_invitations(), _serialize_invites, self.parse_query())
+        return credentials.list_invitations()
 
-    @openapi_operation(
+    @api_operation(
         "invite_tokens_create", "Create an invitation", body=InviteIn, answer=NewInviteOut, status=201, tag=TAG
     )
-    def post(self, request: Request) -> Response:
+    def post(self, payload: dict[str, Any]) -> Response:
         """Create the invitation for a role, delete the previous one, and return its text, which is not shown again."""
-        payload = strict_fields.validate(InviteIn, request.data)
-        invitation = invitations.create(
-            role=payload.get("role"), duration=payload["duration"], by=self.actor, channel=CHANNEL
-        )
+        role = payload.pop("role", None)
+        invitation = invitations.create(role=role, **payload, by=self.actor, channel=CHANNEL)
         body = {
             "id": invitation.invite.pk,
             "token": invitation.text,
-            "url": request.build_absolute_uri(f"{reverse('sign-up')}?invite_token={invitation.text}"),
-            "role": payload.get("role"),
+            "url": self.request.build_absolute_uri(f"{reverse('sign-up')}?invite_token={invitation.text}"),
+            "role": role,
             "expires_at": invitation.invite.expires_at,
         }
         return Response(NewInviteOut(body).data, status=201, headers={"Cache-Control": "no-store"})
@@ -106,36 +97,19 @@ class InviteListView(ApiView):
 class InviteDetailView(ApiView):
     """One invitation."""
 
-    @openapi_operation("invite_tokens_revoke", "Revoke an invitation", status=204, tag=TAG)
-    def delete(self, _request: Request, invite_id: uuid.UUID) -> Response:
+    @api_operation("invite_tokens_revoke", "Revoke an invitation", tag=TAG)
+    def delete(self, invite_id: uuid.UUID) -> None:
         """Revoke an invitation; users who signed up with it keep their roles."""
         invitations.revoke(invite_id=invite_id, by=self.actor, channel=CHANNEL)
-        return Response(status=204)
 
 
 @signed_in
 class InviteAcceptView(ApiView):
     """Acceptance of an invitation by an existing account."""
 
-    @openapi_operation(
+    @api_operation(
         "invite_tokens_accept", "Accept an invitation", body=InviteAcceptanceIn, answer=InviteAcceptanceOut, tag=TAG
     )
-    def post(self, request: Request) -> Response:
+    def post(self, payload: dict[str, Any]) -> dict[str, Role | None]:
         """Make the role of the invitation the caller's only direct role; without a role, remove all of them."""
-        payload = strict_fields.validate(InviteAcceptanceIn, request.data)
-        role = invitations.accept(text=payload["token"], by=self.actor, channel=CHANNEL)
-        return Response({"role": None if role is None else role.urn})
-
-
-def _serialize_invites(rows: Sequence[InviteToken]) -> list[Any]:
-    bodies = [
-        {
-            "id": invite.pk,
-            "role": None if invite.role is None else invite.role.urn,
-            "created_at": invite.created_at,
-            "created_by": invite.created_by,
-            "expires_at": invite.expires_at,
-        }
-        for invite in rows
-    ]
-    return list(InviteOut(bodies, many=True).data)
+        return {"role": invitations.accept(text=payload["token"], by=self.actor, channel=CHANNEL)}

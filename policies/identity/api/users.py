@@ -1,18 +1,16 @@
 """User endpoints (api.md 3.2)."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
+from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.resource_view import ReplaceableResourceView, openapi_resource_operations
-from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
+from policies.http.api.views import CHANNEL, ApiView, PageParameters
 from policies.http.guard import signed_in
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import users
@@ -52,18 +50,12 @@ class UserIn(strict_fields.StrictSerializer):
     state = serializers.ChoiceField(User.State.choices, required=False)
     password = strict_fields.StrictString(required=False, write_only=True, max_length=1024)
     object_id = strict_fields.StrictObjectId(required=False)
-    groups = strict_fields.StrictList(
-        child=strict_fields.StrictUrn(prefixes=(GROUP_PREFIX,)), required=False, max_length=1000
-    )
-    roles = strict_fields.StrictList(
-        child=strict_fields.StrictUrn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000
-    )
+    groups = strict_fields.StrictUrnList(GROUP_PREFIX, required=False, max_length=1000)
+    roles = strict_fields.StrictUrnList(ROLE_PREFIX, required=False, max_length=1000)
 
 
 class UserChange(UserIn):
     """The fields of a user to change."""
-
-    username = strict_fields.StrictString(required=False, max_length=1000)
 
 
 class UserListFilters(PageParameters):
@@ -81,46 +73,45 @@ class UserListFilters(PageParameters):
 class UserListView(ApiView):
     """The list of users."""
 
-    @openapi_operation(
-        "users_list", "List users", query=UserListFilters, answer=build_page_serializer(UserOut, "User"), tag=TAG
-    )
-    def get(self, _request: Request) -> Response:
+    @list_operation("users_list", "List users", UserOut, "User", query=UserListFilters, tag=TAG)
+    def get(self, **filters: Any) -> QuerySet[User]:
         """Return a page of users, by URN; needs one of VIEW_USERS."""
         authorizer.require(by=self.actor, any_of=required_privileges.VIEW_USERS)
-        query = self.parse_query(UserListFilters)
-        filters = {name: value for name, value in query.items() if name not in ("page", "page_size")}
-        return self.paginate(
-            users_groups_roles.list_users(**filters, address_condition=Q()),
-            lambda rows: UserOut(rows, many=True).data,
-            query,
-        )
+        return users_groups_roles.list_users(**filters, address_condition=Q())
 
-    @openapi_operation(
-        "users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG
-    )
-    def post(self, request: Request) -> Response:
+    @api_operation("users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG)
+    def post(self, payload: dict[str, Any]) -> User:
         """Create a user."""
-        payload = strict_fields.validate(UserIn, request.data)
         urn = payload.pop("urn", None)
         if urn is not None and urn != USER_PREFIX + payload["username"]:
             detail = "The URN of a user is made of its username."
             raise Invalid.from_problem(code="urn.disagrees", pointer="/urn", detail=detail)
         user = users.create(**payload, by=self.actor, channel=CHANNEL)
-        return Response(UserOut(users_groups_roles.get_user(urn=user.urn)).data, status=201)
+        return users_groups_roles.get_user(urn=user.urn)
+
+
+def _update_user(*, urn: str, by: Actor, channel: str, password: str | None = None, **changes: Any) -> None:
+    """Store profile fields and state, and a password if there is one, in one transaction."""
+    with open_write(Gate.PEOPLE):
+        if changes:
+            users.update(urn=urn, by=by, channel=channel, **changes)
+        if password is not None:
+            users.set_password(urn=urn, password=password, by=by, channel=channel)
 
 
 @signed_in
-@openapi_resource_operations("users", "a user", answer=UserOut, tag=TAG)
+@openapi_resource_operations("users", "a user", tag=TAG)
 class UserDetailView(ReplaceableResourceView):
     """One user. Replacing a user does not change its state."""
 
-    replace_serializer, change_serializer = UserIn, UserChange
+    answer, replace_serializer, change_serializer = UserOut, UserIn, UserChange
+    update, delete_object = _update_user, users.remove
     clearable_fields = _PROFILE_FIELDS
     editable_fields = (*_PROFILE_FIELDS, "state", "password")
     read_only_fields, read_only_lists = ("urn", "username", "object_id"), ("groups", "roles")
 
-    def serialize(self, urn: str) -> Mapping[str, Any]:
-        """Return the user as JSON; raises Forbidden unless the caller is the user or may see its record."""
+    def load(self, urn: str) -> User:
+        """Return the user; raises Forbidden unless the caller is the user or may see its record."""
         user = users_groups_roles.find_user(urn=urn)
         is_service = user is not None and user.kind == User.Kind.SERVICE
         required_privileges.require(
@@ -129,17 +120,4 @@ class UserDetailView(ReplaceableResourceView):
             urn=urn,
             type=users.ENTITY_TYPE,
         )
-        return UserOut(users_groups_roles.get_user(urn=urn)).data
-
-    def save(self, urn: str, changes: dict[str, Any]) -> None:
-        """Store profile fields and state, and a password if there is one, in one transaction."""
-        password = changes.pop("password", None)
-        with open_write(Gate.PEOPLE):
-            if changes:
-                users.update(urn=urn, by=self.actor, channel=CHANNEL, **changes)
-            if password is not None:
-                users.set_password(urn=urn, password=password, by=self.actor, channel=CHANNEL)
-
-    def remove(self, urn: str) -> None:
-        """Delete the user."""
-        users.remove(urn=urn, by=self.actor, channel=CHANNEL)
+        return users_groups_roles.get_user(urn=urn)

@@ -1,6 +1,6 @@
 """Bulk import of aspects of users and groups: load the rows concerned, plan in memory, write."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,20 +8,17 @@ from policies.aspects.schemas import GROUP, POLICY, ROLE, USER, AspectChange
 from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
-from policies.identity.services import groups, name_index, roles
+from policies.identity.services import people_writer, roles
 from policies.identity.services import users as user_services
-from policies.models import GroupProfile, Membership, Role, User, Verb, documents
+from policies.identity.services.people_writer import UserOrGroup
+from policies.models import GroupProfile, Membership, Role, User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.writes import required_privileges
 from policies.writes.unit_of_work import UnitOfWork
 from policies.writes.validation import Checks
 
-UserOrGroup = User | GroupProfile
-
-_MEMBERSHIPS = {documents.EXTERNAL_GROUPS: "is_external", documents.NATIVE_GROUPS: "is_native"}
-_USER_COLUMNS = ("display_name", "title", "email", "description", "state", "is_removed", "session_epoch", "extra")
-_GROUP_COLUMNS = ("name", "description", "email", "origin", "is_removed", "extra")
+_MEMBERSHIPS = {documents.EXTERNAL_GROUPS: people_writer.EXTERNAL, documents.NATIVE_GROUPS: people_writer.NATIVE}
 
 
 @dataclass(slots=True)
@@ -62,9 +59,7 @@ class AspectImport:
         role_urns = {urn for change in self.changes if change.name == documents.ROLES for urn in _member_urns(change)}
         self.existing_roles = set(Role.objects.filter(urn__in=role_urns).values_list("urn", flat=True))
         member_urns = {change.urn for change in self.changes if change.name in _MEMBERSHIPS}
-        memberships = Membership.objects.filter(user__urn__in=member_urns).select_related("user", "group__profile")
-        for row in memberships.order_by("pk"):
-            self.memberships.setdefault(row.user.urn, {})[row.group.profile.urn] = row
+        self.memberships = people_writer.load_memberships(urns=member_urns)
 
     @property
     def requests(self) -> list[AccessRequest]:
@@ -100,14 +95,23 @@ class AspectImport:
 
     def write(self) -> None:
         """Store rows, memberships and assignments, and record them; roles that are named must be stored by then."""
-        if self._is_revoking():
-            self.uow.announce_revocation("what this takes away")
-        self.uow.announce(*self.facts_before)
-        for urn in self._find_deactivated():
-            self.uow.announce_deactivation(urn)
-        self._write_rows()
-        self._write_memberships()
-        self._write_assignments()
+        rows = [self._get_row(urn) for urn in self.facts_before]
+        people_writer.store(rows, facts_before=self.facts_before, uow=self.uow, describe=people_writer.source_facts)
+        people_writer.replace_groups(
+            targets=[
+                (self.users[user_urn], kind, [self.groups[urn] for urn in group_urns])
+                for (user_urn, kind), group_urns in self.groups_by_membership.items()
+            ],
+            memberships=self.memberships,
+            uow=self.uow,
+        )
+        role_urns = {urn for urns in self.roles_by_holder.values() for urn in urns}
+        stored_roles = {role.urn: role for role in Role.objects.filter(urn__in=role_urns)}
+        roles.change_roles(
+            holders=[self._get_row(urn) for urn in self.roles_by_holder],
+            choose=lambda holder, _: [stored_roles[urn] for urn in self.roles_by_holder[holder.urn]],
+            uow=self.uow,
+        )
 
     def _find_row_problems(self, change: AspectChange, position: int) -> list[Problem]:
         row = self._find_row(change.urn)
@@ -151,7 +155,9 @@ class AspectImport:
         else:
             if self.facts_before[change.urn] is not None:
                 self._require_for_aspect(change, row)
-            self._apply_change(row, change)
+            aspects = documents.to_aspects(row)
+            aspects.pop(change.name, None)
+            documents.set_aspects(row, aspects if change.document is None else aspects | {change.name: change.document})
 
     def _require_for_aspect(self, change: AspectChange, row: UserOrGroup) -> None:
         kind = "user" if change.entity_type == USER else "group"
@@ -172,16 +178,6 @@ class AspectImport:
             self._add_requirement(required_privileges.privilege_group(f"{kind}.delete"))
         else:
             self._add_requirement(required_privileges.privilege_group(f"{kind}.update"))
-
-    def _apply_change(self, row: UserOrGroup, change: AspectChange) -> None:
-        was_active = isinstance(row, User) and row.is_active
-        aspects = documents.to_aspects(row)
-        aspects.pop(change.name, None)
-        documents.set_aspects(row, aspects if change.document is None else aspects | {change.name: change.document})
-        if isinstance(row, User):
-            user_services.refuse_root_loss(row)
-            if was_active and not row.is_active:
-                row.session_epoch += 1
 
     def _plan_memberships(self, change: AspectChange) -> None:
         flag = _MEMBERSHIPS[change.name]
@@ -207,7 +203,8 @@ class AspectImport:
         """Return the row to be changed, a new one if there is none."""
         row = self._find_row(urn)
         if row is not None:
-            self.facts_before.setdefault(urn, _row_facts(row))
+            if urn not in self.facts_before:
+                self.facts_before[urn] = people_writer.source_facts(row)
             return row
         self.facts_before[urn] = None
         by = self.uow.by
@@ -223,90 +220,20 @@ class AspectImport:
             self.users[urn].set_unusable_password()
             return self.users[urn]
         self._add_requirement(required_privileges.privilege_group("group.create"))
-        self.groups[urn] = groups.build_group(identifier=urn.removeprefix(GROUP_PREFIX), by=by)
+        self.groups[urn] = people_writer.build_group(identifier=urn.removeprefix(GROUP_PREFIX), by=by)
         return self.groups[urn]
 
     def _find_row(self, urn: str) -> UserOrGroup | None:
         return self.users.get(urn) or self.groups.get(urn)
+
+    def _get_row(self, urn: str) -> UserOrGroup:
+        return self.users.get(urn) or self.groups[urn]
 
     def _add_requirement(self, requirement: Requirement, urn: str = "", type: str = "") -> None:
         self.requirements[requirement, urn, type] = None
 
     def _is_new(self, urn: str) -> bool:
         return urn in self.facts_before and self.facts_before[urn] is None
-
-    def _is_changed(self, urn: str) -> bool:
-        return self.facts_before.get(urn) is not None
-
-    def _is_revoking(self) -> bool:
-        """Whether the import may revoke access: it deactivates a row, ends a membership, or replaces roles."""
-        if self.roles_by_holder or self._find_deactivated():
-            return True
-        return any(
-            getattr(row, flag) and group not in group_urns
-            for (user, flag), group_urns in self.groups_by_membership.items()
-            for group, row in self.memberships.get(user, {}).items()
-        )
-
-    def _find_deactivated(self) -> list[str]:
-        """Return the URNs of the users and groups that this import deactivates."""
-        changed_pairs = ((urn, before) for urn, before in self.facts_before.items() if before is not None)
-        return [urn for urn, before in changed_pairs if _is_deactivated(self._find_row(urn), before)]
-
-    def _write_rows(self) -> None:
-        User.objects.bulk_create(row for urn, row in self.users.items() if self._is_new(urn))
-        groups.insert_groups([row for urn, row in self.groups.items() if self._is_new(urn)])
-        changed_users = [row for urn, row in self.users.items() if self._is_changed(urn)]
-        User.objects.bulk_update(changed_users, _USER_COLUMNS)
-        changed_groups = [row for urn, row in self.groups.items() if self._is_changed(urn)]
-        GroupProfile.objects.bulk_update(changed_groups, _GROUP_COLUMNS)
-        name_index.rebuild(
-            users=[row for urn, row in self.users.items() if urn in self.facts_before], groups=changed_groups
-        )
-        for urn, before in self.facts_before.items():
-            row = self.users.get(urn) or self.groups[urn]
-            after = _row_facts(row)
-            if before != after:
-                verb = Verb.CREATED if before is None else Verb.UPDATED
-                self.uow.audit(urn=urn, name=row.name, verb=verb, before=before, after=after)
-
-    def _write_memberships(self) -> None:
-        changed_memberships: dict[int, Membership] = {}
-        new_memberships: dict[tuple[str, str], Membership] = {}
-        for (user_urn, flag), group_urns in self.groups_by_membership.items():
-            memberships = self.memberships.setdefault(user_urn, {})
-            old_urns = [urn for urn, row in memberships.items() if getattr(row, flag)]
-            for urn in group_urns:
-                if urn not in memberships:
-                    memberships[urn] = Membership(user=self.users[user_urn], group=self.groups[urn].group)
-                    new_memberships[user_urn, urn] = memberships[urn]
-            for urn, row in memberships.items():
-                if getattr(row, flag) != (urn in group_urns):
-                    setattr(row, flag, urn in group_urns)
-                    if row.pk is not None:
-                        changed_memberships[row.pk] = row
-            if set(old_urns) != set(group_urns):
-                self.uow.audit(
-                    urn=user_urn,
-                    name=self.users[user_urn].name,
-                    verb=Verb.MEMBERS_CHANGED,
-                    before={"groups": old_urns},
-                    after={"groups": group_urns},
-                )
-        remaining_memberships = [row for row in changed_memberships.values() if row.is_native or row.is_external]
-        obsolete_ids = [row.pk for row in changed_memberships.values() if not (row.is_native or row.is_external)]
-        Membership.objects.filter(pk__in=obsolete_ids).delete()
-        Membership.objects.bulk_update(remaining_memberships, ("is_native", "is_external"))
-        Membership.objects.bulk_create(row for row in new_memberships.values() if row.is_native or row.is_external)
-
-    def _write_assignments(self) -> None:
-        if not self.roles_by_holder:
-            return
-        role_urns = {urn for urns in self.roles_by_holder.values() for urn in urns}
-        existing_roles = {role.urn: role for role in Role.objects.filter(urn__in=role_urns)}
-        holders = [self.users.get(urn) or self.groups[urn] for urn in self.roles_by_holder]
-        targets = [(row, [existing_roles[urn] for urn in self.roles_by_holder[row.urn]]) for row in holders]
-        roles.replace_assignments(targets=targets, assignments=roles.load_assignments(holders=holders), uow=self.uow)
 
 
 def _find_kind_problems(change: AspectChange, row: UserOrGroup | None, position: int) -> list[Problem]:
@@ -327,16 +254,5 @@ def _find_kind_problems(change: AspectChange, row: UserOrGroup | None, position:
     return [Problem("user.kind", f"/{position}/typeNames", detail)]
 
 
-def _is_deactivated(row: UserOrGroup | None, before: Mapping[str, Any]) -> bool:
-    was_in_force = not before["is_removed"] and before.get("state", User.State.ACTIVE) == User.State.ACTIVE
-    is_in_force = row.is_active if isinstance(row, User) else row is not None and not row.is_removed
-    return was_in_force and not is_in_force
-
-
 def _member_urns(change: AspectChange) -> list[str]:
     return list((change.document or {}).get(documents.members_field(change.name)) or [])
-
-
-def _row_facts(row: UserOrGroup) -> dict[str, Any]:
-    facts = user_services.facts(row) if isinstance(row, User) else groups.facts(row)
-    return facts | {"aspects": documents.to_aspects(row)}

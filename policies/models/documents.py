@@ -14,6 +14,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils import timezone
+
 from policies.engine import actor_conditions, property_conditions
 from policies.models.people import GroupProfile, User
 from policies.models.roles import Role
@@ -145,14 +147,14 @@ def is_service(document: AspectJson | None) -> bool:
     return SERVICE_ACCOUNT in ((document or {}).get("typeNames") or ())
 
 
-def suspend(user: User, stamp: AspectJson) -> None:
-    """Set the user's status (unsaved) to SUSPENDED, with the audit stamp (actor and time)."""
-    set_aspects(user, to_aspects(user) | {USER_STATUS: {"status": "SUSPENDED", "lastModified": stamp}})
+def suspend(user: User, *, by: str) -> None:
+    """Set the user's status (unsaved) to SUSPENDED; `by` is the URN of the actor who does it, now."""
+    set_aspects(user, to_aspects(user) | {USER_STATUS: _build_status(User.State.SUSPENDED, by)})
 
 
-def activate(user: User, stamp: AspectJson) -> None:
+def activate(user: User, *, by: str) -> None:
     """Set the user's status (unsaved) to ACTIVE, and `corpUserInfo.active` to true if the user has that aspect."""
-    documents = to_aspects(user) | {USER_STATUS: {"status": "ACTIVE", "lastModified": stamp}}
+    documents = to_aspects(user) | {USER_STATUS: _build_status(User.State.ACTIVE, by)}
     if USER_INFO in documents:
         documents[USER_INFO]["active"] = True
     set_aspects(user, documents)
@@ -189,6 +191,10 @@ def set_relation(row: User | GroupProfile, aspect: str, document: AspectJson | N
 def members_field(aspect: str) -> str:
     """Return the name of the field with the list of a membership aspect."""
     return _RELATION_FIELDS[aspect]
+
+
+def _build_status(state: str, by: str) -> AspectJson:
+    return {"status": str(state), "lastModified": {"time": int(timezone.now().timestamp() * 1000), "actor": by}}
 
 
 def _find_value(documents: AspectDocuments, fields: tuple[AspectField, ...]) -> str:

@@ -214,6 +214,11 @@ class GroupProfile(models.Model):
         return self.name
 
     @property
+    def is_active(self) -> bool:
+        """Whether its members act as such: it is not removed."""
+        return not self.is_removed
+
+    @property
     def role_urns(self) -> list[str]:
         """The URNs of its roles, in order (prefetched by `users_groups_roles.list_groups`)."""
         return sorted(assignment.role.urn for assignment in self.group.role_assignments.all())

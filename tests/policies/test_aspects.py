@@ -155,6 +155,8 @@ def test_suspension_by_aspect_ends_sessions(write, user):
     write((JO, "corpUserStatus", {"status": "SUSPENDED"}))
     write((JO, "corpUserStatus", {"status": "ACTIVE"}))
     assert users_groups_roles.get_user(urn=JO).session_epoch == before + 1
+    verbs = ChangeEvent.objects.filter(object_urn=JO, door="gms").order_by("id").values_list("verb", flat=True)
+    assert list(verbs) == ["SUSPENDED", "ACTIVATED"]
 
 
 @pytest.mark.parametrize(

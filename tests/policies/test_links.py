@@ -7,7 +7,15 @@ from django.utils import timezone
 
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import groups, invitations, password_resets, roles, service_accounts, users
+from policies.identity.services import (
+    groups,
+    invitations,
+    password_resets,
+    people_writer,
+    roles,
+    service_accounts,
+    users,
+)
 from policies.models import ChangeEvent, InviteToken, ResetToken
 from policies.pdp import actor_resolution, authorizer
 from policies.writes.unit_of_work import fingerprint
@@ -118,10 +126,10 @@ def test_deleting_a_role_ends_its_invitation(system, role):
 def test_a_write_that_saw_something_else_is_stale(system, user, group, role):
     jo, crew, seller = user("jo"), group("crew"), role("seller")
     writes = {
-        fingerprint(users.facts(jo)): lambda seen, name: users.update(
+        fingerprint(people_writer.facts(jo)): lambda seen, name: users.update(
             urn=jo.urn, display_name=name, expected_fingerprint=seen, by=system, channel=DOOR
         ),
-        fingerprint(groups.facts(crew)): lambda seen, name: groups.update(
+        fingerprint(people_writer.facts(crew)): lambda seen, name: groups.update(
             urn=crew.urn, name=name, expected_fingerprint=seen, by=system, channel=DOOR
         ),
         fingerprint(roles.facts(seller)): lambda seen, name: roles.update(

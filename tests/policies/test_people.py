@@ -126,6 +126,8 @@ def test_fields_left_out_stay_and_the_change_is_recorded(system, user):
     assert (stored.display_name, stored.title, stored.email) == ("Joe", "Boss", "jo@x.example")
     event = ChangeEvent.objects.get(object_urn=jo.urn, verb="UPDATED")
     assert (event.before["display_name"], event.after["display_name"]) == ("Jo", "Joe")
+    users.update(urn=jo.urn, display_name="Joe", by=system, channel=DOOR)
+    assert ChangeEvent.objects.filter(object_urn=jo.urn, verb="UPDATED").count() == 1
     users.update(urn=jo.urn, title="", by=system, channel=DOOR)
     assert users_groups_roles.get_user(urn=jo.urn).title == ""
     composed = aspect_queries.load_aspects(urn=jo.urn)

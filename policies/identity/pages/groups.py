@@ -28,7 +28,7 @@ from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import GroupFilterForm, GroupForm, NewNamedForm, PickerForm, SearchFilterForm
 from policies.identity.pages.membership_forms import ASSIGN_GUARD, choose_roles
 from policies.identity.queries import credentials, users_groups_roles
-from policies.identity.services import groups
+from policies.identity.services import groups, people_writer
 from policies.models import GroupProfile, User
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
@@ -116,7 +116,7 @@ def edit_group(request: HttpRequest, urn: str) -> HttpResponse:
         url=reverse("group", args=[urn]),
         urn=urn,
         record=_find_group(request, urn),
-        load_facts=groups.facts,
+        load_facts=people_writer.facts,
         save=groups.update,
     )
 

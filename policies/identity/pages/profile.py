@@ -16,7 +16,7 @@ from policies.identity.pages.account_presenter import account_facts
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import OwnPasswordForm, ProfileForm
 from policies.identity.queries import credentials, users_groups_roles
-from policies.identity.services import users
+from policies.identity.services import people_writer, users
 from policies.models import User
 from policies.writes import required_privileges
 
@@ -55,7 +55,7 @@ def edit_profile(request: HttpRequest) -> HttpResponse:
         url=reverse("profile"),
         urn=urn,
         record=users_groups_roles.get_user(urn=urn),
-        load_facts=users.facts,
+        load_facts=people_writer.facts,
         save=users.update,
         title="Edit your profile",
         subtitle="Your address is changed by somebody who manages users.",

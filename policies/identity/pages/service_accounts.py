@@ -26,7 +26,7 @@ from policies.identity.pages.account_presenter import account_facts, account_row
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import NewServiceForm, SearchFilterForm, ServiceForm
 from policies.identity.queries import credentials, users_groups_roles
-from policies.identity.services import service_accounts, users
+from policies.identity.services import people_writer, service_accounts, users
 from policies.models import User
 from policies.writes import required_privileges
 
@@ -100,7 +100,7 @@ def edit_service_account(request: HttpRequest, urn: str) -> HttpResponse:
         url=reverse("service-account", args=[urn]),
         urn=urn,
         record=service_accounts.get(urn=urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn),
-        load_facts=users.facts,
+        load_facts=people_writer.facts,
         save=service_accounts.update,
     )
 

@@ -16,7 +16,7 @@ from policies.identity.pages.account_presenter import account_facts, account_row
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import NewUserForm, UserFilterForm, UserForm
 from policies.identity.queries import credentials, users_groups_roles
-from policies.identity.services import users
+from policies.identity.services import people_writer, users
 from policies.models import User
 from policies.writes import required_privileges
 
@@ -93,7 +93,7 @@ def edit_user(request: HttpRequest, urn: str) -> HttpResponse:
         url=reverse("user", args=[urn]),
         urn=urn,
         record=get_person(urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn),
-        load_facts=users.facts,
+        load_facts=people_writer.facts,
         save=users.update,
     )
 

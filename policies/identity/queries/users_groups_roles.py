@@ -5,14 +5,19 @@ costs the same number of queries at any length.
 """
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import TypeVar
 
-from django.db.models import F, Prefetch, Q, QuerySet
+from django.db.models import F, Model, Prefetch, Q, QuerySet
 
 from policies.errors import NotFound
 from policies.models import GroupProfile, Membership, NameWord, PolicyFacet, Role, RoleAssignment, User
 from policies.models.fields import is_storable
 from policies.models.words import LAST_CHARACTER, split_words
+
+_Row = TypeVar("_Row", User, GroupProfile, Role)
+
+_NOUNS: Mapping[type[Model], str] = {User: "user", GroupProfile: "group", Role: "role"}
 
 
 def list_users(
@@ -46,19 +51,21 @@ def list_users(
     return rows.order_by("urn").prefetch_related(*_user_prefetches())
 
 
+def get_row(rows: QuerySet[_Row], *, urn: str) -> _Row:
+    """Return the user, group or role of these rows that has this URN; raises NotFound."""
+    if row := rows.filter(urn=urn).first():
+        return row
+    raise NotFound(f"There is no {_NOUNS[rows.model]} {urn!r}.")
+
+
 def get_user(*, urn: str) -> User:
     """Return one user with its groups and roles prefetched; raises NotFound."""
-    if not is_storable(urn):
-        raise NotFound(_not_found_message("user", urn))
-    try:
-        return User.objects.prefetch_related(*_user_prefetches()).get(urn=urn)
-    except User.DoesNotExist:
-        raise NotFound(_not_found_message("user", urn)) from None
+    return get_row(User.objects.prefetch_related(*_user_prefetches()), urn=urn)
 
 
 def find_user(*, urn: str) -> User | None:
     """Return the user with this URN, or None."""
-    return User.objects.filter(urn=urn).first() if is_storable(urn) else None
+    return User.objects.filter(urn=urn).first()
 
 
 def list_groups(
@@ -88,18 +95,13 @@ def list_groups(
 
 def get_group(*, urn: str) -> GroupProfile:
     """Return one group with its roles prefetched; raises NotFound."""
-    if not is_storable(urn):
-        raise NotFound(_not_found_message("group", urn))
     rows = GroupProfile.objects.select_related("group").prefetch_related("group__role_assignments__role")
-    try:
-        return rows.get(urn=urn)
-    except GroupProfile.DoesNotExist:
-        raise NotFound(_not_found_message("group", urn)) from None
+    return get_row(rows, urn=urn)
 
 
 def find_group(*, urn: str) -> GroupProfile | None:
     """Return the group with this URN, or None."""
-    return GroupProfile.objects.filter(urn=urn).first() if is_storable(urn) else None
+    return GroupProfile.objects.filter(urn=urn).first()
 
 
 def list_native_member_urns(*, group: GroupProfile, users: Collection[User]) -> list[str]:
@@ -132,17 +134,12 @@ def list_roles(*, q: str = "") -> QuerySet[Role]:
 
 def get_role(*, urn: str) -> Role:
     """Return the role with this URN; raises NotFound."""
-    if not is_storable(urn):
-        raise NotFound(_not_found_message("role", urn))
-    try:
-        return Role.objects.get(urn=urn)
-    except Role.DoesNotExist:
-        raise NotFound(_not_found_message("role", urn)) from None
+    return get_row(Role.objects.all(), urn=urn)
 
 
 def find_role(*, urn: str) -> Role | None:
     """Return the role with this URN, or None."""
-    return Role.objects.filter(urn=urn).first() if is_storable(urn) else None
+    return Role.objects.filter(urn=urn).first()
 
 
 def load_policy_urns_by_actor(*, actors: Collection[str]) -> dict[str, list[str]]:
@@ -201,7 +198,3 @@ def _build_search_condition(owner: str, text: str, address_condition: Q | None =
 
 def _can_match(*texts: str | None) -> bool:
     return all(is_storable(text) for text in texts if text)
-
-
-def _not_found_message(kind: str, urn: str) -> str:
-    return f"There is no {kind} {urn!r}."

@@ -14,12 +14,12 @@ from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 
 from policies.engine.model import Actor
-from policies.errors import Forbidden, NotFound
-from policies.identity.services import groups, name_index, oidc_claims, users
+from policies.errors import Forbidden
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import oidc_claims, people_writer, users
 from policies.identity.services import roles as role_service
 from policies.identity.services.oidc_claims import ExternalIdentity
-from policies.models import GroupProfile, Membership, Role, User, Verb, documents
-from policies.models.fields import is_storable
+from policies.models import GroupProfile, Role, RoleAssignment, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import actor_resolution
 from policies.writes import delegation, required_privileges
@@ -52,7 +52,9 @@ def sign_in(*, identity: ExternalIdentity, may_sign_up: bool, may_link: bool) ->
         uow.announce(user.urn)
         if link is None:
             _link(user, identity, uow, may_link=may_link)
-        _sync_profile(user, identity, uow)
+        if changes := {column: text for column, text in identity.profile.items() if getattr(user, column) != text}:
+            with people_writer.edit(user, uow=uow):
+                documents.set_columns(user, changes)
         if identity.groups is not None:
             _sync_groups(user, identity.groups, uow)
         _sync_roles(user, identity.roles, uow)
@@ -67,9 +69,13 @@ def _build_author(identity: ExternalIdentity) -> Actor:
 
 def _load_group_roles(urns: Collection[str]) -> dict[str, list[str]]:
     """Return group URN → URNs of its roles, for groups that exist and are not removed."""
-    rows = GroupProfile.objects.filter(urn__in=urns, is_removed=False) if urns else ()
-    assignments_by_group = role_service.load_assignments(holders=rows) if rows else {}
-    return {urn: [row.role.urn for row in assignments] for urn, assignments in assignments_by_group.items()}
+    roles_by_group: dict[str, list[str]] = {
+        urn: [] for urn in GroupProfile.objects.filter(urn__in=urns, is_removed=False).values_list("urn", flat=True)
+    }
+    rows = RoleAssignment.objects.filter(group__profile__urn__in=roles_by_group)
+    for group_urn, role_urn in rows.values_list("group__profile__urn", "role__urn"):
+        roles_by_group[group_urn].append(role_urn)
+    return roles_by_group
 
 
 def unlink(*, urn: str, by: Actor, channel: str) -> int:
@@ -80,9 +86,7 @@ def unlink(*, urn: str, by: Actor, channel: str) -> int:
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
-        if user is None:
-            raise NotFound(f"There is no user {urn!r}.")
+        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
         delegation.require_account(by=by, urns=[urn])
         uow.announce(urn)
         links = list(SocialAccount.objects.filter(user=user, provider=PROVIDER).order_by("pk"))
@@ -100,8 +104,7 @@ def _find_linked_urn(identity: ExternalIdentity) -> str:
 def _create_account(identity: ExternalIdentity, uow: UnitOfWork, *, may_sign_up: bool) -> User:
     if not may_sign_up:
         raise Forbidden((), f"There is no account {identity.username} here, and accounts are not made by signing in.")
-    profile = {"display_name": "", "email": ""} | dict(identity.profile)
-    return users.insert_user(username=identity.username, profile=profile, uow=uow)
+    return users.insert_user(username=identity.username, profile=identity.profile, uow=uow)
 
 
 def _require_may_sign_in(user: User) -> None:
@@ -124,64 +127,30 @@ def _link(user: User, identity: ExternalIdentity, uow: UnitOfWork, *, may_link: 
     uow.audit(urn=user.urn, name=user.name, verb=Verb.UPDATED, after={"identity": link_data})
 
 
-def _sync_profile(user: User, identity: ExternalIdentity, uow: UnitOfWork) -> None:
-    before = users.facts(user)
-    documents.set_columns(user, identity.profile)
-    after = users.facts(user)
-    if after != before:
-        user.save()
-        name_index.rebuild(users=[user])
-        uow.audit(urn=user.urn, name=user.name, verb=Verb.UPDATED, before=before, after=after)
-
-
 def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> None:
     """Replace the user's external memberships by these group ids; unknown groups are created with external origin."""
     urns = [GROUP_PREFIX + identifier for identifier in identifiers]
-    existing_groups = {row.urn: row for row in GroupProfile.objects.filter(urn__in=urns).select_related("group")}
-    new_groups = {
-        urn: groups.build_group(identifier=urn.removeprefix(GROUP_PREFIX), by=uow.by)
-        for urn in urns
-        if urn not in existing_groups
-    }
-    uow.announce(*new_groups)
-    for group in new_groups.values():
-        documents.set_aspects(group, {documents.ORIGIN: {"type": GroupProfile.Origin.EXTERNAL}})
-    groups.insert_groups(list(new_groups.values()))
-    for group in new_groups.values():
-        uow.audit(urn=group.urn, name=group.name, verb=Verb.CREATED, after=groups.facts(group))
-    rows = {row.group_id: row for row in Membership.objects.filter(user=user).select_related("group__profile")}
-    current_urns = {row.group.profile.urn for row in rows.values()}
-    refused_urns = _list_refused_groups(user, [urn for urn in urns if urn not in current_urns], uow)
+    groups = {group.urn: group for group in GroupProfile.objects.filter(urn__in=urns)}
+    new_groups = [
+        people_writer.build_group(identifier=identifier, by=uow.by, origin=GroupProfile.Origin.EXTERNAL)
+        for identifier in identifiers
+        if GROUP_PREFIX + identifier not in groups
+    ]
+    people_writer.store(new_groups, facts_before={group.urn: None for group in new_groups}, uow=uow)
+    groups |= {group.urn: group for group in new_groups}
+    memberships = people_writer.load_memberships(urns=[user.urn])
+    joined_urns = {urn for urn in urns if urn not in memberships[user.urn]}
+    refused_urns = _list_refused_groups(user, joined_urns, uow)
     # An identity source does not change the members of a group that was created here by hand, nor joins a removed one.
-    target_groups = {
-        row.group_id: row
-        for urn, row in (existing_groups | new_groups).items()
-        if urn not in refused_urns and not _is_by_hand(row) and not (row.is_removed and row.group_id not in rows)
-    }
-    joined_groups = [row for key, row in target_groups.items() if key not in rows or not rows[key].is_external]
-    left_memberships = [row for key, row in rows.items() if row.is_external and key not in target_groups]
-    if not joined_groups and not left_memberships:
-        return
-    if left_memberships:
-        uow.announce_revocation(f"the groups of {user.name} as they are")
-    before = sorted(row.group.profile.urn for row in rows.values() if row.is_external)
-    existing_ids = [rows[group.group_id].pk for group in joined_groups if group.group_id in rows]
-    Membership.objects.filter(pk__in=existing_ids).update(is_external=True)
-    Membership.objects.bulk_create(
-        Membership(user=user, group=group.group, is_external=True)
-        for group in joined_groups
-        if group.group_id not in rows
-    )
-    Membership.objects.filter(pk__in=[row.pk for row in left_memberships if not row.is_native]).delete()
-    Membership.objects.filter(pk__in=[row.pk for row in left_memberships if row.is_native]).update(is_external=False)
-    after = sorted(group.urn for group in target_groups.values())
-    uow.touched_urns.update(before, after)
-    uow.audit(
-        urn=user.urn,
-        name=user.name,
-        verb=Verb.MEMBERS_CHANGED,
-        before={"groups": before},
-        after={"groups": after},
+    target_groups = [
+        groups[urn]
+        for urn in urns
+        if urn not in refused_urns
+        and not _is_by_hand(groups[urn])
+        and not (groups[urn].is_removed and urn in joined_urns)
+    ]
+    people_writer.replace_groups(
+        targets=[(user, people_writer.EXTERNAL, target_groups)], memberships=memberships, uow=uow
     )
 
 
@@ -205,9 +174,9 @@ def _sync_roles(user: User, roles: tuple[str, ...], uow: UnitOfWork) -> None:
     managed_urns = oidc_claims.managed_roles()
     if not managed_urns:
         return
-    assignments = role_service.load_assignments(holders=[user])
-    unmanaged_roles = [row.role for row in assignments[user.urn] if row.role.urn not in managed_urns]
     claimed_roles = list(Role.objects.filter(urn__in=roles))
-    role_service.replace_assignments(
-        targets=[(user, [*unmanaged_roles, *claimed_roles])], assignments=assignments, uow=uow
+    role_service.change_roles(
+        holders=[user],
+        choose=lambda _, roles: [*(role for role in roles if role.urn not in managed_urns), *claimed_roles],
+        uow=uow,
     )

@@ -1,22 +1,19 @@
 """Writes to groups and their members. Groups do not nest."""
 
 import uuid
-from collections.abc import Iterable, Sequence
-from typing import Any
-
-from django.contrib.auth.models import Group
+from collections.abc import Sequence
 
 from policies.engine.model import Actor
-from policies.errors import Conflict, NotFound
-from policies.identity.services import name_index
+from policies.errors import Conflict
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import people_writer
 from policies.identity.services import roles as role_service
-from policies.models import GroupProfile, Membership, User, Verb, documents
-from policies.models.fields import is_storable
-from policies.models.people import GROUP_PREFIX, MAX_NAME_LENGTH, django_group_name
+from policies.models import GroupProfile, Membership, User, documents
+from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.writes import required_privileges
-from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work, refuse_stale
+from policies.writes.unit_of_work import open_unit_of_work, refuse_stale
 from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
 
 ENTITY_TYPE = "corpGroup"
@@ -54,21 +51,13 @@ def create(
     checks.validate_count(members, "/members", limit=MAX_MEMBERS)
     checks.finish()
     with open_unit_of_work(by=by, channel=channel) as uow:
-        group = build_group(identifier=identifier, by=by)
-        uow.announce(group.urn, *members)
+        group = people_writer.build_group(identifier=identifier, by=by, origin=origin, **profile)
         if GroupProfile.objects.filter(urn=group.urn).exists():
             raise Conflict(f"The group {group.urn} already exists.")
-        documents.set_aspects(group, {documents.ORIGIN: {"type": origin}})
-        documents.set_columns(group, profile)
-        insert_groups([group])
-        uow.audit(urn=group.urn, name=group.name, verb=Verb.CREATED, after=facts(group))
+        people_writer.store([group], facts_before={group.urn: None}, uow=uow)
         users = _load_users(members, "/members")
-        is_external = origin == GroupProfile.Origin.EXTERNAL
-        Membership.objects.bulk_create(
-            Membership(user=user, group=group.group, is_native=not is_external, is_external=is_external)
-            for user in users
-        )
-        record_members(uow, group, added_users=users)
+        kind = people_writer.EXTERNAL if origin == GroupProfile.Origin.EXTERNAL else people_writer.NATIVE
+        people_writer.add_members(users=users, groups=[group], kind=kind, uow=uow)
         role_service.assign_initial_roles(holder=group, roles=roles, uow=uow)
     return group
 
@@ -95,13 +84,9 @@ def update(
     checks.finish()
     with open_unit_of_work(by=by, channel=channel) as uow:
         group = _get_group(urn)
-        uow.announce(urn)
-        before = facts(group)
-        refuse_stale(expected_fingerprint=expected_fingerprint, facts=before)
-        documents.set_columns(group, profile)
-        group.save()
-        name_index.rebuild(groups=[group])
-        uow.audit(urn=urn, name=group.name, verb=Verb.UPDATED, before=before, after=facts(group))
+        refuse_stale(expected_fingerprint=expected_fingerprint, facts=people_writer.facts(group))
+        with people_writer.edit(group, uow=uow):
+            documents.set_columns(group, profile)
     return group
 
 
@@ -112,11 +97,7 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
     """
     required_privileges.require(by=by, requirement=required_privileges.privilege_group("group.delete"))
     with open_unit_of_work(by=by, channel=channel) as uow:
-        group = _get_group(urn)
-        uow.announce_revocation(f"the group {group.name}")
-        uow.announce_deactivation(urn)
-        uow.audit(urn=urn, name=group.name, verb=Verb.DELETED, before=facts(group))
-        group.group.delete()
+        people_writer.remove(_get_group(urn), uow=uow)
 
 
 def add_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) -> list[str]:
@@ -130,16 +111,9 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) ->
     with open_unit_of_work(by=by, channel=channel) as uow:
         group = _get_native_group(urn)
         users = _load_users(members, "/members")
-        uow.announce(*(user.urn for user in users))
-        rows = {row.user_id: row for row in Membership.objects.filter(group=group.group_id, user__in=users)}
-        added_users = [user for user in users if user.pk not in rows or not rows[user.pk].is_native]
-        Membership.objects.filter(pk__in=[rows[user.pk].pk for user in added_users if user.pk in rows]).update(
-            is_native=True
-        )
-        Membership.objects.bulk_create(
-            Membership(user=user, group=group.group, is_native=True) for user in added_users if user.pk not in rows
-        )
-        record_members(uow, group, added_users=added_users)
+        native_urns = set(users_groups_roles.list_native_member_urns(group=group, users=users))
+        added_users = [user for user in users if user.urn not in native_urns]
+        people_writer.add_members(users=added_users, groups=[group], kind=people_writer.NATIVE, uow=uow)
     return [user.urn for user in added_users]
 
 
@@ -155,12 +129,7 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str)
         group = _get_native_group(urn)
         rows = Membership.objects.filter(group=group.group_id, user__urn__in=members, is_native=True)
         removed_users = [row.user for row in rows.select_related("user").order_by("user__urn")]
-        if removed_users:
-            uow.announce_revocation(f"the members of {group.name} as they are")
-        memberships = Membership.objects.filter(group=group.group_id, user__in=removed_users)
-        memberships.filter(is_external=False).delete()
-        memberships.update(is_native=False)
-        record_members(uow, group, removed_users=removed_users)
+        people_writer.remove_members(users=removed_users, group=group, kind=people_writer.NATIVE, uow=uow)
     return [user.urn for user in removed_users]
 
 
@@ -171,45 +140,23 @@ def add_to_groups(*, user: str, groups: Sequence[str], by: Actor, channel: str) 
     identity source.
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user_row = User.objects.filter(urn=user).first() if is_storable(user) else None
-        if user_row is None:
-            raise NotFound(f"There is no user {user!r}.")
-        uow.announce(user)
-        rows = _load_joinable_groups(groups, by)
-        memberships = {row.group_id: row for row in Membership.objects.filter(user=user_row)}
-        new_groups = [row for row in rows if row.group_id not in memberships]
-        external_memberships = [
-            memberships[row.group_id]
-            for row in rows
-            if row.group_id in memberships and not memberships[row.group_id].is_native
-        ]
-        Membership.objects.filter(pk__in=[membership.pk for membership in external_memberships]).update(is_native=True)
-        Membership.objects.bulk_create(Membership(user=user_row, group=row.group, is_native=True) for row in new_groups)
-        updated_group_ids = {membership.group_id for membership in external_memberships}
-        changed_groups = [row for row in rows if row.group_id in updated_group_ids or row in new_groups]
-        for row in changed_groups:
-            record_members(uow, row, added_users=[user_row])
-    return [row.urn for row in changed_groups]
+        user_row = users_groups_roles.get_row(User.objects.all(), urn=user)
+        target_groups = load_joinable_groups(urns=groups, by=by)
+        native_ids = set(Membership.objects.filter(user=user_row, is_native=True).values_list("group_id", flat=True))
+        joined_groups = [group for group in target_groups if group.group_id not in native_ids]
+        people_writer.add_members(users=[user_row], groups=joined_groups, kind=people_writer.NATIVE, uow=uow)
+    return [group.urn for group in joined_groups]
 
 
-def join_new_user(*, user: User, groups: Sequence[str], uow: UnitOfWork) -> None:
-    """Add a new user to groups, inside the unit of work that creates it.
+def load_joinable_groups(*, urns: Sequence[str], by: Actor) -> list[GroupProfile]:
+    """Return the groups to which this actor adds a user.
 
-    Raises as `add_to_groups`, with problems at /groups.
+    Raises Forbidden, Invalid naming every group (at /groups) that is unknown or has members from its identity source.
     """
-    if not groups:
-        return
-    rows = _load_joinable_groups(groups, uow.by)
-    Membership.objects.bulk_create(Membership(user=user, group=row.group, is_native=True) for row in rows)
-    for row in rows:
-        record_members(uow, row, added_users=[user])
-
-
-def _load_joinable_groups(groups: Sequence[str], by: Actor) -> list[GroupProfile]:
-    rows = {row.urn: row for row in GroupProfile.objects.filter(urn__in=groups).select_related("group")}
+    rows = {row.urn: row for row in GroupProfile.objects.filter(urn__in=urns)}
     checks = Checks()
-    checks.validate_known(groups, rows, "/groups", "group")
-    for position, urn in enumerate(groups):
+    checks.validate_known(urns, rows, "/groups", "group")
+    for position, urn in enumerate(urns):
         if urn in rows and rows[urn].origin == GroupProfile.Origin.EXTERNAL:
             checks.add("group.external", f"/groups/{position}", _external_members_message(rows[urn]))
     checks.finish()
@@ -217,28 +164,7 @@ def _load_joinable_groups(groups: Sequence[str], by: Actor) -> list[GroupProfile
     asks = [AccessRequest(requirement, ResourceRef(urn, ENTITY_TYPE)) for urn in rows]
     if refusal := authorizer.find_refusal(by=by, requests=asks):
         raise refusal
-    return [rows[urn] for urn in dict.fromkeys(groups)]
-
-
-def build_group(*, identifier: str, by: Actor) -> GroupProfile:
-    """Return an unsaved group with this id, which is also its name."""
-    urn = GROUP_PREFIX + identifier
-    return GroupProfile(urn=urn, identifier=identifier, name=identifier, created_by=by.urn)
-
-
-def insert_groups(groups: Sequence[GroupProfile]) -> None:
-    """Store new groups in bulk, each with its Django group and its words in the name index."""
-    django_groups = Group.objects.bulk_create(Group(name=django_group_name(group.urn)) for group in groups)
-    for group, django_group in zip(groups, django_groups, strict=True):
-        group.group = django_group
-    GroupProfile.objects.bulk_create(groups)
-    name_index.rebuild(groups=groups)
-
-
-def facts(group: GroupProfile) -> dict[str, Any]:
-    """Return the state of a group as the change log stores it: id and columns."""
-    columns = ("name", "description", "email", "origin", "is_removed")
-    return {"id": group.identifier} | {column: getattr(group, column) for column in columns}
+    return list({urn: rows[urn] for urn in urns}.values())
 
 
 def _check_profile(checks: Checks, profile: dict[str, str]) -> None:
@@ -247,10 +173,7 @@ def _check_profile(checks: Checks, profile: dict[str, str]) -> None:
 
 
 def _get_group(urn: str) -> GroupProfile:
-    group = GroupProfile.objects.select_related("group").filter(urn=urn).first() if is_storable(urn) else None
-    if group is None:
-        raise NotFound(f"There is no group {urn!r}.")
-    return group
+    return users_groups_roles.get_row(GroupProfile.objects.select_related("group"), urn=urn)
 
 
 def _get_native_group(urn: str) -> GroupProfile:
@@ -270,19 +193,3 @@ def _load_users(urns: Sequence[str], pointer: str) -> list[User]:
     checks.validate_known(urns, rows, pointer, "user")
     checks.finish()
     return [rows[urn] for urn in dict.fromkeys(urns)]
-
-
-def record_members(
-    uow: UnitOfWork, group: GroupProfile, *, added_users: Iterable[User] = (), removed_users: Iterable[User] = ()
-) -> None:
-    """Record in the unit of work the users added to a group and removed from it."""
-    before, after = [user.urn for user in removed_users], [user.urn for user in added_users]
-    uow.touch_members(added_urns=after, removed_urns=before)
-    if before or after:
-        uow.audit(
-            urn=group.urn,
-            name=group.name,
-            verb=Verb.MEMBERS_CHANGED,
-            before={"members": before},
-            after={"members": after},
-        )

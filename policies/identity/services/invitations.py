@@ -11,6 +11,7 @@ the first sign-in.
 
 import uuid
 from dataclasses import dataclass
+from typing import Unpack
 
 from django.utils import timezone
 
@@ -112,23 +113,12 @@ def accept(*, text: str, by: Actor, channel: str) -> Role | None:
         if user is None or not user.is_active or user.kind != User.Kind.PERSON:
             raise Forbidden((), "Invitations are for people who may sign in.")
         role = find(text=text).role
-        assignments = role_service.load_assignments(holders=[user])
-        role_service.replace_assignments(
-            targets=[(user, [] if role is None else [role])], assignments=assignments, uow=uow
-        )
+        target_roles = [] if role is None else [role]
+        role_service.change_roles(holders=[user], choose=lambda *_: target_roles, uow=uow)
     return role
 
 
-def sign_up(
-    *,
-    text: str,
-    username: str,
-    password: str,
-    channel: str,
-    display_name: str = "",
-    email: str = "",
-    title: str = "",
-) -> User:
+def sign_up(*, text: str, username: str, password: str, channel: str, **profile: Unpack[users.UserProfile]) -> User:
     """Create a user from a link and assign the role of the link. The change log records the new user itself as `by`.
 
     The creator of the link is the author of the delegation check, also for policies that name the account already.
@@ -140,14 +130,9 @@ def sign_up(
     author = actor_resolution.load_actor(urn=find(text=text).created_by)
     with open_unit_of_work(by=new_actor, channel=channel, author=author) as uow:
         role = find(text=text).role
-        user = users.insert_user(
-            username=username,
-            profile={"display_name": display_name, "email": email, "title": title, "description": ""},
-            password=password,
-            uow=uow,
-        )
+        user = users.insert_user(username=username, profile=profile, password=password, uow=uow)
         if role is not None:
-            role_service.replace_assignments(targets=[(user, [role])], assignments={user.urn: []}, uow=uow)
+            role_service.change_roles(holders=[user], choose=lambda *_: [role], uow=uow)
     return user
 
 

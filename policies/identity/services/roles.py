@@ -5,7 +5,7 @@ be deleted, since the policy would silently apply to nobody.
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden, NotFound
 from policies.identity.queries import users_groups_roles
 from policies.models import GroupProfile, Role, RoleAssignment, User, Verb, documents
-from policies.models.fields import filter_storable, is_storable
+from policies.models.fields import filter_storable
 from policies.models.people import MAX_NAME_LENGTH, django_group_name
 from policies.models.roles import ROLE_PREFIX
 from policies.writes import required_privileges
@@ -146,11 +146,7 @@ def grant(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[s
         checks = Checks()
         checks.validate_known(actors, holders_by_urn, "/actors", "user or group")
         checks.finish()
-        assignments = load_assignments(holders=holders_by_urn.values())
-        targets = [
-            (holder, [*(row.role for row in assignments[holder.urn]), role]) for holder in holders_by_urn.values()
-        ]
-        return replace_assignments(targets=targets, assignments=assignments, uow=uow)
+        return change_roles(holders=holders_by_urn.values(), choose=lambda _, roles: [*roles, role], uow=uow)
 
 
 def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
@@ -162,13 +158,11 @@ def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[
     Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
     with open_unit_of_work(by=by, channel=channel) as uow:
         role = _get_role(urn)
-        holders_by_urn = load_holders(urns=actors)
-        assignments = load_assignments(holders=holders_by_urn.values())
-        targets = [
-            (holder, [row.role for row in assignments[holder.urn] if row.role_id != role.pk])
-            for holder in holders_by_urn.values()
-        ]
-        return replace_assignments(targets=targets, assignments=assignments, uow=uow)
+        return change_roles(
+            holders=load_holders(urns=actors).values(),
+            choose=lambda _, roles: [item for item in roles if item != role],
+            uow=uow,
+        )
 
 
 def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) -> AssignmentResult:
@@ -182,10 +176,7 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) 
     with open_unit_of_work(by=by, channel=channel) as uow:
         target_roles = [] if role is None else [_get_role(role)]
         holders_by_urn = load_holders(urns=actors)
-        assignments = load_assignments(holders=holders_by_urn.values())
-        replace_assignments(
-            targets=[(holder, target_roles) for holder in holders_by_urn.values()], assignments=assignments, uow=uow
-        )
+        change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
     unique_urns = dict.fromkeys(actors)
     return AssignmentResult(
         role,
@@ -195,7 +186,7 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) 
 
 
 def set_roles(*, actor: str, roles: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Replace the direct roles of a user or group, and return the URNs of its previous ones.
+    """Replace the direct roles of a user or group; return its URN in a list, which is empty if nothing changed.
 
     Raises Forbidden, NotFound for an unknown actor, Invalid naming every unknown role, Conflict when nobody could
     manage policies afterwards.
@@ -205,27 +196,16 @@ def set_roles(*, actor: str, roles: Sequence[str], by: Actor, channel: str) -> l
         holders_by_urn = load_holders(urns=[actor])
         if actor not in holders_by_urn:
             raise NotFound(f"There is no user or group {actor!r}.")
-        roles_by_urn = {role.urn: role for role in Role.objects.filter(urn__in=roles)}
-        checks = Checks()
-        checks.validate_known(roles, roles_by_urn, "/roles", "role")
-        checks.finish()
-        assignments = load_assignments(holders=holders_by_urn.values())
-        replace_assignments(
-            targets=[(holders_by_urn[actor], list(roles_by_urn.values()))], assignments=assignments, uow=uow
-        )
-    return [row.role.urn for row in assignments[actor]]
+        target_roles = _load_roles(roles)
+        return change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
 
 
 def assign_initial_roles(*, holder: Holder, roles: Sequence[str], uow: UnitOfWork) -> None:
     """Assign roles (URNs) to a new user or group, inside the unit of work that creates it. Problems are at /roles."""
-    if not roles:
-        return
-    required_privileges.require(by=uow.by, requirement=required_privileges.MANAGE_POLICIES)
-    roles_by_urn = {role.urn: role for role in Role.objects.filter(urn__in=roles)}
-    checks = Checks()
-    checks.validate_known(roles, roles_by_urn, "/roles", "role")
-    checks.finish()
-    replace_assignments(targets=[(holder, list(roles_by_urn.values()))], assignments={holder.urn: []}, uow=uow)
+    if roles:
+        required_privileges.require(by=uow.by, requirement=required_privileges.MANAGE_POLICIES)
+        target_roles = _load_roles(roles)
+        change_roles(holders=[holder], choose=lambda *_: target_roles, uow=uow)
 
 
 def load_holders(*, urns: Sequence[str]) -> dict[str, Holder]:
@@ -236,7 +216,47 @@ def load_holders(*, urns: Sequence[str]) -> dict[str, Holder]:
     return {urn: holders_by_urn[urn] for urn in storable_urns if urn in holders_by_urn}
 
 
-def load_assignments(*, holders: Iterable[Holder]) -> dict[str, list[RoleAssignment]]:
+def change_roles(
+    *, holders: Collection[Holder], choose: Callable[[Holder, list[Role]], Sequence[Role]], uow: UnitOfWork
+) -> list[str]:
+    """Give each holder the direct roles that `choose` returns of its present ones; return the URNs of those changed.
+
+    The number of queries does not depend on the holders. The unit of work ends with Conflict when nobody could manage
+    policies without a revoked role.
+    """
+    uow.announce(*(holder.urn for holder in holders))
+    assignments_by_holder = _load_assignments(holders)
+    new_assignments: list[RoleAssignment] = []
+    removed_ids: list[int] = []
+    changed_urns: list[str] = []
+    for holder in holders:
+        assignments = {row.role_id: row for row in assignments_by_holder[holder.urn]}
+        roles = {role.pk: role for role in choose(holder, [row.role for row in assignments.values()])}
+        if assignments.keys() == roles.keys():
+            continue
+        changed_urns.append(holder.urn)
+        column: dict[str, Any] = {"user": holder} if isinstance(holder, User) else {"group_id": holder.group_id}
+        new_assignments += [
+            RoleAssignment(role=role, created_by=uow.by.urn, **column)
+            for key, role in roles.items()
+            if key not in assignments
+        ]
+        if lost_ids := [row.pk for key, row in assignments.items() if key not in roles]:
+            uow.announce_revocation(f"the roles of {holder.name} as they are")
+            removed_ids += lost_ids
+        uow.audit(
+            urn=holder.urn,
+            name=holder.name,
+            verb=Verb.ROLES_CHANGED,
+            before={"roles": [row.role.urn for row in assignments.values()]},
+            after={"roles": [role.urn for role in roles.values()]},
+        )
+    RoleAssignment.objects.filter(pk__in=removed_ids).delete()
+    RoleAssignment.objects.bulk_create(new_assignments)
+    return changed_urns
+
+
+def _load_assignments(holders: Iterable[Holder]) -> dict[str, list[RoleAssignment]]:
     """Return holder URN → its direct assignments with their roles, oldest first; two queries."""
     assignments: dict[str, list[RoleAssignment]] = {holder.urn: [] for holder in holders}
     users: dict[int | None, str] = {holder.pk: holder.urn for holder in holders if isinstance(holder, User)}
@@ -251,55 +271,9 @@ def load_assignments(*, holders: Iterable[Holder]) -> dict[str, list[RoleAssignm
     return assignments
 
 
-def replace_assignments(
-    *,
-    targets: Sequence[tuple[Holder, Sequence[Role]]],
-    assignments: Mapping[str, Sequence[RoleAssignment]],
-    uow: UnitOfWork,
-) -> list[str]:
-    """Replace the direct roles of each holder and return the URNs of the holders whose roles changed.
-
-    `assignments` are the current ones (`load_assignments`). The number of queries does not depend on the holders. The
-    unit of work ends with Conflict when nobody could manage policies without a revoked role.
-    """
-    uow.announce(*(holder.urn for holder, _ in targets))
-    new_assignments: list[RoleAssignment] = []
-    removed_ids: list[int] = []
-    changed_urns: list[str] = []
-    for holder, roles in targets:
-        target_roles = {role.pk: role for role in roles}
-        current_assignments = {row.role_id: row for row in assignments[holder.urn]}
-        if current_assignments.keys() == target_roles.keys():
-            continue
-        changed_urns.append(holder.urn)
-        new_assignments += [
-            _build_assignment(role, holder, uow) for key, role in target_roles.items() if key not in current_assignments
-        ]
-        lost_ids = [row.pk for key, row in current_assignments.items() if key not in target_roles]
-        if lost_ids:
-            uow.announce_revocation(f"the roles of {holder.name} as they are")
-        removed_ids += lost_ids
-        uow.audit(
-            urn=holder.urn,
-            name=holder.name,
-            verb=Verb.ROLES_CHANGED,
-            before={"roles": [row.role.urn for row in current_assignments.values()]},
-            after={"roles": [role.urn for role in target_roles.values()]},
-        )
-    RoleAssignment.objects.filter(pk__in=removed_ids).delete()
-    RoleAssignment.objects.bulk_create(new_assignments)
-    return changed_urns
-
-
 def facts(role: Role) -> dict[str, Any]:
     """Return the state of a role as the change log stores it."""
     return {"id": role.identifier, "name": role.name, "description": role.description, "editable": role.is_editable}
-
-
-def _build_assignment(role: Role, holder: Holder, uow: UnitOfWork) -> RoleAssignment:
-    if isinstance(holder, User):
-        return RoleAssignment(role=role, user=holder, created_by=uow.by.urn)
-    return RoleAssignment(role=role, group_id=holder.group_id, created_by=uow.by.urn)
 
 
 def _check_profile(checks: Checks, values: Mapping[str, Any]) -> None:
@@ -316,11 +290,17 @@ def _write_document(role: Role, name: str, description: str, extra: Mapping[str,
     documents.set_aspects(role, {documents.ROLE_INFO: document})
 
 
+def _load_roles(urns: Sequence[str]) -> list[Role]:
+    """Return these roles; raises Invalid naming every unknown one at /roles."""
+    roles_by_urn = {role.urn: role for role in Role.objects.filter(urn__in=urns)}
+    checks = Checks()
+    checks.validate_known(urns, roles_by_urn, "/roles", "role")
+    checks.finish()
+    return list(roles_by_urn.values())
+
+
 def _get_role(urn: str) -> Role:
-    role = Role.objects.select_related("group").filter(urn=urn).first() if is_storable(urn) else None
-    if role is None:
-        raise NotFound(f"There is no role {urn!r}.")
-    return role
+    return users_groups_roles.get_row(Role.objects.select_related("group"), urn=urn)
 
 
 def _get_editable_role(urn: str, *, by: Actor) -> Role:

@@ -16,10 +16,9 @@ from types import MappingProxyType
 from typing import Any
 
 from policies.errors import Conflict
-from policies.identity.services import groups as group_service
-from policies.identity.services import name_index
-from policies.identity.services import users as user_services
-from policies.models import GroupProfile, Membership, User, Verb, documents
+from policies.identity.services import people_writer, users
+from policies.identity.services.groups import ENTITY_TYPE
+from policies.models import GroupProfile, User, documents
 from policies.models.fields import JsonTextField, fold_ascii, is_storable
 from policies.models.people import MAX_EXTERNAL_ID_LENGTH, MAX_IDENTIFIER_LENGTH, MAX_NAME_LENGTH
 from policies.writes import required_privileges
@@ -67,7 +66,7 @@ def create_user(*, username: str, attributes: ProvisionedUser, uow: UnitOfWork) 
         user, {documents.USER_INFO: {"active": attributes.is_active is not False, **_list_known_attributes(attributes)}}
     )
     state = User.State.SUSPENDED if attributes.is_active is False else User.State.ACTIVE
-    return user_services.insert_user(username=username, profile={}, state=state, row=user, uow=uow)
+    return users.insert_user(username=username, profile={}, state=state, row=user, uow=uow)
 
 
 def update_user(*, user: User, attributes: ProvisionedUser, uow: UnitOfWork) -> None:
@@ -77,29 +76,21 @@ def update_user(*, user: User, attributes: ProvisionedUser, uow: UnitOfWork) -> 
     """
     required_privileges.require(by=uow.by, requirement=required_privileges.privilege_group("user.update"))
     _check_user(attributes)
-    uow.announce(user.urn)
-    before, was_active = _user_facts(user), user.is_active
-    aspects = documents.to_aspects(user)
-    info = {
-        key: value
-        for key, value in aspects.get(documents.USER_INFO, {"active": True}).items()
-        if key not in INFO_LENGTHS
-    }
-    documents.set_aspects(user, aspects | {documents.USER_INFO: info | _list_known_attributes(attributes)})
-    user.external_id, user.delivered = attributes.external_id, attributes.other_attributes
-    verb = Verb.UPDATED
-    if was_active and attributes.is_active is False:
-        verb = Verb.SUSPENDED
-        uow.announce_revocation(f"the account of {user.name}")
-        uow.announce_deactivation(user.urn)
-        _suspend(user, uow)
-        user.session_epoch += 1
-    elif attributes.is_active and info.get("active") is False:
-        verb = Verb.ACTIVATED
-        documents.activate(user, user_services.audit_stamp(uow.by))
-    user.save()
-    name_index.rebuild(users=[user])
-    uow.audit(urn=user.urn, name=user.name, verb=verb, before=before, after=_user_facts(user))
+    with people_writer.edit(user, uow=uow, describe=people_writer.source_facts):
+        aspects, was_active = documents.to_aspects(user), user.is_active
+        old_info = aspects.get(documents.USER_INFO, {"active": True})
+        info = {key: value for key, value in old_info.items() if key not in INFO_LENGTHS}
+        info |= _list_known_attributes(attributes)
+        is_suspended = was_active and attributes.is_active is False
+        if is_suspended:
+            # `corpUserInfo.active` marks a suspension by the source.
+            info["active"] = False
+        documents.set_aspects(user, aspects | {documents.USER_INFO: info})
+        user.external_id, user.delivered = attributes.external_id, attributes.other_attributes
+        if is_suspended:
+            documents.suspend(user, by=uow.by.urn)
+        elif attributes.is_active and old_info.get("active") is False:
+            documents.activate(user, by=uow.by.urn)
 
 
 def create_group(*, name: str, external_id: str, members: Sequence[User], uow: UnitOfWork) -> GroupProfile:
@@ -111,14 +102,11 @@ def create_group(*, name: str, external_id: str, members: Sequence[User], uow: U
     _check_group(name, external_id)
     if GroupProfile.objects.filter(is_removed=False, name=name).exists():
         raise Conflict(f"There is a group {name!r} already.")
-    group = group_service.build_group(identifier=_choose_identifier(name), by=uow.by)
+    origin = GroupProfile.Origin.EXTERNAL
+    group = people_writer.build_group(identifier=_choose_identifier(name), by=uow.by, origin=origin, name=name)
     group.external_id = external_id
-    uow.announce(group.urn)
-    documents.set_aspects(group, {documents.ORIGIN: {"type": GroupProfile.Origin.EXTERNAL}})
-    documents.set_columns(group, {"name": name})
-    group_service.insert_groups([group])
-    uow.audit(urn=group.urn, name=group.name, verb=Verb.CREATED, after=group_service.facts(group))
-    _add_members(group, members, uow)
+    people_writer.store([group], facts_before={group.urn: None}, uow=uow)
+    people_writer.add_members(users=members, groups=[group], kind=people_writer.EXTERNAL, uow=uow)
     return group
 
 
@@ -135,53 +123,19 @@ def update_group(
 
     Raises Forbidden, Invalid with every problem, Conflict when nobody could manage policies afterwards.
     """
+    by = uow.by
     if (name, external_id) != (group.name, group.external_id):
-        required_privileges.require(
-            by=uow.by, requirement=required_privileges.group_profile(), urn=group.urn, type=group_service.ENTITY_TYPE
-        )
+        profile_requirement = required_privileges.group_profile()
+        required_privileges.require(by=by, requirement=profile_requirement, urn=group.urn, type=ENTITY_TYPE)
         _check_group(name, external_id)
-        uow.announce(group.urn)
-        before = group_service.facts(group)
-        documents.set_columns(group, {"name": name})
-        group.external_id = external_id
-        group.save()
-        name_index.rebuild(groups=[group])
-        after = group_service.facts(group)
-        uow.audit(urn=group.urn, name=group.name, verb=Verb.UPDATED, before=before, after=after)
+        with people_writer.edit(group, uow=uow, describe=people_writer.source_facts):
+            documents.set_columns(group, {"name": name})
+            group.external_id = external_id
     if added_users or removed_users:
-        required_privileges.require(
-            by=uow.by, requirement=required_privileges.group_members(), urn=group.urn, type=group_service.ENTITY_TYPE
-        )
-        _add_members(group, added_users, uow)
-        _remove_members(group, removed_users, uow)
-
-
-def _add_members(group: GroupProfile, users: Sequence[User], uow: UnitOfWork) -> None:
-    uow.announce(*(user.urn for user in users))
-    Membership.objects.bulk_create(
-        [Membership(user=user, group=group.group, is_external=True) for user in users],
-        update_conflicts=True,
-        unique_fields=["user", "group"],
-        update_fields=["is_external"],
-    )
-    group_service.record_members(uow, group, added_users=users)
-
-
-def _remove_members(group: GroupProfile, users: Collection[User], uow: UnitOfWork) -> None:
-    if not users:
-        return
-    uow.announce_revocation(f"the members of {group.name} as they are")
-    rows = Membership.objects.filter(group=group.group_id, user__in=users)
-    rows.filter(is_native=False).delete()
-    rows.update(is_external=False)
-    group_service.record_members(uow, group, removed_users=users)
-
-
-def _suspend(user: User, uow: UnitOfWork) -> None:
-    """Suspend a user (unsaved) by its status and by `corpUserInfo.active`, which marks a suspension by the source."""
-    aspects = documents.to_aspects(user)
-    documents.set_aspects(user, aspects | {documents.USER_INFO: aspects[documents.USER_INFO] | {"active": False}})
-    documents.suspend(user, user_services.audit_stamp(uow.by))
+        members_requirement = required_privileges.group_members()
+        required_privileges.require(by=by, requirement=members_requirement, urn=group.urn, type=ENTITY_TYPE)
+        people_writer.add_members(users=added_users, groups=[group], kind=people_writer.EXTERNAL, uow=uow)
+        people_writer.remove_members(users=removed_users, group=group, kind=people_writer.EXTERNAL, uow=uow)
 
 
 def _list_known_attributes(attributes: ProvisionedUser) -> dict[str, str]:
@@ -194,10 +148,6 @@ def _choose_identifier(name: str) -> str:
     checks.validate_identifier(name, "")
     is_free = not GroupProfile.objects.filter(identifier=name).exists()
     return name if not checks.problems and len(name) <= MAX_IDENTIFIER_LENGTH and is_free else str(uuid.uuid4())
-
-
-def _user_facts(user: User) -> dict[str, Any]:
-    return user_services.facts(user) | {"external_id": user.external_id, "aspects": documents.to_aspects(user)}
 
 
 def _check_user(attributes: ProvisionedUser) -> None:

@@ -1,6 +1,7 @@
 """Service accounts: users without a password, which programs use with access tokens (clients.md 2.3)."""
 
 import uuid
+from typing import Any
 
 from policies.engine.model import Actor
 from policies.errors import Invalid, NotFound
@@ -34,32 +35,15 @@ def get(*, urn: str) -> User:
     return user
 
 
-def update(
-    *,
-    urn: str,
-    by: Actor,
-    channel: str,
-    display_name: str | None = None,
-    description: str | None = None,
-    state: str | None = None,
-    expected_fingerprint: str = "",
-) -> User:
-    """Change the given fields of a service account; raises as `users.update`, and NotFound for a person."""
-    if display_name is not None:
-        _check_name(display_name)
+def update(*, urn: str, by: Actor, channel: str, **changes: Any) -> User:
+    """Change a service account; parameters as `users.update`. Raises as that, and NotFound for a person."""
+    if (name := changes.get("display_name")) is not None:
+        _check_name(name)
     user = users_groups_roles.find_user(urn=urn)
     if user is None or user.kind != User.Kind.SERVICE:
         required_privileges.require(by=by, requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS)
         raise NotFound(f"There is no service account {urn!r}.")
-    return users.update(
-        urn=urn,
-        display_name=display_name,
-        description=description,
-        state=state,
-        expected_fingerprint=expected_fingerprint,
-        by=by,
-        channel=channel,
-    )
+    return users.update(urn=urn, by=by, channel=channel, **changes)
 
 
 def _check_name(name: str) -> None:

@@ -5,20 +5,19 @@ actor. Removing a user deletes its memberships, role assignments, tokens and ses
 sessions, and its tokens are refused until it is activated.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypedDict, Unpack
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db.models import Q
-from django.utils import timezone
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
-from policies.errors import Conflict, Forbidden, NotFound
+from policies.errors import Conflict, Forbidden
+from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups as group_service
-from policies.identity.services import name_index
+from policies.identity.services import people_writer
 from policies.identity.services import roles as role_service
 from policies.models import ResetToken, User, Verb, documents
-from policies.models.fields import is_storable
 from policies.models.lookalikes import fold_name
 from policies.models.people import MAX_NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
 from policies.writes import delegation, required_privileges
@@ -38,21 +37,27 @@ PROFILE_LENGTHS = {
 _SELF_EDITABLE_COLUMNS = frozenset({"display_name", "title", "description"})
 
 
+class UserProfile(TypedDict, total=False):
+    """Columns of a user that forms and APIs change; None stands for no change."""
+
+    display_name: str | None
+    email: str | None
+    title: str | None
+    description: str | None
+
+
 def create(
     *,
     username: str,
     by: Actor,
     channel: str,
-    display_name: str = "",
-    email: str = "",
-    title: str = "",
-    description: str = "",
     state: str = User.State.ACTIVE,
     kind: str = User.Kind.PERSON,
     password: str | None = None,
     object_id: str | None = None,
     groups: Sequence[str] = (),
     roles: Sequence[str] = (),
+    **profile: Unpack[UserProfile],
 ) -> User:
     """Create a user with its first groups and roles, both given as URNs.
 
@@ -64,7 +69,6 @@ def create(
         if kind == User.Kind.SERVICE
         else required_privileges.privilege_group("user.create"),
     )
-    profile = {"display_name": display_name, "email": email, "title": title, "description": description}
     with open_unit_of_work(by=by, channel=channel) as uow:
         user = insert_user(
             username=username,
@@ -75,7 +79,8 @@ def create(
             password=password,
             object_id=object_id,
         )
-        group_service.join_new_user(user=user, groups=groups, uow=uow)
+        joined_groups = group_service.load_joinable_groups(urns=groups, by=by)
+        people_writer.add_members(users=[user], groups=joined_groups, kind=people_writer.NATIVE, uow=uow)
         role_service.assign_initial_roles(holder=user, roles=roles, uow=uow)
     return user
 
@@ -83,7 +88,7 @@ def create(
 def insert_user(
     *,
     username: str,
-    profile: dict[str, str],
+    profile: Mapping[str, Any],
     uow: UnitOfWork,
     state: str = User.State.ACTIVE,
     kind: str = User.Kind.PERSON,
@@ -96,14 +101,14 @@ def insert_user(
     `row` is an unsaved user with values from its identity source. Raises Conflict and Invalid as `create`, and
     Forbidden for a suspended root user.
     """
-    by = uow.by
+    columns = _drop_unchanged(profile)
     checks = Checks()
-    check_username(checks, username, "/username", by=by)
-    _check_profile(checks, profile)
+    check_username(checks, username, "/username", by=uow.by)
+    _check_profile(checks, columns)
     checks.validate_choice(state, "/state", User.State.values)
     checks.validate_choice(kind, "/kind", User.Kind.values)
     user = User() if row is None else row
-    user.username, user.created_by, user.kind = username, by.urn, kind
+    user.username, user.created_by, user.kind = username, uow.by.urn, kind
     if object_id is not None:
         user.object_id = object_id.lower()
         checks.validate_object_id(user.object_id, "/object_id")
@@ -111,23 +116,19 @@ def insert_user(
         checks.validate_password(password, "/password", user)
     checks.finish()
     user.urn = USER_PREFIX + username
-    uow.announce(user.urn)
     user.set_password(password)
     if row is None:
         documents.set_aspects(user, {documents.USER_INFO: {"active": True}})
-    documents.set_columns(user, profile)
+    documents.set_columns(user, columns)
     if state == User.State.SUSPENDED:
-        documents.suspend(user, audit_stamp(by))
-    refuse_root_loss(user)
+        documents.suspend(user, by=uow.by.urn)
     if User.objects.filter(urn=user.urn).exists():
         raise Conflict(f"The user {user.urn} already exists.")
     if lookalike := User.objects.filter(folded_username=fold_name(username)).order_by("urn").first():
         raise Conflict(f"The name {username} looks like that of the user {lookalike.urn}. Choose another one.")
     if User.objects.filter(object_id=user.object_id).exists():
         raise Conflict(f"The object id {user.object_id} is taken.")
-    user.save(force_insert=True)
-    name_index.rebuild(users=[user])
-    uow.audit(urn=user.urn, name=user.name, verb=Verb.CREATED, after=facts(user))
+    people_writer.store([user], facts_before={user.urn: None}, uow=uow)
     return user
 
 
@@ -136,42 +137,35 @@ def update(
     urn: str,
     by: Actor,
     channel: str,
-    display_name: str | None = None,
-    email: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
     state: str | None = None,
     expected_fingerprint: str = "",
+    **profile: Unpack[UserProfile],
 ) -> User:
     """Change the given fields of a user; None leaves a field unchanged.
 
     `expected_fingerprint` is that of the facts the caller edited; empty skips the comparison. Raises Forbidden (also
     for suspending root), NotFound, Stale, Invalid with every problem, Conflict for the last who can manage policies.
     """
-    values = {"display_name": display_name, "email": email, "title": title, "description": description}
-    profile = {column: value for column, value in values.items() if value is not None}
+    changes = _drop_unchanged(profile)
     if _is_service(urn):
         required_privileges.require(by=by, requirement=required_privileges.service_profile())
-    elif state is None and profile.keys() <= _SELF_EDITABLE_COLUMNS:
+    elif state is None and changes.keys() <= _SELF_EDITABLE_COLUMNS:
         required_privileges.require(by=by, requirement=required_privileges.user_profile(), urn=urn, type=ENTITY_TYPE)
     else:
         required_privileges.require(by=by, requirement=required_privileges.privilege_group("user.update"))
     checks = Checks()
-    _check_profile(checks, profile)
+    _check_profile(checks, changes)
     if state is not None:
         checks.validate_choice(state, "/state", User.State.values)
     checks.finish()
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = _get_user(urn)
-        uow.announce(urn)
-        before, state_before = facts(user), user.state
-        refuse_stale(expected_fingerprint=expected_fingerprint, facts=before)
-        documents.set_columns(user, profile)
-        if state is not None and state != state_before:
-            _set_state(user, state, uow)
-        user.save()
-        name_index.rebuild(users=[user])
-        uow.audit(urn=urn, name=user.name, verb=_state_verb(state_before, user.state), before=before, after=facts(user))
+        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
+        refuse_stale(expected_fingerprint=expected_fingerprint, facts=people_writer.facts(user))
+        with people_writer.edit(user, uow=uow):
+            documents.set_columns(user, changes)
+            if state is not None and state != user.state:
+                set_state = documents.suspend if state == User.State.SUSPENDED else documents.activate
+                set_state(user, by=by.urn)
     return user
 
 
@@ -194,7 +188,7 @@ def set_password(*, urn: str, password: str, by: Actor, channel: str) -> User:
     if by.urn != urn or not by.is_active:
         required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = _get_user(urn)
+        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
         if by.urn != urn:
             delegation.require_account(by=by, urns=[urn])
         write_password(user=user, password=password, uow=uow)
@@ -209,7 +203,7 @@ def change_password(*, old_password: str, password: str, by: Actor, channel: str
     if not by.is_active:
         raise Forbidden((), "A suspended account changes nothing.")
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = _get_user(by.urn)
+        user = users_groups_roles.get_row(User.objects.all(), urn=by.urn)
         checks = Checks()
         if not user.check_password(old_password):
             checks.add("password.wrong", "/old", "This is not your password.")
@@ -245,24 +239,10 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
         else required_privileges.privilege_group("user.delete"),
     )
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = _get_user(urn)
+        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
         if user.is_root:
             raise Forbidden((), "The root user cannot be removed.")
-        uow.announce_revocation(f"the account of {user.name}")
-        uow.announce_deactivation(urn)
-        uow.audit(urn=urn, name=user.name, verb=Verb.DELETED, before=facts(user))
-        user.delete()
-
-
-def facts(user: User) -> dict[str, Any]:
-    """Return the state of a user as the change log stores it: user name and columns."""
-    columns = ("display_name", "email", "title", "description", "state", "kind", "is_removed")
-    return {"username": user.username} | {column: getattr(user, column) for column in columns}
-
-
-def audit_stamp(by: Actor) -> dict[str, Any]:
-    """Return DataHub's audit stamp: `time` in milliseconds since the epoch, and the URN of the `actor`."""
-    return {"time": int(timezone.now().timestamp() * 1000), "actor": by.urn}
+        people_writer.remove(user, uow=uow)
 
 
 def check_username(checks: Checks, username: Any, pointer: str, *, by: Actor) -> None:
@@ -294,40 +274,14 @@ def find_lookalikes(*, usernames: Collection[str]) -> dict[str, str]:
     return {name: urns_by_folded_name[key] for name, key in folded_names.items() if key in urns_by_folded_name}
 
 
-def refuse_root_loss(user: User) -> None:
-    """Raise Forbidden if this user is the root user and is suspended or removed."""
-    if user.is_root and not user.is_active:
-        raise Forbidden((), "The root user cannot be suspended or removed.")
+def _drop_unchanged(profile: Mapping[str, Any]) -> dict[str, str]:
+    return {column: value for column, value in profile.items() if value is not None}
 
 
-def _check_profile(checks: Checks, profile: dict[str, str]) -> None:
+def _check_profile(checks: Checks, profile: Mapping[str, str]) -> None:
     for column, value in profile.items():
         checks.validate_text(value, f"/{column}", limit=PROFILE_LENGTHS[column])
 
 
 def _is_service(urn: str) -> bool:
-    return is_storable(urn) and User.objects.filter(urn=urn, kind=User.Kind.SERVICE).exists()
-
-
-def _get_user(urn: str) -> User:
-    user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
-    if user is None:
-        raise NotFound(f"There is no user {urn!r}.")
-    return user
-
-
-def _set_state(user: User, state: str, uow: UnitOfWork) -> None:
-    if state == User.State.SUSPENDED:
-        uow.announce_revocation(f"the account of {user.name}")
-        uow.announce_deactivation(user.urn)
-        documents.suspend(user, audit_stamp(uow.by))
-        user.session_epoch += 1
-    else:
-        documents.activate(user, audit_stamp(uow.by))
-    refuse_root_loss(user)
-
-
-def _state_verb(before: str, after: str) -> Verb:
-    if before == after:
-        return Verb.UPDATED
-    return Verb.SUSPENDED if after == User.State.SUSPENDED else Verb.ACTIVATED
+    return User.objects.filter(urn=urn, kind=User.Kind.SERVICE).exists()

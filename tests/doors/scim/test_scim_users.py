@@ -79,6 +79,12 @@ def test_okta_looks_up_creates_and_replaces(connector):
     assert (replaced["title"], replaced["name"], replaced["id"]) == ("Countess", {"givenName": "Ada"}, made["id"])
     assert replaced["meta"]["lastModified"] > made["meta"]["lastModified"]
     assert "lastName" not in info()
+    same = {"title": "Countess", "name": {"givenName": "Ada"}}
+    again = connector.told("PUT", f"/Users/{made['id']}", OKTA | same)
+    assert again["meta"] == replaced["meta"]
+    changed = connector.told("PUT", f"/Users/{made['id']}", OKTA | same | {"phoneNumbers": [{"value": "+44 1"}]})
+    assert changed["meta"]["lastModified"] > replaced["meta"]["lastModified"]
+    assert "+44 1" not in str(list(ChangeEvent.objects.values("before", "after")))
 
 
 def test_okta_takes_a_user_away_and_brings_it_back(connector):

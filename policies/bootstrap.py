@@ -111,7 +111,8 @@ def _write_root(result: BootstrapResult) -> None:
     with open_unit_of_work(by=authorizer.SYSTEM, channel=CHANNEL) as uow:
         user.set_password(settings.AUTHZ_ROOT_PASSWORD)
         user.save()
-        uow.audit(urn=urn, name=user.name, verb=Verb.PASSWORD_SET)
+        if urn in result.rewritten_urns:
+            uow.audit(urn=urn, name=user.name, verb=Verb.PASSWORD_SET)
 
 
 def _write_policy(entry: dict[str, Any], result: BootstrapResult, *, is_restricted: bool) -> None:

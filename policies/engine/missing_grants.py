@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.engine import families
-from policies.engine.explain import ConditionPart, FailedCondition, NameOf, NearMatch, join_clauses
+from policies.engine.explain import ConditionPart, FailedCondition, NameOf, NearMatch
 from policies.engine.model import Actor, Decision, DecisionCode, MissingPrivilege, Statement
 from policies.engine.ports import GrantsByEntity
+from policies.engine.wording import join_clauses
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from django.conf import settings
 
-from policies.engine import explain, families, missing_grants
+from policies.engine import explain, families, missing_grants, wording
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, MissingPrivilege, Question
 from policies.engine.selectors import Resource
@@ -145,9 +145,7 @@ def format_remedy(condition: explain.FailedCondition) -> str:
     remedy = condition.remedy
     if condition.remedy_actors:
         names = [name for _, name in condition.remedy_actors[:_MAX_NAMED_ACTORS]]
-        names += [f"{rest_count} more"] if (rest_count := len(condition.remedy_actors) - len(names)) else []
-        names_text = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-        return f"{names_text} can change that."
+        return f"{wording.join_words(names, 'or', len(condition.remedy_actors) - len(names))} can change that."
     info = vocabulary.load_datahub().get(remedy.privilege)
     name = info.display if info else remedy.privilege
     return f"Somebody with {name}{' on it' if remedy.entity else ''} can change that."

@@ -9,14 +9,14 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies.authoring.pages import builder_fields, presenters, property_wording
+from policies.authoring.pages import builder_fields, presenters
 from policies.authoring.pages.builder_fields import FIELD_ENTITY_TYPES, TREE_FIELDS, BuilderFields
 from policies.authoring.pages.datahub_draft import DataHubDraft
-from policies.authoring.pages.datahub_presenter import FIELD_LABELS
 from policies.authoring.pages.datahub_templates import TEMPLATES
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.queries import policies
+from policies.engine import wording
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.errors import NotFound
@@ -175,8 +175,8 @@ class Builder(PolicyEditor):
             "criteria_hidden": fields.count_hidden_criteria("c"),
             "constraints": constraints,
             "constraints_hidden": fields.count_hidden_criteria("s"),
-            "addable": [(name, FIELD_LABELS[name]) for name in datahub.FIELDS],
-            "addable_properties": list(property_wording.PARTIES.items()),
+            "addable": [(name, wording.FIELDS[name].label) for name in datahub.FIELDS],
+            "addable_properties": list(wording.PARTIES.items()),
             "find": search_text,
             "privileges": fields.group_privileges(search_text),
         }

@@ -10,11 +10,11 @@ from django.conf import settings
 from django.http import QueryDict
 from django.urls import reverse
 
-from policies.authoring.pages import property_wording
 from policies.authoring.pages.datahub_draft import CRITERIA_LISTS, MAX_VISIBLE_CRITERIA, DataHubDraft
-from policies.authoring.pages.datahub_presenter import CUSTOM_CATEGORY, CUSTOM_DESCRIPTION, FIELD_LABELS, field_label
+from policies.authoring.pages.datahub_presenter import CUSTOM_CATEGORY, CUSTOM_DESCRIPTION
 from policies.authoring.pages.datahub_wording import effective_criteria
 from policies.authoring.pages.form_values import FieldNotes, is_line
+from policies.engine import wording
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.selectors import Condition
@@ -42,12 +42,6 @@ FIELD_ENTITY_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 #: Fields whose values form a hierarchy.
 TREE_FIELDS = ("DOMAIN", "CONTAINER", "GLOSSARY")
 _PEOPLE_KINDS = {"OWNER": "holder", "GROUP_MEMBERSHIP": "group", "users": "user", "groups": "group", "roles": "role"}
-
-_CONDITION_CHOICES = (
-    (Condition.EQUALS, "is one of"),
-    (Condition.STARTS_WITH, "begins with one of"),
-    (Condition.NOT_EQUALS, "is none of"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,7 @@ class BuilderFields:
         names = self._load_names(value for criterion in criteria for value in criterion["values"][:_MAX_PICKER_CHIPS])
         return [
             {
-                "label": FIELD_LABELS[criterion["field"]],
+                "label": wording.FIELDS[criterion["field"]].label,
                 "shown": [
                     {"urn": value, "name": names.get(value, "")} for value in criterion["values"][:_MAX_PICKER_CHIPS]
                 ],
@@ -154,19 +148,20 @@ class BuilderFields:
         field, condition = criterion["field"], criterion.get("condition") or Condition.EQUALS.value
         pointer = f"/resources/{CRITERIA_LISTS[prefix]}/criteria/{index}"
         values, current_name = list(criterion.get("values") or ()), field.removeprefix("RESOURCE_")
-        label = field_label(field)
+        label = wording.get_field_words(field).label
         notes = self.notes.find(pointer)
         card = {
             "key": key,
             "label": label,
             "is_older": current_name != field,
             "conditions": [
-                (name.value, condition_label, name == condition) for name, condition_label in _CONDITION_CHOICES
+                (name.value, condition_label, name == condition)
+                for name, condition_label in wording.CONDITION_LABELS.items()
             ],
             "notes": {"lints": notes["lints"], "errors": notes["errors"]},
             "remove": f"remove:{prefix}:{index}",
         }
-        start, name = property_wording.split(field)
+        start, name = wording.split_property(field)
         if start:
             return card | {"lines": self._build_text_box(f"{key}_values", values, "values"), "property": {"name": name}}
         if condition == Condition.STARTS_WITH:

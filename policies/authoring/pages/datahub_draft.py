@@ -11,10 +11,10 @@ from typing import Any, Self
 from django.core import signing
 from django.http import QueryDict
 
-from policies.authoring.pages import property_wording
 from policies.authoring.pages.datahub_wording import effective_criteria
 from policies.authoring.pages.form_values import merge_values, parse_index, split_lines
 from policies.authoring.services.policies import PolicyInput
+from policies.engine import wording
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.selectors import Condition
@@ -99,7 +99,7 @@ class DataHubDraft:
 
     def add_criterion(self, prefix: str, name: str) -> None:
         """Add an empty condition on a field; an unknown field adds nothing."""
-        is_property = name in property_wording.PARTIES and prefix in _PROPERTY_LISTS
+        is_property = name in wording.PARTIES and prefix in _PROPERTY_LISTS
         if not (name in datahub.FIELDS or is_property) or prefix not in CRITERIA_LISTS:
             return
         if self.block is None:
@@ -181,7 +181,7 @@ class DataHubDraft:
         condition = data.get(f"{name}_condition", "")
         if condition in tuple(Condition) and condition != (criterion.get("condition") or Condition.EQUALS):
             criterion["condition"] = condition
-        start, _ = property_wording.split(criterion["field"])
+        start, _ = wording.split_property(criterion["field"])
         if start and f"{name}_name" in data:
             criterion["field"] = f"{start}{data.get(f'{name}_name', '').strip()}"
         criterion["values"] = self._read_values(

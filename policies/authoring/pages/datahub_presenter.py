@@ -7,18 +7,16 @@ from typing import Any
 
 from django.conf import settings
 
-from policies.authoring.pages import property_wording
 from policies.authoring.pages.datahub_wording import effective_criteria, subresource_constraints
-from policies.engine import families
+from policies.engine import families, wording
 from policies.engine.families import datahub, vocabulary
+from policies.engine.selectors import Condition
 from policies.models import Policy
 from policies.pdp import authorizer
 
 PolicyDocument = Mapping[str, Any]
 
 _STATE_BADGES = {"ACTIVE": ("Active", "success"), "INACTIVE": ("Inactive", "neutral"), "DRAFT": ("Draft", "warning")}
-
-CONDITION_LABELS = {"EQUALS": "is one of", "STARTS_WITH": "begins with", "NOT_EQUALS": "is none of"}
 
 #: The lists of an actors block: key, kind of actor, label.
 _ACTOR_LISTS = (("users", "person", "Users"), ("groups", "group", "Groups"), ("roles", "role", "Roles"))
@@ -27,20 +25,6 @@ _OWNER_TYPES_KEY = "resourceOwnersTypes"
 #: The flags that stand for a whole list, and their labels.
 _ALL_FLAGS = {"users": "allUsers", "groups": "allGroups"}
 _ALL_LABELS = {"users": "All users", "groups": "All groups"}
-
-FIELD_LABELS = {
-    "TYPE": "Type",
-    "RESOURCE_TYPE": "Type",
-    "URN": "URN",
-    "RESOURCE_URN": "URN",
-    "OWNER": "Owner",
-    "DOMAIN": "Domain",
-    "CONTAINER": "Container",
-    "TAG": "Tag",
-    "GLOSSARY": "Glossary term",
-    "DATA_PLATFORM_INSTANCE": "Platform instance",
-    "GROUP_MEMBERSHIP": "Group of the user",
-}
 
 #: Category and description of privileges that come from the settings.
 CUSTOM_CATEGORY, CUSTOM_DESCRIPTION = "Of this installation", "It is a custom privilege of this installation."
@@ -51,11 +35,6 @@ _MAX_FOLDED_VALUES = 500
 
 #: Up to this number of privileges every category is shown unfolded.
 _MAX_UNFOLDED_PRIVILEGES = 12
-
-
-def field_label(field: str) -> str:
-    """Return the label of the field of a condition."""
-    return FIELD_LABELS.get(field) or property_wording.label(field) or field
 
 
 def state_badge(value: str) -> dict[str, str]:
@@ -184,21 +163,21 @@ def _build_criterion_rows(criteria_list: Iterable[PolicyDocument]) -> list[dict[
     names = authorizer.load_names(urns=urns) if urns else {}
     return [
         {
-            "field": field_label(row["field"]),
-            "condition": CONDITION_LABELS.get(row.get("condition") or "EQUALS", row.get("condition")),
+            "field": wording.get_field_words(row["field"]).label,
+            "condition": wording.CONDITION_LABELS[row.get("condition") or Condition.EQUALS],
             "values": [_value_item(value, names, is_property=is_property) for value in preview.visible],
             "unfolded": [_value_item(value, names, is_property=is_property) for value in preview.folded],
             "more": preview.more_count,
         }
         for row, preview in rows
-        for is_property in [property_wording.label(row["field"]) != ""]
+        for is_property in [wording.get_property_label(row["field"]) != ""]
     ]
 
 
 def _value_item(value: str, names: Mapping[str, str], *, is_property: bool) -> dict[str, str]:
     if value.startswith("urn:"):
         return {"name": names.get(value, ""), "urn": value}
-    return {"name": property_wording.describe_value(value) if is_property else value, "urn": ""}
+    return {"name": wording.describe_value(value) if is_property else value, "urn": ""}
 
 
 @dataclass(frozen=True, slots=True)

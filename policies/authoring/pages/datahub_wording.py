@@ -1,10 +1,10 @@
 """Wording of a DataHub policy as one English sentence, also while it is incomplete."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.authoring.pages import property_wording
+from policies.engine import wording
 from policies.engine.families import datahub, datahub_fields, vocabulary
 from policies.pdp import authorizer
 
@@ -12,30 +12,6 @@ PolicyDocument = Mapping[str, Any]
 
 #: Most items of one kind that the sentence names before it counts the rest.
 _MAX_NAMED_VALUES = 3
-
-#: Field → phrase for entities that have one of the values.
-_FIELD_PHRASES = {
-    "TYPE": "of the type {}",
-    "URN": "that are {}",
-    "OWNER": "owned by {}",
-    "DOMAIN": "in the domain {}",
-    "CONTAINER": "in the container {}",
-    "TAG": "tagged {}",
-    "GLOSSARY": "with the term {}",
-    "DATA_PLATFORM_INSTANCE": "on the platform instance {}",
-    "GROUP_MEMBERSHIP": "in the group {}",
-}
-_FIELD_NOUNS = {
-    "TYPE": "type",
-    "URN": "URN",
-    "OWNER": "owner",
-    "DOMAIN": "domain",
-    "CONTAINER": "container",
-    "TAG": "tag",
-    "GLOSSARY": "glossary term",
-    "DATA_PLATFORM_INSTANCE": "platform instance",
-    "GROUP_MEMBERSHIP": "group",
-}
 
 _STATE_SENTENCES = {
     datahub.INACTIVE: " It is not active, so it grants nothing.",
@@ -45,16 +21,15 @@ _STATE_SENTENCES = {
 
 def describe_policy(document: PolicyDocument) -> str:
     """Return the sentence for a document; missing parts are worded as missing."""
-    wording = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
-    subject, privileges = wording.describe_actors(document), wording.describe_privileges(document)
+    sentence = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
+    subject, privileges = sentence.describe_actors(document), sentence.describe_privileges(document)
     main_clause = (
         f"{subject or 'nobody yet'} may {privileges}"
         if privileges
         else f"{subject or 'nobody'} may do {'nothing' if subject else 'anything'} yet"
     )
-    text = f"{main_clause} {wording.describe_resources(document)}{wording.describe_constraints(document)}."
-    opening = text[0] if text.startswith("urn:") else text[0].upper()
-    return opening + text[1:] + _STATE_SENTENCES.get(document.get("state") or "", "")
+    text = f"{main_clause} {sentence.describe_resources(document)}{sentence.describe_constraints(document)}."
+    return wording.capitalize(text) + _STATE_SENTENCES.get(document.get("state") or "", "")
 
 
 def effective_criteria(document: PolicyDocument) -> list[PolicyDocument]:
@@ -107,7 +82,7 @@ class _PolicySentence:
             phrases.append(f"holders of the role {self._join_names(roles, 'or')}")
         if actors.get("resourceOwners") and document.get("type") != datahub.PLATFORM:
             phrases.append(self._owners_phrase(actors.get("resourceOwnersTypes")))
-        return _join_words(phrases, "and")
+        return wording.join_words(phrases, "and")
 
     def describe_privileges(self, document: PolicyDocument) -> str:
         """Return the verbs, '' without privileges."""
@@ -116,7 +91,7 @@ class _PolicySentence:
         visible_names = [
             info.display if (info := registry.get(name)) else name for name in privileges[:_MAX_NAMED_VALUES]
         ]
-        return _join_with_count(visible_names, len(privileges) - len(visible_names), "and")
+        return wording.join_words(visible_names, "and", len(privileges) - len(visible_names))
 
     def describe_resources(self, document: PolicyDocument) -> str:
         """Return the object of the sentence."""
@@ -139,10 +114,9 @@ class _PolicySentence:
         if type_criterion is None:
             return "everything"
         type_labels = vocabulary.load_datahub().resource_types
-        return _join_with_count(
-            [type_labels.get(item, item).lower() for item in type_criterion["values"][:_MAX_NAMED_VALUES]],
-            len(type_criterion["values"]) - _MAX_NAMED_VALUES,
-        )
+        types = type_criterion["values"]
+        names = [type_labels.get(item, item).lower() for item in types[:_MAX_NAMED_VALUES]]
+        return wording.join_words(names, "and", len(types) - len(names))
 
     def _clauses(self, criteria: Sequence[PolicyDocument]) -> str:
         type_criterion = next((criterion for criterion in criteria if _is_type_criterion(criterion)), None)
@@ -150,19 +124,18 @@ class _PolicySentence:
         return "".join(f"{',' if index else ''} {clause}" for index, clause in enumerate(clauses))
 
     def _clause(self, criterion: PolicyDocument) -> str:
-        field = str(criterion.get("field") or "").removeprefix("RESOURCE_")
-        condition = criterion.get("condition") or "EQUALS"
+        field, condition = str(criterion.get("field") or ""), criterion.get("condition") or "EQUALS"
         values = criterion.get("values") or ()
-        if property_wording.label(field):
-            texts = [property_wording.describe_value(value) or "nothing" for value in values[:_MAX_NAMED_VALUES]]
-            values_text = _join_with_count(texts, len(values) - len(texts), "or") or "nothing yet"
-            return property_wording.clause(field, condition, values_text)
-        noun = _FIELD_NOUNS.get(field, field)
+        if wording.get_property_label(field):
+            texts = [wording.describe_value(value) or "nothing" for value in values[:_MAX_NAMED_VALUES]]
+            values_text = wording.join_words(texts, "or", len(values) - len(texts)) or "nothing yet"
+            return wording.word_property_clause(field, condition, values_text)
+        words = wording.get_field_words(field)
         if not values:
-            return f"for whatever {noun}" if condition == "NOT_EQUALS" else f"of no {noun} yet"
+            return f"for whatever {words.noun}" if condition == "NOT_EQUALS" else f"of no {words.noun} yet"
         if condition == "STARTS_WITH":
-            return f"whose {noun} begins with {self._join_names(values, 'or')}"
-        phrase = _FIELD_PHRASES.get(field, f"whose {noun} is {{}}").format(self._join_names(values, "or"))
+            return f"whose {words.noun} begins with {self._join_names(values, 'or')}"
+        phrase = words.selecting.format(self._join_names(values, "or"))
         return f"not {phrase}" if condition == "NOT_EQUALS" else phrase
 
     def _owners_phrase(self, types: Sequence[str] | None) -> str:
@@ -172,22 +145,9 @@ class _PolicySentence:
 
     def _join_names(self, values: Sequence[str], conjunction: str) -> str:
         visible_names = [self.names.get(value) or value or "nothing" for value in values[:_MAX_NAMED_VALUES]]
-        return _join_with_count(visible_names, len(values) - len(visible_names), conjunction)
+        return wording.join_words(visible_names, conjunction, len(values) - len(visible_names))
 
 
 def _is_type_criterion(criterion: PolicyDocument) -> bool:
     is_equals = (criterion.get("condition") or "EQUALS") == "EQUALS"
     return criterion.get("field") in ("TYPE", "RESOURCE_TYPE") and is_equals and bool(criterion.get("values"))
-
-
-def _join_with_count(words: Sequence[str], more_count: int, conjunction: str = "and") -> str:
-    return (
-        _join_words([*words, f"{more_count:,} more"], conjunction)
-        if more_count > 0
-        else _join_words(words, conjunction)
-    )
-
-
-def _join_words(words: Iterable[str], conjunction: str) -> str:
-    *first, last = list(words) or [""]
-    return f"{', '.join(first)} {conjunction} {last}" if first else last

@@ -6,6 +6,7 @@ from typing import Any
 from policies.authoring.pages.datazone_fields import load_object_names
 from policies.engine.families.datazone_resource_patterns import PatternScope, ResourcePattern, parse_pattern
 from policies.engine.selectors import MAIN_BRANCH
+from policies.engine.wording import join_words
 
 _RESOURCE_PHRASES: Mapping[str, str] = {
     PatternScope.EVERYTHING: "on everything, and on creating anything",
@@ -47,8 +48,7 @@ def _verb_phrase(actions: Iterable[str]) -> str:
     verbs = dict.fromkeys(action.partition(":")[2].replace("_", " ") for action in actions)
     if "*" in verbs:
         return "do everything"
-    *first, last = list(verbs) or ["do nothing"]
-    return f"{', '.join(first)} and {last}" if first else last
+    return join_words(verbs, "and") or "do nothing"
 
 
 def _resource_phrase(

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from policies.authoring.pages import property_wording
-from policies.authoring.pages.datahub_presenter import CONDITION_LABELS, field_label
 from policies.authoring.pages.datahub_wording import effective_criteria, subresource_constraints
 from policies.authoring.pages.version_diff import DiffField, DiffFields
+from policies.engine import wording
 from policies.engine.families import vocabulary
+from policies.engine.selectors import Condition
 
 #: Top-level keys that have a label of their own, or are compared as columns beside the document.
 _LABELED_KEYS = ("displayName", "description", "type", "state", "editable", "privileges", "actors", "resources")
@@ -57,8 +57,9 @@ def _resource_fields(document: Mapping[str, Any]) -> dict[str, DiffField]:
 def _criterion_fields(group_label: str, criteria: Iterable[Mapping[str, Any]]) -> dict[str, DiffField]:
     fields: dict[str, DiffField] = {}
     for criterion in criteria:
-        field = field_label(criterion["field"])
-        base = label = f"{group_label}: {field} {CONDITION_LABELS[criterion.get('condition') or 'EQUALS']}"
+        field = wording.get_field_words(criterion["field"]).label
+        condition = wording.CONDITION_LABELS[criterion.get("condition") or Condition.EQUALS]
+        base = label = f"{group_label}: {field} {condition}"
         number = 1
         while label in fields:
             number += 1
@@ -71,8 +72,8 @@ def _criterion_fields(group_label: str, criteria: Iterable[Mapping[str, Any]]) -
 
 def _value_text(value: str, field: str) -> str:
     is_type = field in ("TYPE", "RESOURCE_TYPE")
-    if property_wording.label(field):
-        return property_wording.describe_value(value) or "(empty)"
+    if wording.get_property_label(field):
+        return wording.describe_value(value) or "(empty)"
     return vocabulary.load_datahub().resource_types.get(value, value) if is_type else value or "(empty)"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from policies.authoring.pages import datahub_presenter
 from policies.engine.families import vocabulary
+from policies.engine.wording import join_words
 from policies.pdp import authorizer
 
 #: Most gained or lost values that are named for one field.
@@ -165,10 +166,7 @@ def _describe_change(change: FieldChange, row: Mapping[str, Any]) -> str:
 
 
 def _join_values(values: Sequence[Mapping[str, str]], more_count: int) -> str:
-    texts = [_cut(value["name"] or value["text"]) for value in values] + (
-        [f"{more_count:,} more"] if more_count else []
-    )
-    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else texts[0]
+    return join_words((_cut(value["name"] or value["text"]) for value in values), "and", more_count)
 
 
 def _quote(text: str) -> str:

@@ -3,7 +3,8 @@
 An error lists everything that is wrong: all problems with their pointers, or all missing privileges.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from policies.engine.alternatives import join_alternatives, sort_narrowest_first
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
@@ -18,6 +19,8 @@ class PolicyAppError(Exception):
 
     code = "error"
     status = 400
+    #: Headers of the response over HTTP.
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, detail: str) -> None:
         self.detail = detail

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.db import OperationalError, ProgrammingError, connection
 from django.test import Client
 
 from authzsite.middleware import find_body_limit
@@ -188,3 +189,18 @@ def test_503_where_no_place_is_free(root: Client, settings: Any, name: str) -> N
     assert answer.status_code == 503
     assert answer["Retry-After"]
     INTERFACES[name].check(answer, 503)
+
+
+@pytest.mark.parametrize(("error", "status"), [(OperationalError("gone"), 503), (ProgrammingError("no column"), 500)])
+@pytest.mark.parametrize("name", [name for name in INTERFACES if name != "pages"])
+def test_a_database_that_is_away_is_503_and_a_wrong_statement_500(
+    root: Client, name: str, error: Exception, status: int
+) -> None:
+    def fail(*_: object) -> object:
+        raise error
+
+    root.raise_request_exception = False
+    with connection.execute_wrapper(fail):
+        answer = send(root, INTERFACES[name])
+    assert answer.status_code == status, answer.content
+    INTERFACES[name].check(answer, status)

@@ -4,21 +4,18 @@ from collections.abc import Callable
 from functools import wraps
 
 from django.conf import settings
-from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from catalog.protocols.authentication import UnauthenticatedError, authenticate_caller
+from catalog.protocols.authentication import authenticate_caller
 from catalog.protocols.authzen import evaluation as authzen_evaluation
 from catalog.protocols.authzen import request_models, search
 from catalog.protocols.authzen.request_models import RequestReader
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
 from policies.http import guard
-from policies.outages import UNAVAILABLE, find_outage
+from policies.http.protocol_view import protocol_view
 
 #: Name of this channel in the decision log.
 CHANNEL = "authzen"
@@ -38,26 +35,23 @@ ENDPOINTS = {
 def _endpoint_view(handler: RequestHandler) -> Callable[[HttpRequest], HttpResponse]:
     """Return a view for a handler: authenticate, parse the body, answer JSON, or an error as text."""
 
+    @protocol_view(
+        "POST",
+        guard=guard.signed_in.with_channel(CHANNEL),
+        authenticate=authenticate_caller,
+        render_refusal=_render_refusal,
+    )
     @wraps(handler)
-    def handle(request: HttpRequest) -> HttpResponse:
-        if request.method != "POST":
-            response = _error_response(405, "This path knows POST only.")
-            response.headers["Allow"] = "POST"
-            return response
-        try:
-            by = authenticate_caller(request)
-            return JsonResponse(handler(request_models.parse_body(request), by))
-        except PolicyAppError as error:
-            response = _error_response(error.status, error.detail)
-            if isinstance(error, UnauthenticatedError):
-                response.headers["WWW-Authenticate"] = error.challenge
-            return response
-        except DatabaseError as error:
-            outage = find_outage(error) or UNAVAILABLE
-            return _error_response(outage.status, outage.detail)
+    def handle(request: HttpRequest, by: Actor) -> HttpResponse:
+        return JsonResponse(handler(request_models.parse_body(request), by))
 
-    handle.guard = guard.signed_in.with_channel(CHANNEL)  # type: ignore[attr-defined]
-    return csrf_exempt(never_cache(handle))
+    return handle
+
+
+def _render_refusal(error: PolicyAppError) -> HttpResponse:
+    # The text may repeat input with half a surrogate pair, which UTF-8 cannot encode.
+    body = error.detail.encode("utf-8", "backslashreplace")
+    return HttpResponse(body, status=error.status, content_type="text/plain; charset=utf-8")
 
 
 evaluate = _endpoint_view(authzen_evaluation.evaluate)
@@ -74,9 +68,3 @@ def get_configuration(request: HttpRequest) -> HttpResponse:
     base = settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
     endpoints = {member: f"{base}{reverse(name)}" for member, name in ENDPOINTS.items()}
     return JsonResponse({"policy_decision_point": base, **endpoints})
-
-
-def _error_response(status: int, text: str) -> HttpResponse:
-    # The text may repeat input with half a surrogate pair, which UTF-8 cannot encode.
-    body = text.encode("utf-8", "backslashreplace")
-    return HttpResponse(body, status=status, content_type="text/plain; charset=utf-8")

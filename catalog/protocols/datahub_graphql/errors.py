@@ -4,12 +4,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import DatabaseError
 from graphql import GraphQLError, GraphQLSyntaxError
 
 from policies.engine.errors import MAX_DETAIL
 from policies.errors import Invalid, PolicyAppError
-from policies.outages import UNAVAILABLE, Outage, find_outage
+from policies.outages import find_outage
 
 _log = logging.getLogger(__name__)
 
@@ -19,6 +18,7 @@ _ERROR_TYPES: Mapping[int, str] = {
     401: "UNAUTHORIZED",
     403: "UNAUTHORIZED",
     404: "NOT_FOUND",
+    405: "BAD_REQUEST",
     409: "ALREADY_EXISTS",
     503: "SERVICE_UNAVAILABLE",
     507: "INSUFFICIENT_STORAGE",
@@ -42,8 +42,7 @@ def format_error(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
     code = 400
     if isinstance(cause, PolicyAppError):
         code, entry["message"] = error_code(cause), cause.detail
-    elif isinstance(cause, DatabaseError):
-        outage = find_outage(cause) or UNAVAILABLE
+    elif cause is not None and (outage := find_outage(cause)) is not None:
         code, entry["message"] = int(outage.status), outage.detail
         _log.warning("The database failed a GraphQL call %s.", request_id, exc_info=cause)
     elif cause is not None:
@@ -52,14 +51,9 @@ def format_error(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
     return entry | {"extensions": error_extensions(code, kind)}
 
 
-def render_refusal(error: PolicyAppError, *, kind: str = _VALIDATION_ERROR) -> dict[str, Any]:
+def render_refusal(error: PolicyAppError) -> dict[str, Any]:
     """Return the entry for a call that is refused before any field is resolved."""
-    return {"message": error.detail, "extensions": error_extensions(error_code(error), kind)}
-
-
-def render_outage(outage: Outage) -> dict[str, Any]:
-    """Return the entry for a call that met an outage before any field was resolved."""
-    return {"message": outage.detail, "extensions": error_extensions(int(outage.status), _VALIDATION_ERROR)}
+    return {"message": error.detail, "extensions": error_extensions(error_code(error), _VALIDATION_ERROR)}
 
 
 def error_code(error: PolicyAppError) -> int:

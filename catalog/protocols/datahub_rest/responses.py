@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from policies.engine.errors import Problem
+from policies.errors import PolicyAppError
 from policies.models import PolicyVersion
 from policies.models.policy import POLICY_PREFIX
 
@@ -51,6 +52,11 @@ def lint_members(lints: Iterable[Problem]) -> list[tuple[str, str]]:
     """Return lints as a member for `encode_object`; no member if there are none, as in DataHub's response."""
     entries = [{"code": lint.code, "pointer": lint.pointer, "detail": lint.detail} for lint in lints]
     return [("lints", encode_json(entries))] if entries else []
+
+
+def render_refusal(error: PolicyAppError) -> HttpResponse:
+    """Return the error response for a refusal."""
+    return error_response(error.status, error.detail)
 
 
 def error_response(status: int, message: str) -> HttpResponse:

@@ -5,14 +5,10 @@
 requests that a browser sends on behalf of another site: they could sign its user in to another account.
 """
 
-from collections.abc import Callable
-from functools import wraps
+from types import MappingProxyType
 
 from django.contrib.auth import authenticate, login
-from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.csrf import csrf_exempt
 
 from catalog.protocols.authentication import is_foreign
 from catalog.protocols.datahub_rest import request_bodies, responses
@@ -20,10 +16,10 @@ from catalog.protocols.datahub_rest.view_frame import CHANNEL
 from policies.engine.errors import Problem
 from policies.errors import Forbidden, Invalid, NotFound, PolicyAppError
 from policies.http.guard import public
+from policies.http.protocol_view import protocol_view
 from policies.identity.services import invitations
 from policies.models.fields import is_storable
 from policies.models.people import MAX_IDENTIFIER_LENGTH, USER_PREFIX
-from policies.outages import find_outage
 
 #: Pointer of a problem in the services → pointer to the member of the body.
 _BODY_POINTERS = {"/username": "/userUrn", "/display_name": "/fullName"}
@@ -34,40 +30,28 @@ class WrongPassword(PolicyAppError):
 
     code = "unauthenticated"
     status = 401
+    headers = MappingProxyType({"WWW-Authenticate": "Bearer"})
 
     def __init__(self) -> None:
         super().__init__("That user name and password do not belong together, or the account may not sign in.")
 
 
-def _public_view(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Return a view for a function: POST only, not for other sites, errors as JSON."""
+def _refuse_foreign(request: HttpRequest) -> None:
+    """Raise Forbidden for a request that a browser sends on behalf of another site."""
+    if is_foreign(request):
+        raise Forbidden((), "This call is not for pages of other sites.")
 
-    @wraps(view)
-    def handle(request: HttpRequest) -> HttpResponse:
-        if request.method != "POST":
-            response = responses.error_response(405, "This path knows POST only.")
-            response.headers["Allow"] = "POST"
-            return response
-        try:
-            if is_foreign(request):
-                raise Forbidden((), "This call is not for pages of other sites.")
-            return view(request)
-        except PolicyAppError as error:
-            response = responses.error_response(error.status, error.detail)
-            if error.status == WrongPassword.status:
-                response.headers["WWW-Authenticate"] = "Bearer"
-            return response
-        except DatabaseError as error:
-            outage = find_outage(error)
-            if outage is None:
-                raise
-            return responses.error_response(outage.status, outage.detail)
 
-    return csrf_exempt(never_cache(public.with_channel(CHANNEL)(handle)))
+_public_view = protocol_view(
+    "POST",
+    guard=public.with_channel(CHANNEL),
+    authenticate=_refuse_foreign,
+    render_refusal=responses.render_refusal,
+)
 
 
 @_public_view
-def log_in(request: HttpRequest) -> HttpResponse:
+def log_in(request: HttpRequest, _caller: None) -> HttpResponse:
     """Start a session for `{"username", "password"}`, with the backends and the lockout of the sign-in page."""
     body = request_bodies.read(request)
     username, password = request_bodies.read_text(body, "username"), request_bodies.read_text(body, "password")
@@ -82,7 +66,7 @@ def log_in(request: HttpRequest) -> HttpResponse:
 
 
 @_public_view
-def sign_up(request: HttpRequest) -> HttpResponse:
+def sign_up(request: HttpRequest, _caller: None) -> HttpResponse:
     """Create an account for `{"userUrn", "email", "fullName", "password", "title", "inviteToken"}`.
 
     It has the role of the invitation at once. `email`, `fullName` and `title` are optional; without `userUrn` the email

@@ -7,6 +7,8 @@ from policies.errors import PolicyAppError
 from policies.identity.services import access_tokens
 from policies.pdp import actor_resolution
 
+REJECTED_MESSAGE = "This token is not valid: it is unknown, expired or revoked, or its user may not act."
+
 _REALM = 'Bearer realm="authzsite"'
 
 
@@ -17,21 +19,27 @@ class UnauthenticatedError(PolicyAppError):
     status = 401
 
     def __init__(self, *, is_sent: bool) -> None:
-        self.challenge = f'{_REALM}, error="invalid_token"' if is_sent else _REALM
-        super().__init__(
-            "This token is not valid: it is unknown, expired or revoked, or its user may not act."
-            if is_sent
-            else "Send Authorization: Bearer with a token."
-        )
+        self.headers = {"WWW-Authenticate": build_challenge(is_sent=is_sent)}
+        super().__init__(REJECTED_MESSAGE if is_sent else "Send Authorization: Bearer with a token.")
+
+
+def build_challenge(*, is_sent: bool) -> str:
+    """Return the challenge of a 401 (RFC 6750), with an error only if a token was sent."""
+    return f'{_REALM}, error="invalid_token"' if is_sent else _REALM
+
+
+def read_token(request: HttpRequest) -> str | None:
+    """Return the token in `Authorization: Bearer <token>`; None without the header or with another scheme."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def authenticate_caller(request: HttpRequest) -> Actor:
     """Return the caller, with groups and roles. Raises UnauthenticatedError."""
-    header = request.headers.get("Authorization", "")
-    scheme, _, credentials = header.partition(" ")
-    user = access_tokens.authenticate(text=credentials.strip()) if scheme.lower() == "bearer" else None
+    token = read_token(request)
+    user = None if token is None else access_tokens.authenticate(text=token)
     if user is None:
-        raise UnauthenticatedError(is_sent=bool(header))
+        raise UnauthenticatedError(is_sent=bool(request.headers.get("Authorization")))
     # The token's user is the actor and the viewer of the whole request.
     request.user = user
     return actor_resolution.load_actor(urn=user.urn)

@@ -1,20 +1,18 @@
 """REST framework authentication: bearer tokens, and the session of the pages."""
 
-from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from policies.identity.api.bearer_authentication import REJECTED_MESSAGE, build_challenge, read_token
 from policies.identity.services import access_tokens
 from policies.models import User
-
-_SCHEME = b"bearer"
-_REALM = 'Bearer realm="authzsite"'
 
 
 class InvalidToken(AuthenticationFailed):
     """An unknown, expired or revoked token, or one of an inactive user; the answer does not say which."""
 
-    default_detail = "This token is not valid: it is unknown, expired or revoked, or its user may not act."
+    default_detail = REJECTED_MESSAGE
     default_code = "invalid_token"
 
 
@@ -23,10 +21,9 @@ class TokenAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, str] | None:
         """Return the token's user and the token, or None without a bearer token. Raises InvalidToken."""
-        scheme, _, text = get_authorization_header(request).partition(b" ")
-        if scheme.lower() != _SCHEME:
+        token = read_token(request)
+        if token is None:
             return None
-        token = text.strip().decode("ascii", errors="replace")
         user = access_tokens.authenticate(text=token)
         if user is None:
             raise InvalidToken
@@ -34,8 +31,7 @@ class TokenAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         """Return the challenge of a 401 (RFC 6750), with an error only if a token was sent."""
-        is_sent = get_authorization_header(request).partition(b" ")[0].lower() == _SCHEME
-        return f'{_REALM}, error="invalid_token"' if is_sent else _REALM
+        return build_challenge(is_sent=read_token(request) is not None)
 
 
 class PageSession(SessionAuthentication):

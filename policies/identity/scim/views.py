@@ -1,14 +1,11 @@
-"""The SCIM view: authenticates the caller, checks limits, calls the library's handler; all errors are SCIM errors."""
+"""The SCIM view: checks limits and calls the library's handler; all errors are SCIM errors."""
 
 import json
 from typing import Any
 
-import structlog
 from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
-from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
 from scim2_models import (
     Error,
     InvalidFilterException,
@@ -20,13 +17,15 @@ from scim2_models import (
 from scim2_server.requests import ScimRequest
 from scim2_server.responses import ScimResponse
 
+from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, PolicyAppError
-from policies.identity.api.bearer_authentication import UnauthenticatedError, authenticate_caller
+from policies.http.guard import signed_in
+from policies.http.protocol_view import protocol_view
+from policies.identity.api.bearer_authentication import authenticate_caller
 from policies.identity.scim import member_patches, request_bodies
 from policies.identity.scim.handler import ScimRequestHandler
 from policies.identity.scim.service import SERVICE
 from policies.identity.scim.storage import PeopleStorage
-from policies.outages import find_outage
 from policies.pdp import authorizer
 
 #: Path of the SCIM root.
@@ -37,15 +36,16 @@ _JSON_MEDIA_TYPES = ("application/scim+json", "application/json")
 
 _REQUIRED_PRIVILEGES = (("MANAGE_USERS_AND_GROUPS",),)
 
-log = structlog.get_logger(__name__)
+
+def _render_refusal(error: Exception, method: str = "") -> HttpResponse:
+    return _render_response(SERVICE.error_response(_translate_error(error, method)))
 
 
-@never_cache
-def handle_scim(request: HttpRequest, path: str = "") -> HttpResponse:
+@protocol_view(guard=signed_in.with_channel("scim"), authenticate=authenticate_caller, render_refusal=_render_refusal)
+def handle_scim(request: HttpRequest, by: Actor, path: str = "") -> HttpResponse:
     """Answer a request below `/scim/v2`; needs MANAGE_USERS_AND_GROUPS."""
+    authorizer.require(by=by, any_of=_REQUIRED_PRIVILEGES)
     try:
-        by = authenticate_caller(request)
-        authorizer.require(by=by, any_of=_REQUIRED_PRIVILEGES)
         if request.content_type in _JSON_MEDIA_TYPES:
             request_bodies.check_size(request.body)
         scim_request = _parse_request(request, path)
@@ -54,17 +54,8 @@ def handle_scim(request: HttpRequest, path: str = "") -> HttpResponse:
         return _render_response(
             ScimRequestHandler(PeopleStorage(by=by, is_writing=_is_writing(scim_request))).handle(scim_request)
         )
-    except (SCIMException, PolicyAppError, SuspiciousOperation, RecursionError) as error:
-        response = _render_response(SERVICE.error_response(_translate_error(error, request.method or "")))
-        if isinstance(error, UnauthenticatedError):
-            response.headers["WWW-Authenticate"] = error.challenge
-        return response
-    except DatabaseError as error:
-        outage = find_outage(error)
-        if outage is None:
-            raise
-        log.error(outage.event, exc_info=error)
-        return _render_response(SERVICE.error_response(_build_error(outage.status, outage.detail)))
+    except (SCIMException, Conflict, SuspiciousOperation, RecursionError) as error:
+        return _render_refusal(error, request.method or "")
 
 
 def _build_error(status: int, detail: str) -> SCIMException:

@@ -1,11 +1,10 @@
 """Register of the aspects with a schema, and validation of arriving documents."""
 
 import json
-import math
 from collections.abc import Mapping
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -79,6 +78,8 @@ MAX_DELIMITERS = 300_000
 #: Maximum number of problems of a document that are listed one by one.
 _MAX_ERRORS = 1_000
 
+_DECODER = json.JSONDecoder(parse_constant=strict_json.refuse_constant, parse_float=strict_json.parse_finite)
+
 #: The owned aspects that yield facets, name, parent or state.
 PROJECTED_ASPECTS = frozenset(name for name, shape in OWNED_ASPECTS.items() if shape.facts is not OwnedAspect.facts)
 
@@ -109,10 +110,10 @@ def parse(text: object) -> tuple[Any, list[Problem]]:
     if not is_storable(text):
         return None, [Problem(errors.DOCUMENT_TEXT, "", "The text holds NUL or half of a surrogate pair.")]
     try:
-        document = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite_number)
+        document = _DECODER.decode(text)
         # Later readers walk the document recursively, on deeper stacks than this one.
-        is_deep = strict_json.is_deeper(document, _MAX_DEPTH - 1)
-        is_clean = is_deep or "\\u" not in text or _is_storable_within(document)
+        is_deep = strict_json.is_deeper(document, _MAX_DEPTH - 1, text=text)
+        is_clean = is_deep or "\\u" not in text or next(strict_json.find_unclean_texts(document, ""), None) is None
     except RecursionError:
         is_deep, is_clean, document = True, True, None
     except ValueError as error:
@@ -169,27 +170,3 @@ def _check_size(name: str, text: object, document: Mapping[str, Any]) -> list[Pr
     if strict_json.has_longer_list(document, MAX_MEMBERS):
         return [Problem("list.too_long", "", f"A list in the document has more than {MAX_MEMBERS} members.")]
     return []
-
-
-def _is_storable_within(value: Any) -> bool:
-    """Whether every text in a parsed value can be stored and sent again: escapes hide NUL and surrogates."""
-    match value:
-        case str():
-            return is_storable(value)
-        case list():
-            return all(map(_is_storable_within, value))
-        case dict():
-            return all(is_storable(key) and _is_storable_within(member) for key, member in value.items())
-        case _:
-            return True
-
-
-def _parse_finite_number(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"{digits} is too large a number.")
-    return number
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value.")

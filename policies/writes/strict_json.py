@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn
 
 from policies.engine.errors import MAX_PROBLEMS, Problem, quote
 from policies.engine.families.document_reader import escape, is_clean
@@ -24,11 +24,19 @@ MAX_OBJECT_NAMES = 10_000
 _SUSPICIOUS_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
-def loads(body: bytes, *, label: str = "The body", max_signs: int = MAX_SIGNS) -> Any:
+def loads(
+    body: bytes,
+    *,
+    label: str = "The body",
+    max_signs: int = MAX_SIGNS,
+    max_depth: int = MAX_DEPTH,
+    is_lenient: bool = False,
+) -> Any:
     """Return the JSON value of a UTF-8 body; raises Invalid with every problem found.
 
-    Refused are duplicate names, numbers beyond a double, NUL, lone surrogates, nesting deeper than MAX_DEPTH, objects
-    of more than MAX_OBJECT_NAMES names, more than `max_signs` commas and brackets. `label` names the body in messages.
+    Refused are NaN and infinities, nesting deeper than `max_depth`, more than `max_signs` commas and brackets; unless
+    `is_lenient` (for clients that other products accept), also duplicate names, numbers beyond a double, NUL, lone
+    surrogates and objects of more than MAX_OBJECT_NAMES names. `label` names the body in messages.
     """
     check_signs(body, max_signs=max_signs, label=label)
     try:
@@ -36,16 +44,18 @@ def loads(body: bytes, *, label: str = "The body", max_signs: int = MAX_SIGNS) -
     except UnicodeDecodeError as error:
         raise _syntax_error(f"{label} is not UTF-8: byte {error.start} belongs to no character.") from None
     try:
-        value = _DECODER.decode(text)
+        value = (_LENIENT_DECODER if is_lenient else _DECODER).decode(text)
     except json.JSONDecodeError as error:
         raise _syntax_error(f"{label} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
     except RecursionError:
-        raise _depth_error("") from None
+        raise _depth_error(max_depth) from None
     except ValueError as error:
         raise _syntax_error(f"{label} is not JSON: {error}.") from None
-    if is_deeper(value, MAX_DEPTH):
-        raise _depth_error("")
-    if _SUSPICIOUS_ESCAPE.search(text) and (problems := list(islice(_find_unclean_texts(value, ""), MAX_PROBLEMS + 1))):
+    # Later readers walk the value recursively, on deeper stacks than this one.
+    if is_deeper(value, max_depth, text=text):
+        raise _depth_error(max_depth)
+    is_suspicious = not is_lenient and _SUSPICIOUS_ESCAPE.search(text)
+    if is_suspicious and (problems := list(islice(find_unclean_texts(value, ""), MAX_PROBLEMS + 1))):
         raise Invalid(problems)
     return value
 
@@ -58,8 +68,10 @@ def check_signs(body: bytes, *, max_signs: int = MAX_SIGNS, label: str = "The bo
         )
 
 
-def is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested more than `levels` levels below the value."""
+def is_deeper(value: Any, levels: int, *, text: str) -> bool:
+    """Whether lists and objects are nested more than `levels` levels below the value, which `text` was parsed to."""
+    if text.count("[") + text.count("{") <= levels:
+        return False
     level = [value]
     for _ in range(levels + 1):
         level = _list_containers(level)
@@ -101,41 +113,45 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _refuse_constant(name: str) -> float:
+def refuse_constant(name: str) -> NoReturn:
+    """Raise ValueError for NaN and infinities, as `parse_constant` of a decoder."""
     raise ValueError(f"{name} is no number")
 
 
-def _parse_finite(text: str) -> float:
+def parse_finite(text: str) -> float:
+    """Return a number, as `parse_float` of a decoder. Raises ValueError for one beyond a double."""
     number = float(text)
     if math.isinf(number):
         raise ValueError(f"{text[:40]} is beyond every number that can be kept")
     return number
 
 
-def _find_unclean_texts(value: Any, pointer: str) -> Iterator[Problem]:
+def find_unclean_texts(value: Any, pointer: str) -> Iterator[Problem]:
+    """Yield a problem for each text in a value that holds NUL or half of a surrogate pair."""
     detail = "A text holds no NUL and no half of a surrogate pair."
     if isinstance(value, str) and not is_clean(value):
         yield Problem("text.invalid", pointer, detail)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _find_unclean_texts(item, f"{pointer}/{index}")
+            yield from find_unclean_texts(item, f"{pointer}/{index}")
     elif isinstance(value, dict):
         for name, item in value.items():
             if is_clean(name):
-                yield from _find_unclean_texts(item, f"{pointer}/{escape(name)}")
+                yield from find_unclean_texts(item, f"{pointer}/{escape(name)}")
             else:
                 yield Problem("text.invalid", pointer, detail)
 
 
-#: Created once: that takes as long as parsing a short body.
-_DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_float=_parse_finite)
+# Created once: that takes as long as parsing a short body.
+_LENIENT_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=refuse_constant, parse_float=parse_finite)
 
 
 def _syntax_error(detail: str) -> Invalid:
     return Invalid.from_problem(code="json.invalid", pointer="", detail=detail)
 
 
-def _depth_error(pointer: str) -> Invalid:
+def _depth_error(max_depth: int) -> Invalid:
     return Invalid.from_problem(
-        code="json.deep", pointer=pointer, detail=f"More than {MAX_DEPTH} levels inside one another."
+        code="json.deep", pointer="", detail=f"This is nested too deeply: more than {max_depth} levels."
     )

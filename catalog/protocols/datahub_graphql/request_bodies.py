@@ -31,8 +31,7 @@ class UnreadableBody(Invalid):
 def read(request: HttpRequest) -> GraphQLRequest:
     """Return the request in the body, whatever its content type. Raises UnreadableBody, and Invalid for members."""
     try:
-        strict_json.check_signs(request.body, max_signs=MAX_SIGNS)
-        body = strict_json.loads(request.body)
+        body = strict_json.loads(request.body, max_signs=MAX_SIGNS)
     except Invalid as error:
         raise UnreadableBody(error.problems) from None
     if not isinstance(body, dict):

@@ -1,7 +1,6 @@
 """Parsing of request bodies: JSON, whatever the content type, and the members of JSON objects."""
 
-import json
-from typing import Any, NoReturn
+from typing import Any
 
 from django.http import HttpRequest
 
@@ -40,20 +39,7 @@ def read_list(request: HttpRequest, *, max_entries: int) -> list[Any]:
 
 
 def _parse_body(request: HttpRequest, max_signs: int) -> Any:
-    raw = request.body
-    strict_json.check_signs(raw, max_signs=max_signs)
-    try:
-        body = json.loads(raw.decode(), parse_constant=_refuse_constant)
-    except UnicodeDecodeError:
-        raise _build_error("body.json", "", "The body is not UTF-8.") from None
-    except RecursionError:
-        raise _build_error("body.json", "", "The body is nested too deeply.") from None
-    except ValueError as error:
-        raise _build_error("body.json", "", f"The body is not JSON: {error}") from None
-    # Later readers walk the body recursively, on deeper stacks than this one.
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and strict_json.is_deeper(body, MAX_DEPTH):
-        raise _build_error("body.json", "", f"The body is nested more than {MAX_DEPTH} levels deep.")
-    return body
+    return strict_json.loads(request.body, max_signs=max_signs, max_depth=MAX_DEPTH, is_lenient=True)
 
 
 def read_text(body: dict[str, Any], name: str, default: str | None = None) -> str:
@@ -99,7 +85,3 @@ def read_boolean(body: dict[str, Any], name: str) -> bool:
 
 def _build_error(code: str, pointer: str, detail: str) -> Invalid:
     return Invalid.from_problem(code=code, pointer=pointer, detail=detail)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value.")

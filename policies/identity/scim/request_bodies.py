@@ -1,6 +1,5 @@
 """Limits on request bodies, checked before the library creates an object for every member of every list."""
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -39,15 +38,11 @@ def check_size(body: bytes) -> None:
 
 def _read_json(body: bytes) -> Any:
     try:
-        strict_json.check_signs(body, max_signs=MAX_SIGNS)
-        document = json.loads(body)
+        return strict_json.loads(body, max_signs=MAX_SIGNS, max_depth=MAX_DEPTH, is_lenient=True)
     except Invalid as error:
-        raise InvalidValueException(detail=error.problems[0].detail) from None
-    except (ValueError, RecursionError):
-        raise InvalidSyntaxException(detail="The body is not JSON.") from None
-    if strict_json.is_deeper(document, MAX_DEPTH):
-        raise InvalidSyntaxException(detail=f"The body is nested more than {MAX_DEPTH} levels deep.")
-    return document
+        (problem,) = error.problems
+        refusal = InvalidValueException if problem.code == "json.large" else InvalidSyntaxException
+        raise refusal(detail=problem.detail) from None
 
 
 def check_growth(name: str, *, before: int, after: int) -> None:

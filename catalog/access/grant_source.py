@@ -75,10 +75,14 @@ class OrmGrantSource:
             for urn, entity_admins in holders.items()
         }
 
-    def list_sole_administered(self, *, holder: str, limit: int) -> Sequence[str]:
-        """Return the entities without another active ADMIN, of the first `limit` that `holder` administers."""
-        urns = list_administered(holder=holder, limit=limit)[:limit]
-        return sorted(list_unadministered(urns=urns, excluded_holders=[holder]))
+    def list_sole_administered(self, *, holder: str, limit: int) -> tuple[Sequence[str], bool]:
+        """Return the entities without another active ADMIN, of the first `limit` that `holder` administers.
+
+        The second value says whether these are all that it administers.
+        """
+        urns = list_administered(holder=holder, limit=limit + 1)
+        sole_urns = sorted(list_unadministered(urns=urns[:limit], excluded_holders=[holder]))
+        return sole_urns, len(urns) <= limit
 
 
 def insert_grants(*, grants: Iterable[Grant], by: str, at: datetime) -> None:

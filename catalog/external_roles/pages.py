@@ -109,6 +109,7 @@ def show_role(request: HttpRequest, urn: str) -> HttpResponse:
         "rows": browse.build_rows(list(page)),
         "columns": browse.COLUMNS,
         "may_edit": _is_allowed(by, _EDIT_PRIVILEGES, urn),
+        "may_delete": _is_allowed(by, service.DELETE_PRIVILEGES, urn),
         "edit_url": reverse("external-role-edit", args=[urn]),
         "delete_url": reverse("external-role-delete", args=[urn]),
         "breadcrumbs": [*_breadcrumbs(), {"label": role.name}],
@@ -173,7 +174,7 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
     """Ask for confirmation, then delete an external role."""
     by = get_actor(request)
     reading.get_role(urn=urn)
-    authorizer.require(by=by, any_of=_EDIT_PRIVILEGES, resource=ResourceRef(urn, reading.ENTITY_TYPE))
+    authorizer.require(by=by, any_of=service.DELETE_PRIVILEGES, resource=ResourceRef(urn, reading.ENTITY_TYPE))
     (role,) = reading.load_roles(urns=[urn], by=by)
     if request.method == "POST":
         service.delete(urn=urn, by=by, channel=CHANNEL)

@@ -58,7 +58,7 @@ def get_role(*, urn: str) -> Entity:
 
 def list_types() -> list[str]:
     """Return the distinct types of external roles, sorted."""
-    rows = Facet.objects.filter(field=ROLE_TYPE).order_by("value").distinct()
+    rows = Facet.objects.filter(field=ROLE_TYPE, entity__is_removed=False).order_by("value").distinct()
     return list(rows.values_list("value", flat=True))
 
 

@@ -60,10 +60,11 @@ class GrantSource(Protocol):
         who is suspended or removed. A constant number of queries.
         """
 
-    def list_sole_administered(self, *, holder: str, limit: int) -> Sequence[str]:
+    def list_sole_administered(self, *, holder: str, limit: int) -> tuple[Sequence[str], bool]:
         """Return the entities on which only this holder may act and grant privileges, sorted.
 
-        Checks at most `limit` of the entities on which the holder itself was granted that privilege.
+        Checks at most `limit` of the entities on which the holder itself was granted that privilege; the second value
+        says whether these are all of them.
         """
 
 

@@ -244,8 +244,11 @@ def load_grantors(*, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
     return source.load_grantors(urns=urns)
 
 
-def list_sole_administered(*, holder: str, limit: int) -> Sequence[str]:
-    """Return up to `limit` entities on which only this user, group or role could give privileges."""
+def list_sole_administered(*, holder: str, limit: int) -> tuple[Sequence[str], bool]:
+    """Return entities on which only this user, group or role could give privileges, and whether these are all.
+
+    No more than `limit` of the entities that it administers are examined.
+    """
     source: GrantSource = _build_port("GrantSource")
     return source.list_sole_administered(holder=holder, limit=limit)
 

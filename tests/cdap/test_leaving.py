@@ -7,6 +7,7 @@ from django.urls import reverse
 from catalog.access import grant_source
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
+from policies.identity.pages import removal_warnings
 from policies.identity.services import groups, roles, users
 from policies.models import ChangeEvent, User
 from policies.pdp import authorizer
@@ -103,6 +104,17 @@ def test_the_question_says_what_falls_to_whom(mara, boss, part):
     text = boss.get(reverse(f"user-{part}", args=[urn("mara")])).content.decode()
     assert "ADMIN on 2 entities that nobody else administers: ns1.clicks, ns2.taps. It falls to datahub." in text
     assert "nobody else administers" not in boss.get(reverse(f"user-{part}", args=[urn("jo")])).content.decode()
+
+
+def test_the_question_says_that_not_all_was_looked_at(mara, boss, monkeypatch):
+    address = reverse("user-remove", args=[urn("mara")])
+    monkeypatch.setattr(removal_warnings, "_MAX_ENTITIES", 1)
+    text = boss.get(address).content.decode()
+    assert "ADMIN on at least 1 entity that nobody else administers: ns1.clicks. It falls to datahub." in text
+    monkeypatch.setattr(removal_warnings, "_MAX_ENTITIES", 0)
+    assert (
+        "More than 0 entities are administered here, perhaps some by nobody else." in boss.get(address).content.decode()
+    )
 
 
 @pytest.mark.parametrize(("route", "who", "stream"), [("group", "group:ops", "one"), ("role", "role:keepers", "two")])

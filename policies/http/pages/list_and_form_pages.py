@@ -14,6 +14,7 @@ A page module states only what differs:
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -244,6 +245,5 @@ def redirect_with_message(request: HttpRequest, message: str, to: str, *argument
 
 
 def build_absolute_link(request: HttpRequest, route: str, **query: str) -> str:
-    """Return the absolute URL of a page with one query parameter that holds a secret."""
-    (name, value), *_ = query.items()
-    return request.build_absolute_uri(f"{reverse(route)}?{name}={value}")
+    """Return the absolute URL of a page with a query, such as one that holds a secret."""
+    return request.build_absolute_uri(f"{reverse(route)}?{urlencode(query)}")

@@ -50,7 +50,7 @@ class GroupIn(strict_fields.StrictSerializer):
     name = strict_fields.StrictString(max_length=1000)
     description = strict_fields.StrictString(required=False, allow_blank=True)
     origin = serializers.ChoiceField(GroupProfile.Origin.choices, required=False)
-    members = strict_fields.StrictUrnList(USER_PREFIX, required=False, max_length=10_000)
+    members = strict_fields.StrictUrnList(USER_PREFIX, required=False, max_length=groups.MAX_MEMBERS)
     roles = strict_fields.StrictUrnList(ROLE_PREFIX, required=False, max_length=1000)
 
 

@@ -22,6 +22,7 @@ INVITE_GUARD = needs("MANAGE_USER_CREDENTIALS")
 
 #: Maximum number of roles in the form; the API creates links for the others.
 _MAX_ROLES = 500
+_PAGE_SIZE = 100
 
 
 @form_view(INVITE_GUARD)
@@ -33,12 +34,13 @@ def invite_users(request: HttpRequest) -> HttpResponse:
     )
     if form.is_valid():
         return _render_link(request, invitations.create(**form.cleaned_data, by=get_actor(request), channel=CHANNEL))
-    open_invitations = list(credentials.list_invitations()[: _MAX_ROLES + 1])
-    creator_urns = {invitation.created_by for invitation in open_invitations}
+    page = list_and_form_pages.get_page(request, credentials.list_invitations(), _PAGE_SIZE)
+    creator_urns = {invitation.created_by for invitation in page}
     names = {urn: urn for urn in creator_urns} | authorizer.load_names(urns=creator_urns) | {SYSTEM_ACTOR: "the system"}
     context = {
         "form": form,
-        "live": [{"invite": invitation, "by": names[invitation.created_by]} for invitation in open_invitations],
+        "page": page,
+        "live": [{"invite": invitation, "by": names[invitation.created_by]} for invitation in page],
         "columns": list_and_form_pages.build_columns("Role", "Created", "Ends", "Actions"),
         "breadcrumbs": SECTION.breadcrumbs("Invite users"),
     }

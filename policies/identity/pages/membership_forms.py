@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 
 from policies.http.guard import needs
 from policies.http.pages.form_page import FormPage
@@ -29,7 +28,7 @@ def edit_user_roles(request: HttpRequest, urn: str) -> HttpResponse:
         urn=urn,
         name=user.name,
         current_urns=user.role_urns,
-        back_url=reverse("user", args=[urn]),
+        back_url=account_url(user),
         breadcrumbs=SECTION.breadcrumbs("Roles"),
     )
 

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.crypto import get_random_string, salted_hmac
+from django.utils.http import urlencode
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
@@ -34,11 +35,15 @@ _STATE_LENGTH = 32
 
 
 class ClaimedLogin(SocialLogin):  # type: ignore[misc]  # allauth publishes no types
-    """A sign-in in progress with the claims of the provider; our own service finds the account."""
+    """A sign-in in progress with the claims of the provider; our own service finds the account.
 
-    def __init__(self, provider: "ConfiguredOidcProvider", claims: Mapping[str, Any]) -> None:
+    `sign_out_url` is the page of the provider that ends its session, '' where it names none.
+    """
+
+    def __init__(self, provider: "ConfiguredOidcProvider", claims: Mapping[str, Any], sign_out_url: str) -> None:
         super().__init__(provider=provider, account=SocialAccount(provider=PROVIDER))
         self.claims = claims
+        self.sign_out_url = sign_out_url
 
     def lookup(self) -> None:
         """Do nothing: allauth shall not look up accounts."""
@@ -165,7 +170,14 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth 
             if userinfo.get("sub") != claims["sub"]:
                 raise OAuth2Error("The provider tells about somebody else than its ID token.")
             claims = {**userinfo, **claims}
-        return ClaimedLogin(self.get_provider(), claims)
+        return ClaimedLogin(self.get_provider(), claims, self._find_sign_out_url())
+
+    def _find_sign_out_url(self) -> str:
+        try:
+            url = self.get_endpoint_url("end_session_endpoint")
+        except OAuth2Error:
+            return ""
+        return f"{url}{'&' if '?' in url else '?'}{urlencode({'client_id': settings.OIDC.client_id})}"
 
     def _verify_id_token(self, id_token: Any, nonce: str) -> dict[str, Any]:
         keys = _fetch_json(self.get_endpoint_url("jwks_uri"))

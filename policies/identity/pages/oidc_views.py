@@ -19,7 +19,7 @@ from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from requests import RequestException
@@ -118,17 +118,8 @@ def _sign_in(request: HttpRequest, sociallogin: ClaimedLogin) -> HttpResponse:
         log.warning("oidc_refused", subject=ascii(sociallogin.claims.get("sub"))[:300], reason=refusal.detail)
         return _render_refusal(request, refusal.detail, refusal.status)
     login(request, user, backend=settings.PASSWORD_BACKEND)
-    request.session[SIGN_OUT_URL_KEY] = _find_sign_out_url(request)
+    request.session[SIGN_OUT_URL_KEY] = sociallogin.sign_out_url
     return redirect(sociallogin.state.get("next") or reverse("home"))
-
-
-def _find_sign_out_url(request: HttpRequest) -> str:
-    endpoints = OidcAdapter(request, external_sign_in.PROVIDER)
-    try:
-        url = endpoints.get_endpoint_url("end_session_endpoint")
-    except (OAuth2Error, RequestException):
-        return ""
-    return f"{url}{'&' if '?' in url else '?'}{urlencode({'client_id': settings.OIDC.client_id})}"
 
 
 def _safe_url(request: HttpRequest, url: str) -> str:

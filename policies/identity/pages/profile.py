@@ -22,8 +22,7 @@ from policies.writes import required_privileges
 
 SECTION = Section("Profile", "profile")
 
-#: Maximum number of tokens on the page; the page of access tokens lists the rest.
-_MAX_TOKENS = 20
+_TOKEN_PAGE_SIZE = 20
 
 
 @page_view(signed_in)
@@ -37,7 +36,7 @@ def show_profile(request: HttpRequest) -> HttpResponse:
         "memberships": sorted(user.memberships.all(), key=lambda membership: membership.group.profile.name.casefold()),
         "roles": user.role_names,
         "through_groups": credentials.list_roles_through_groups(urn=urn),
-        "tokens": credentials.list_tokens(owner=urn)[:_MAX_TOKENS],
+        "tokens": list_and_form_pages.get_page(request, credentials.list_tokens(owner=urn), _TOKEN_PAGE_SIZE),
         "may": list_and_form_pages.check_permissions(request, create=required_privileges.MANAGE_OWN_TOKENS),
         "breadcrumbs": SECTION.breadcrumbs(),
     }

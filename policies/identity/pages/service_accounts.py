@@ -34,6 +34,8 @@ SECTION = Section("Service accounts", "service-accounts", ("Settings", "Users & 
 
 MANAGE_GUARD = needs("MANAGE_SERVICE_ACCOUNTS")
 
+_TOKEN_PAGE_SIZE = 100
+
 
 @page_view(MANAGE_GUARD)
 def list_service_accounts(request: HttpRequest) -> HttpResponse:
@@ -57,7 +59,7 @@ def show_service_account(request: HttpRequest, urn: str) -> HttpResponse:
     context = {
         "user_shown": user,
         "facts": [fact for fact in account_facts(user) if fact["label"] not in ("Email", "Title")],
-        "tokens": credentials.list_tokens(owner=urn)[:100],
+        "tokens": list_and_form_pages.get_page(request, credentials.list_tokens(owner=urn), _TOKEN_PAGE_SIZE),
         "group_names": user.group_names,
         "role_names": user.role_names,
         "policies": credentials.list_policies_naming(actor=urn),

@@ -4,6 +4,7 @@ The links carry their secret in the query string, so responses are not cached an
 """
 
 from functools import partial
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth import login
@@ -42,7 +43,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     context = {
         "form": page.form,
         "role": invite.role,
-        "sign_in_url": f"{reverse('sign-in')}?next={reverse('sign-up')}%3Finvite_token%3D{text}",
+        "sign_in_url": f"{reverse('sign-in')}?{urlencode({'next': request.get_full_path()}, safe='/')}",
     }
     return render(request, "people/sign_up.html", context, status=page.status)
 

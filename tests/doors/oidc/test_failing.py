@@ -137,3 +137,18 @@ def test_signing_out_shows_the_way_out_there(provider, client, settings):
     assert not is_in(client)
     assert f'href="{provider.issuer}/oauth2/end_session?client_id=authzsite"' in page
     assert client.post("/logout").status_code == 302
+
+
+def test_what_the_provider_says_of_itself_is_fetched_once_when_it_sends_somebody_back(provider, client, monkeypatch):
+    back = consent(leave(client), "0001")
+    fetched = []
+    fetch = requests.Session.get
+
+    def count(session, url, **more):
+        fetched.append(url)
+        return fetch(session, url, **more)
+
+    monkeypatch.setattr(requests.Session, "get", count)
+    client.get(back)
+    assert is_in(client)
+    assert sum(url.endswith("openid-configuration") for url in fetched) == 1

@@ -237,3 +237,26 @@ def test_undescribed_roles_are_called_by_their_urn(shelves):
     store({(BOARD, "access"): {"roles": [{"urn": "urn:li:role:unheard"}]}})
     answer = shelves("outsider").get(f"/catalog/{quote(BOARD, safe='')}", {"show": "access"})
     assert [row.role.name for row in answer.context["rows"]] == ["urn:li:role:unheard"]
+
+
+def test_who_may_only_delete_is_offered_that_and_may(shelves, write):
+    write(
+        "deleters",
+        displayName="Deleters",
+        privileges=["VIEW_ENTITY_PAGE", "DELETE_ENTITY"],
+        actors={"users": [OUTSIDER]},
+        resources={"filter": {"criteria": [{"field": "URN", "values": [READER]}]}},
+    )
+    client = shelves("outsider")
+    page = client.get(place(READER)).content.decode()
+    assert reverse("external-role-delete", args=[READER]) in page
+    assert reverse("external-role-edit", args=[READER]) not in page
+    assert client.get(place(READER, "delete/")).status_code == 200
+    assert client.post(place(READER, "delete/")).status_code == 302
+
+
+def test_a_type_that_only_deleted_roles_have_is_no_filter(shelves):
+    client = shelves("root")
+    assert ("WRITE", "WRITE") in client.get("/external-roles").context["form"].fields["type"].choices
+    client.post(place(WRITER, "delete/"))
+    assert ("WRITE", "WRITE") not in client.get("/external-roles").context["form"].fields["type"].choices

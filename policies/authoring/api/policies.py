@@ -1,8 +1,10 @@
 """Policies in the API (api.md 3.1): documents exactly as they were written, versions, and validation of drafts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -18,8 +20,9 @@ from policies.engine.errors import Problem
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.problem_details import iterate_problems
-from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer, find_read_only_changes
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, find_read_only_changes
 from policies.http.guard import needs
 from policies.models import Policy, PolicyEvent
 
@@ -126,24 +129,20 @@ class PolicyValidationOut(serializers.Serializer[Any]):
     lints = NoteOut(many=True)
 
 
+#: Description of a write to a stored policy.
+replacing_operation = partial(api_operation, answer=PolicyReplacedOut, is_versioned=True, moves_version=True, tag=TAG)
+
+
 @require_manage_policies
 class PolicyListView(ApiView):
     """The list of policies."""
 
-    @openapi_operation(
-        "policies_list",
-        "List policies",
-        query=PolicyListFilters,
-        answer=build_page_serializer(PolicyOut, "Policy"),
-        tag=TAG,
-    )
-    def get(self, _request: Request) -> Response:
+    @list_operation("policies_list", "List policies", PolicyOut, "Policy", query=PolicyListFilters, tag=TAG)
+    def get(self, **filters: str) -> QuerySet[Policy]:
         """Return a page of policies, by URN."""
-        query = self.parse_query(PolicyListFilters)
-        filters = {name: value for name, value in query.items() if name not in ("page", "page_size")}
-        return self.paginate(policies.list_policies(**filters), lambda rows: PolicyOut(rows, many=True).data, query)
+        return policies.list_policies(**filters)
 
-    @openapi_operation(
+    @api_operation(
         "policies_create",
         "Store a new policy",
         body=PolicyIn,
@@ -153,9 +152,8 @@ class PolicyListView(ApiView):
         moves_version=True,
         tag=TAG,
     )
-    def post(self, request: Request) -> Response:
+    def post(self, payload: dict[str, Any]) -> Response:
         """Store a new policy under the URN sent, or under one made here."""
-        payload = strict_fields.validate(PolicyIn, request.data)
         draft = parse_draft(payload, version=1)
         return respond_with_policy(
             service.create(draft=draft, urn=payload.get("urn"), by=self.actor, channel=CHANNEL), status=201
@@ -166,48 +164,32 @@ class PolicyListView(ApiView):
 class PolicyDetailView(ApiView):
     """One policy."""
 
-    @openapi_operation("policies_get", "Get a policy", answer=PolicyDetailOut, tag=TAG)
-    def get(self, _request: Request, urn: str) -> Response:
+    @api_operation("policies_get", "Get a policy", answer=PolicyDetailOut, tag=TAG)
+    def get(self, urn: str) -> Response:
         """Return the policy; its version stands in ETag, too."""
         policy = policies.get_policy(urn=urn)
         return Response(_serialize_detail(policy), headers={"ETag": f'"{policy.version}"'})
 
-    @openapi_operation(
-        "policies_replace",
-        "Replace a policy",
-        body=PolicyIn,
-        answer=PolicyReplacedOut,
-        is_versioned=True,
-        moves_version=True,
-        tag=TAG,
-    )
-    def put(self, request: Request, urn: str) -> Response:
+    @replacing_operation("policies_replace", "Replace a policy", body=PolicyIn)
+    def put(self, payload: dict[str, Any], urn: str) -> Response:
         """Store another document under this URN."""
-        payload = strict_fields.validate(PolicyIn, request.data)
         policy = policies.get_policy(urn=urn)
         draft = parse_draft(payload, version=policy.version, urn=urn)
-        result = service.update(urn=urn, draft=draft, by=self.actor, channel=CHANNEL, if_version=self.parse_if_match())
-        return respond_with_policy(result)
-
-    @openapi_operation(
-        "policies_set_state",
-        "Activate or deactivate a policy",
-        body=StateIn,
-        answer=PolicyReplacedOut,
-        is_versioned=True,
-        moves_version=True,
-        tag=TAG,
-    )
-    def patch(self, request: Request, urn: str) -> Response:
-        """Change the state, for a DataHub policy in its document."""
-        payload = strict_fields.validate(StateIn, request.data)
-        result = service.set_state(
-            urn=urn, state=payload["state"], by=self.actor, channel=CHANNEL, if_version=self.parse_if_match()
+        return respond_with_policy(
+            service.update(urn=urn, draft=draft, by=self.actor, channel=CHANNEL, if_version=self.parse_if_match())
         )
-        return respond_with_policy(result)
 
-    @openapi_operation("policies_delete", "Delete a policy", status=204, is_versioned=True, moves_version=True, tag=TAG)
-    def delete(self, _request: Request, urn: str) -> Response:
+    @replacing_operation("policies_set_state", "Activate or deactivate a policy", body=StateIn)
+    def patch(self, payload: dict[str, Any], urn: str) -> Response:
+        """Change the state, for a DataHub policy in its document."""
+        return respond_with_policy(
+            service.set_state(
+                urn=urn, state=payload["state"], by=self.actor, channel=CHANNEL, if_version=self.parse_if_match()
+            )
+        )
+
+    @api_operation("policies_delete", "Delete a policy", is_versioned=True, moves_version=True, tag=TAG)
+    def delete(self, urn: str) -> Response:
         """Delete a policy, unless it belongs to the system."""
         version = service.delete(urn=urn, by=self.actor, channel=CHANNEL, if_version=self.parse_if_match())
         return Response(status=204, headers={"Policy-Version": str(version)})
@@ -217,48 +199,38 @@ class PolicyDetailView(ApiView):
 class PolicyVersionListView(ApiView):
     """The versions of a policy."""
 
-    @openapi_operation(
-        "policies_versions",
-        "List the versions of a policy",
-        query=PageParameters,
-        answer=build_page_serializer(VersionOut, "Version"),
-        tag=TAG,
-    )
-    def get(self, _request: Request, urn: str) -> Response:
+    @list_operation("policies_versions", "List the versions of a policy", VersionOut, "Version", tag=TAG)
+    def get(self, urn: str) -> QuerySet[PolicyEvent]:
         """Return a page of versions, newest first; also of a policy that is gone."""
-        query = self.parse_query()
         rows = policies.list_versions(urn=urn)
         if not rows.exists():
             raise NotFound(f"There is no policy {urn!r}.")
-        return self.paginate(rows, lambda events: [_serialize_version(event) for event in events], query)
+        return rows
+
+    def prepare_rows(self, rows: Sequence[PolicyEvent]) -> list[dict[str, Any]]:
+        """Return the versions with what their events hold of the policy."""
+        return [_flatten_version(event) for event in rows]
 
 
 @require_manage_policies
 class PolicyVersionDetailView(ApiView):
     """One version of a policy."""
 
-    @openapi_operation("policies_version", "Get a version of a policy", answer=VersionOut, tag=TAG)
-    def get(self, _request: Request, urn: str, number: str) -> Response:
+    @api_operation("policies_version", "Get a version of a policy", answer=VersionOut, tag=TAG)
+    def get(self, urn: str, number: str) -> dict[str, Any]:
         """Return the policy as it was written then."""
         event = policies.list_versions(urn=urn).filter(version=int(number)).first()
         if event is None:
             raise NotFound(f"There is no version {number} of {urn!r}.")
-        return Response(_serialize_version(event))
+        return _flatten_version(event)
 
 
 @require_manage_policies
 class PolicyRestoreView(ApiView):
     """Restoring an earlier version."""
 
-    @openapi_operation(
-        "policies_restore",
-        "Store an earlier version again",
-        answer=PolicyReplacedOut,
-        is_versioned=True,
-        moves_version=True,
-        tag=TAG,
-    )
-    def post(self, _request: Request, urn: str, number: str) -> Response:
+    @replacing_operation("policies_restore", "Store an earlier version again")
+    def post(self, urn: str, number: str) -> Response:
         """Store what the version says as a new version."""
         return respond_with_policy(
             service.restore(
@@ -288,9 +260,7 @@ class PolicyValidateView(ApiView):
             errors = list(iterate_problems(error.detail))
         except Invalid as error:
             errors = list(error.problems)
-        return Response(
-            {"valid": not errors, "errors": _serialize_notes(errors), "lints": _serialize_notes(lint_problems)}
-        )
+        return Response(PolicyValidationOut({"valid": not errors, "errors": errors, "lints": lint_problems}).data)
 
 
 def parse_draft(payload: Mapping[str, Any], *, version: int | None, urn: str | None = None) -> PolicyInput:
@@ -322,27 +292,12 @@ def respond_with_policy(result: PolicyWriteResult, status: int = 200) -> Respons
 
 
 def _serialize_detail(policy: Policy) -> dict[str, Any]:
-    draft = PolicyInput(policy.family, policy.document)
-    return PolicyOut(policy).data | {"lints": _serialize_notes(lints.unknown_fields(draft))}
+    unknown_fields = lints.unknown_fields(PolicyInput(policy.family, policy.document))
+    return PolicyOut(policy).data | {"lints": NoteOut(unknown_fields, many=True).data}
 
 
-def _serialize_version(event: PolicyEvent) -> dict[str, Any]:
+def _flatten_version(event: PolicyEvent) -> dict[str, Any]:
+    """Return a version as one object: its event, and what that holds of the policy."""
     after = event.after or {"document": None, "state": "", "description": ""}
-    return {
-        "urn": event.policy_urn,
-        "family": event.family,
-        "name": event.name,
-        "description": after["description"],
-        "state": after["state"],
-        "version": event.version,
-        "document": after["document"],
-        "verb": event.verb,
-        "by": event.by,
-        "at": event.at,
-        "door": event.door,
-        "policy_version": event.policy_version,
-    }
-
-
-def _serialize_notes(problems: list[Problem] | tuple[Problem, ...]) -> list[dict[str, str]]:
-    return [{"code": problem.code, "pointer": problem.pointer, "detail": problem.detail} for problem in problems]
+    columns = {name: getattr(event, name) for name in ("family", "name", "version", "verb", "by", "at", "door")}
+    return {"urn": event.policy_urn, **columns, **after, "policy_version": event.policy_version}

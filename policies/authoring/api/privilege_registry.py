@@ -1,17 +1,15 @@
 """The registry of privileges that policies can name, as a list."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from policies.engine import families
 from policies.engine.families.vocabulary import METADATA, PLATFORM, PrivilegeInfo
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import openapi_operation
-from policies.http.api.views import ApiView, PageParameters, build_page_serializer
+from policies.http.api.operations import list_operation
+from policies.http.api.views import ApiView, PageParameters
 from policies.http.guard import signed_in
 
 FamilyPrivilege = tuple[str, PrivilegeInfo]
@@ -51,49 +49,43 @@ class PrivilegeListFilters(PageParameters):
 class PrivilegeListView(ApiView):
     """The registry of privileges."""
 
-    @openapi_operation(
-        "privileges_list",
-        "List privileges",
-        query=PrivilegeListFilters,
-        answer=build_page_serializer(PrivilegeOut, "Privilege"),
-        tag="policies",
+    @list_operation(
+        "privileges_list", "List privileges", PrivilegeOut, "Privilege", query=PrivilegeListFilters, tag="policies"
     )
-    def get(self, _request: Request) -> Response:
+    def get(self, family: str | None = None, **filters: str) -> list[FamilyPrivilege]:
         """Return a page of privileges, in the order of the registry."""
-        query = self.parse_query(PrivilegeListFilters)
-        rows = [
-            (family, privilege)
-            for family, vocabulary in families.load_vocabularies().items()
+        return [
+            (name, privilege)
+            for name, vocabulary in families.load_vocabularies().items()
             for privilege in vocabulary.privileges.values()
-            if query.get("family", family) == family and _matches_query(privilege, query)
+            if family in (None, name) and _matches_filters(privilege, filters)
         ]
-        return self.paginate(rows, _serialize_privileges, query)
+
+    def prepare_rows(self, rows: Sequence[FamilyPrivilege]) -> list[dict[str, Any]]:
+        """Return the privileges under the names of the API."""
+        return [
+            {
+                "name": privilege.name,
+                "family": family,
+                "display_name": privilege.display,
+                "description": privilege.description,
+                "group": privilege.category,
+                "scope": privilege.scope,
+                "resource_types": None if privilege.resource_types is None else sorted(privilege.resource_types),
+                "offered_for": sorted(privilege.offered_for),
+                "gives": sorted(families.load_vocabularies()[family].widen([privilege.name]) - {privilege.name}),
+                "deprecated": privilege.is_deprecated,
+                "cloud_only": privilege.is_cloud_only,
+            }
+            for family, privilege in rows
+        ]
 
 
-def _matches_query(privilege: PrivilegeInfo, query: dict[str, Any]) -> bool:
+def _matches_filters(privilege: PrivilegeInfo, filters: Mapping[str, str]) -> bool:
     text = f"{privilege.name} {privilege.display} {privilege.description}".casefold()
     return (
-        query.get("q", "").casefold() in text
-        and query.get("scope", privilege.scope) == privilege.scope
-        and query.get("group", privilege.category) == privilege.category
-        and ("resource_type" not in query or query["resource_type"] in privilege.offered_for)
+        filters.get("q", "").casefold() in text
+        and filters.get("scope", privilege.scope) == privilege.scope
+        and filters.get("group", privilege.category) == privilege.category
+        and ("resource_type" not in filters or filters["resource_type"] in privilege.offered_for)
     )
-
-
-def _serialize_privileges(rows: Sequence[FamilyPrivilege]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": privilege.name,
-            "family": family,
-            "display_name": privilege.display,
-            "description": privilege.description,
-            "group": privilege.category,
-            "scope": privilege.scope,
-            "resource_types": None if privilege.resource_types is None else sorted(privilege.resource_types),
-            "offered_for": sorted(privilege.offered_for),
-            "gives": sorted(families.load_vocabularies()[family].widen([privilege.name]) - {privilege.name}),
-            "deprecated": privilege.is_deprecated,
-            "cloud_only": privilege.is_cloud_only,
-        }
-        for family, privilege in rows
-    ]

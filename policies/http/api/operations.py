@@ -65,15 +65,28 @@ def api_operation(
     status: int | None = None,
     statuses: Sequence[int] = (),
     is_partial: bool = False,
+    is_versioned: bool = False,
+    moves_version: bool = False,
 ) -> Callable[[Method], Handler]:
     """Decorate a method that reads or changes one thing; `statuses` are what it answers besides the usual ones.
 
-    With `is_partial` the body may leave out every field.
+    With `is_partial` the body may leave out every field. `is_versioned` and `moves_version` are those of
+    `openapi_operation`.
     """
     success_status = status or (204 if answer is None else 200)
 
     def decorate_method(method: Method) -> Handler:
-        @openapi_operation(name, summary, body=body, answer=answer, status=success_status, statuses=statuses, tag=tag)
+        @openapi_operation(
+            name,
+            summary,
+            body=body,
+            answer=answer,
+            status=success_status,
+            statuses=statuses,
+            is_versioned=is_versioned,
+            moves_version=moves_version,
+            tag=tag,
+        )
         @wraps(method)
         def handle(view: ApiView, request: Request, **path_parts: Any) -> HttpResponseBase:
             payload = () if body is None else (strict_fields.validate(body, request.data, is_partial=is_partial),)

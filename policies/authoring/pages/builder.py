@@ -6,8 +6,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from policies.authoring.pages import builder_fields, presenters
 from policies.authoring.pages.builder_fields import FIELD_ENTITY_TYPES, TREE_FIELDS, BuilderFields
@@ -15,13 +13,13 @@ from policies.authoring.pages.datahub_draft import DataHubDraft
 from policies.authoring.pages.datahub_templates import TEMPLATES
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
+from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.queries import policies
 from policies.engine import wording
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.errors import NotFound
-from policies.http.guard import needs
-from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import UNPROCESSABLE_STATUS, page_view
 from policies.pdp import authorizer
 
 #: The steps: label, and pointers of the parts of the document that the step edits.
@@ -130,7 +128,7 @@ class Builder(PolicyEditor):
         target_step = min(max(target_step, 1), len(STEPS))
         step_problems = self._find_step_problems()
         if target_step > self.step and step_problems:
-            self.status = list_and_form_pages.UNPROCESSABLE_STATUS
+            self.status = UNPROCESSABLE_STATUS
             self.errors, self.shows_errors = step_problems, True
         else:
             self.step, self.errors, self.shows_errors = target_step, (), False
@@ -213,9 +211,7 @@ class NewPolicy(Builder):
         return redirect(f"{reverse(presenters.get_presenter(family).new_url_name)}?{query.urlencode()}")
 
 
-@require_GET
-@never_cache
-@needs("MANAGE_POLICIES")
+@page_view(MANAGE_GUARD)
 def search_options(request: HttpRequest, field: str) -> HttpResponse:
     """Options for a picker, while somebody types in it: the first matches of a search in the catalog."""
     if field not in FIELD_ENTITY_TYPES:
@@ -231,9 +227,7 @@ def search_options(request: HttpRequest, field: str) -> HttpResponse:
     return render(request, "components/picker_options.html", context)
 
 
-@require_GET
-@never_cache
-@needs("MANAGE_POLICIES")
+@page_view(MANAGE_GUARD)
 def list_branches(request: HttpRequest, field: str) -> HttpResponse:
     """Children of a node of a tree, loaded when it is opened."""
     if field not in TREE_FIELDS:

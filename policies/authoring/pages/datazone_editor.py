@@ -5,20 +5,18 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from policies.authoring.pages.datazone_draft import MAX_VISIBLE_STATEMENTS, DatazoneDraft
 from policies.authoring.pages.datazone_fields import build_statement_cards, search_objects
 from policies.authoring.pages.datazone_templates import TEMPLATES
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
+from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
 from policies.engine.families.datazone_resource_patterns import list_types
 from policies.errors import NotFound
-from policies.http.guard import needs
-from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import UNPROCESSABLE_STATUS, page_view
 from policies.http.pages.people_picker import PeoplePicker
 from policies.models import Policy
 
@@ -49,7 +47,7 @@ class DatazoneEditor(PolicyEditor):
         """Run a button, unless there is text that could not be applied to the form."""
         self.is_tried = self.request.POST.get("tried") == "1" or verb == "apply"
         if self.draft.has_unapplied_text:
-            self.status = list_and_form_pages.UNPROCESSABLE_STATUS
+            self.status = UNPROCESSABLE_STATUS
         elif verb in ("save", "takeover"):
             self.is_tried = True
             return self.save()
@@ -97,9 +95,7 @@ class DatazoneEditor(PolicyEditor):
         return {**picker.build_context(), "lints": role_notes["lints"]}
 
 
-@require_GET
-@never_cache
-@needs("MANAGE_POLICIES")
+@page_view(MANAGE_GUARD)
 def search_ids(request: HttpRequest) -> HttpResponse:
     """Entities of a type that the text in an id field may mean."""
     kind, index, part = (request.GET.get(key, "") for key in ("kind", "place", "part"))

@@ -7,9 +7,8 @@ errors, or by a concurrent change. It works without scripts; with them only the 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views import View
@@ -18,16 +17,16 @@ from django.views.decorators.cache import never_cache
 from policies.authoring.pages import presenters, version_diff
 from policies.authoring.pages.datahub_templates import PolicyTemplate
 from policies.authoring.pages.policy_actions import parse_version
-from policies.authoring.pages.policy_list import load_author_names, policy_breadcrumbs
+from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
 from policies.authoring.services import change_impact, import_export, lints, policy_storage
 from policies.authoring.services import policies as service
 from policies.authoring.services.policies import PolicyInput
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.http.guard import get_actor, needs
-from policies.http.pages import list_and_form_pages
+from policies.http.guard import get_actor
 from policies.http.pages.impact_rows import impact_context
+from policies.http.pages.list_and_form_pages import CHANNEL, UNPROCESSABLE_STATUS, redirect_with_message
 from policies.models import Policy
 
 
@@ -48,7 +47,7 @@ class PolicyDraft(Protocol):
 
 
 @method_decorator(never_cache, name="dispatch")
-@needs("MANAGE_POLICIES")
+@MANAGE_GUARD
 class PolicyEditor(View):
     """One request of an editor: the policy to be replaced (None: a new one), and the result of trying to save.
 
@@ -128,14 +127,14 @@ class PolicyEditor(View):
 
         Raises Forbidden naming the privilege that is missing.
         """
-        problems, by, channel = self.find_problems(), get_actor(self.request), list_and_form_pages.CHANNEL
+        problems, by = self.find_problems(), get_actor(self.request)
         draft = self.draft.policy_input
         try:
             if not problems and self.urn is None:
-                return self._confirm(service.create(draft=draft, by=by, channel=channel))
+                return self._confirm(service.create(draft=draft, by=by, channel=CHANNEL))
             if not problems and self.urn is not None:
                 return self._confirm(
-                    service.update(urn=self.urn, draft=draft, by=by, channel=channel, if_version=self.version)
+                    service.update(urn=self.urn, draft=draft, by=by, channel=CHANNEL, if_version=self.version)
                 )
         except Invalid as refusal:
             problems = refusal.problems
@@ -146,7 +145,7 @@ class PolicyEditor(View):
         except (Stale, NotFound) as refusal:
             self.status = refusal.status
         if problems:
-            self.status = list_and_form_pages.UNPROCESSABLE_STATUS
+            self.status = UNPROCESSABLE_STATUS
             self.show_problems(problems)
         return None
 
@@ -195,8 +194,9 @@ class PolicyEditor(View):
             raise NotFound(f"{name} is not written here.")
 
     def _confirm(self, result: service.PolicyWriteResult) -> HttpResponse:
-        messages.success(self.request, "Saved. Decisions follow it from now on.")
-        return redirect("policy", result.policy.urn)
+        return redirect_with_message(
+            self.request, "Saved. Decisions follow it from now on.", "policy", result.policy.urn
+        )
 
     def _build_frame_context(self, draft: PolicyInput) -> dict[str, Any]:
         """Return the context of `policies/editor.html` beside the fields and the aside."""
@@ -211,7 +211,7 @@ class PolicyEditor(View):
             "maker_url": reverse(presenter.new_url_name),
             "cancel_url": reverse("policy", args=[policy.urn]) if policy else reverse("policies"),
             "starters": [] if urn or is_posted else [template for name, template in self.templates.items() if name],
-            "breadcrumbs": policy_breadcrumbs(
+            "breadcrumbs": SECTION.breadcrumbs(
                 *([(policy.name, reverse("policy", args=[policy.urn]))] if policy else []), "Edit" if urn else "Create"
             ),
         }
@@ -222,7 +222,7 @@ class PolicyEditor(View):
         latest_event = events.first()
         if latest_event is None:
             return {}
-        authorship = {"by": load_author_names({latest_event.by})[latest_event.by], "at": latest_event.at}
+        authorship = {"by": presenters.load_author_names({latest_event.by})[latest_event.by], "at": latest_event.at}
         if self.policy is None:
             return {
                 "is_gone": True,

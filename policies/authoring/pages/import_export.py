@@ -4,23 +4,27 @@ import json
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.text import slugify
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods
 
-from policies.authoring.pages.policy_list import policy_breadcrumbs, read_filters
+from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
 from policies.authoring.services import import_export
 from policies.authoring.services.import_export import ImportPlan
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.http.guard import get_actor, needs
-from policies.http.pages import list_and_form_pages
+from policies.http.guard import get_actor
 from policies.http.pages.filter_forms import PolicyFilterForm
+from policies.http.pages.list_and_form_pages import (
+    CHANNEL,
+    UNPROCESSABLE_STATUS,
+    form_view,
+    page_view,
+    read_filters,
+    redirect_with_message,
+)
 
 #: Most problems, and most policies of each kind, on a page.
 _MAX_PROBLEMS = 200
@@ -54,34 +58,28 @@ class ImportForm(forms.Form):
         return bytes(file.read()) if file else self.cleaned_data["text"].encode(errors="surrogatepass")
 
 
-@require_GET
-@never_cache
-@needs("MANAGE_POLICIES")
+@page_view(MANAGE_GUARD)
 def export_policies(request: HttpRequest) -> HttpResponse:
     """Download of every policy that the list shows under its filters, as one file."""
     rows = policies.list_policies(**read_filters(PolicyFilterForm(request.GET)))
     return _file_response(import_export.export_policies(rows.iterator(chunk_size=500)), "policies")
 
 
-@require_GET
-@never_cache
-@needs("MANAGE_POLICIES")
+@page_view(MANAGE_GUARD)
 def export_policy(_request: HttpRequest, urn: str) -> HttpResponse:
     """Download of one policy as a file."""
     policy = policies.get_policy(urn=urn)
     return _file_response(import_export.export_policies([policy]), slugify(policy.name) or "policy")
 
 
-@never_cache
-@require_http_methods(["GET", "POST"])
-@needs("MANAGE_POLICIES")
+@form_view(MANAGE_GUARD)
 def import_policies(request: HttpRequest) -> HttpResponse:
     """Import page: the form, then a preview of the plan or every problem of the file, then (with `seen`) the import."""
     form = ImportForm(request.POST or None, request.FILES or None)
     if request.method == "GET":
         return _render_form(request, ImportForm())
     if not form.is_valid():
-        return _render_form(request, form, status=list_and_form_pages.UNPROCESSABLE_STATUS)
+        return _render_form(request, form, status=UNPROCESSABLE_STATUS)
     body = form.body
     try:
         if expected_fingerprint := request.POST.get("seen"):
@@ -89,15 +87,12 @@ def import_policies(request: HttpRequest) -> HttpResponse:
                 body=body,
                 expected_fingerprint=expected_fingerprint,
                 by=get_actor(request),
-                channel=list_and_form_pages.CHANNEL,
+                channel=CHANNEL,
             )
-            messages.success(request, f"{_plan_summary(plan)} Decisions follow it from now on.")
-            return redirect("policies")
+            return redirect_with_message(request, f"{_plan_summary(plan)} Decisions follow it from now on.", "policies")
         plan = import_export.plan_import(body=body, by=get_actor(request))
     except Invalid as refusal:
-        return _render_form(
-            request, _refill_form(body), problems=refusal.problems, status=list_and_form_pages.UNPROCESSABLE_STATUS
-        )
+        return _render_form(request, _refill_form(body), problems=refusal.problems, status=UNPROCESSABLE_STATUS)
     except (Conflict, Forbidden, NotFound) as refusal:
         problems = (Problem(refusal.code, "", refusal.detail),)
         return _render_form(request, _refill_form(body), problems=problems, status=refusal.status)
@@ -115,7 +110,7 @@ def _render_form(
         "form": form,
         "problems": problems[:_MAX_PROBLEMS],
         "more": max(len(problems) - _MAX_PROBLEMS, 0),
-        "breadcrumbs": policy_breadcrumbs(_IMPORT_LABEL),
+        "breadcrumbs": SECTION.breadcrumbs(_IMPORT_LABEL),
     }
     return render(request, "policies/import.html", context, status=status)
 
@@ -148,7 +143,7 @@ def _render_preview(request: HttpRequest, plan: ImportPlan, body: bytes, *, noti
         "does_something": bool(plan.new_policies or plan.replaced_policies),
         "text": body.decode(),
         "seen": plan.fingerprint,
-        "breadcrumbs": policy_breadcrumbs((_IMPORT_LABEL, reverse("policies-import")), "What will be done"),
+        "breadcrumbs": SECTION.breadcrumbs((_IMPORT_LABEL, reverse("policies-import")), "What will be done"),
     }
     return render(request, "policies/import_preview.html", context, status=409 if notice else 200)
 

@@ -1,111 +1,113 @@
 """Actions on a policy besides editing: duplicating, and with confirmation activating, deactivating and deleting."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from policies.authoring.pages import presenters
 from policies.authoring.pages.impact_wording import OTHER_POLICIES, describe_change
+from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.queries import policies
 from policies.authoring.services import change_impact
 from policies.authoring.services import policies as service
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.http.guard import get_actor, needs
-from policies.http.pages import list_and_form_pages
+from policies.http.guard import get_actor
+from policies.http.pages.list_and_form_pages import CHANNEL, action_view, ask_and_act, form_view, redirect_with_message
 from policies.models import Policy
 
-_STATE_PHRASES = {Policy.State.ACTIVE: "is active", Policy.State.INACTIVE: "is inactive"}
-
-#: State → label of the button, its kind, and the effect.
+#: State → label of the button, its kind, the effect, and what the policy is afterwards.
 _STATE_QUESTIONS = {
-    Policy.State.ACTIVE.value: ("Activate", "primary", "Decisions follow it at once."),
-    Policy.State.INACTIVE.value: ("Deactivate", "danger", "It stops working at once, and can be activated again."),
+    Policy.State.ACTIVE.value: ("Activate", "primary", "Decisions follow it at once.", "active"),
+    Policy.State.INACTIVE.value: (
+        "Deactivate",
+        "danger",
+        "It stops working at once, and can be activated again.",
+        "inactive",
+    ),
 }
 
 
-@never_cache
-@require_http_methods(["GET", "POST"])
-@needs("MANAGE_POLICIES")
+@form_view(MANAGE_GUARD)
 def set_state(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation of activating or deactivating a policy, with its impact (GET); the change itself (POST)."""
-    if request.method == "GET":
-        return _ask_state(request, policies.get_policy(urn=urn))
+    policy = policies.get_policy(urn=urn)
     parameters = request.GET.dict() | request.POST.dict()
     state = parameters.get("state", "")
-    try:
-        result = service.set_state(
-            urn=urn,
-            state=state,
-            by=get_actor(request),
-            channel=list_and_form_pages.CHANNEL,
-            if_version=parse_version(parameters.get("version")),
-        )
-    except (Conflict, Forbidden, Invalid, Stale) as refusal:
-        messages.error(request, refusal_text(refusal))
-    else:
-        phrase = _STATE_PHRASES[Policy.State(state)]
-        messages.success(request, f"{result.policy.name} {phrase} now.")
-    return redirect(return_url(parameters, reverse("policy", args=[urn])))
-
-
-def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
-    state = request.GET.get("state", "")
-    question = _STATE_QUESTIONS.get(state)
-    if question is None:
+    if state not in _STATE_QUESTIONS and request.method == "GET":
         raise NotFound(f"A policy cannot be {state!r}.")
-    verb, kind, text = question
-    return list_and_form_pages.render_confirmation(
+    verb, kind, effect, adjective = _STATE_QUESTIONS.get(state, ("", "", "", ""))
+    url = return_url(parameters, reverse("policy", args=[urn]))
+    return ask_and_change(
         request,
+        partial(service.set_state, urn=urn, state=state, if_version=parse_version(parameters.get("version"))),
+        f"{policy.name} is {adjective} now.",
+        url,
+        losses=lambda: describe_change(policy=policy, after=service.draft_with_state(policy, state)),
         title=f"{verb} \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
-        text=f"{text} {OTHER_POLICIES}",
-        losses=describe_change(policy=policy, after=service.draft_with_state(policy, state)),
+        text=f"{effect} {OTHER_POLICIES}",
         label=f"{verb} policy",
         kind=kind,
-        cancel_url=return_url(request.GET.dict(), reverse("policy", args=[policy.urn])),
+        cancel_url=url,
     )
 
 
-@require_POST
-@needs("MANAGE_POLICIES")
+@action_view(MANAGE_GUARD)
 def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     """Store an inactive copy of a policy at once; the pages start one in the editor instead."""
-    policy = policies.get_policy(urn=urn)
-    draft = presenters.copy_draft(change_impact.policy_draft(policy))
-    result = service.create(draft=draft, by=get_actor(request), channel=list_and_form_pages.CHANNEL)
-    messages.success(request, "This is the copy. It is not active.")
-    return redirect("policy", result.policy.urn)
+    draft = presenters.copy_draft(change_impact.policy_draft(policies.get_policy(urn=urn)))
+    result = service.create(draft=draft, by=get_actor(request), channel=CHANNEL)
+    return redirect_with_message(request, "This is the copy. It is not active.", "policy", result.policy.urn)
 
 
-@never_cache
-@require_http_methods(["GET", "POST"])
-@needs("MANAGE_POLICIES")
+@form_view(MANAGE_GUARD)
 def delete(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation of deleting a policy, with its impact (GET); the deletion itself (POST)."""
     policy = policies.get_policy(urn=urn)
-    version = parse_version(request.GET.get("version"))
-    if request.method == "POST":
-        try:
-            service.delete(urn=urn, by=get_actor(request), channel=list_and_form_pages.CHANNEL, if_version=version)
-        except (Conflict, Forbidden, Stale) as refusal:
-            messages.error(request, refusal_text(refusal))
-            return redirect("policy", urn)
-        messages.success(request, f"{policy.name} is deleted.")
-        return redirect("policies")
-    return list_and_form_pages.render_confirmation(
+    url = reverse("policy", args=[urn])
+    return ask_and_change(
         request,
+        partial(service.delete, urn=urn, if_version=parse_version(request.GET.get("version"))),
+        f"{policy.name} is deleted.",
+        reverse("policies"),
+        refused_url=url,
+        losses=lambda: describe_change(policy=policy, after=None),
         title=f"Delete \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text="It stops working at once. Its history is kept, and a new policy can be made of any version in it. "
         f"{OTHER_POLICIES}",
-        losses=describe_change(policy=policy, after=None),
         label="Delete policy",
-        cancel_url=reverse("policy", args=[urn]),
+        cancel_url=url,
     )
+
+
+def ask_and_change(
+    request: HttpRequest,
+    change: Callable[..., object],
+    message: str,
+    url: str,
+    *,
+    refused_url: str = "",
+    losses: Callable[[], Iterable[str]],
+    **question: str,
+) -> HttpResponse:
+    """Ask for a confirmation (GET), or change a policy and redirect with a message (POST), also where it is refused.
+
+    `losses` and `question` are those of `ask_and_act`; `change` gets `by` and `channel`.
+    """
+
+    def change_or_refuse(**origin: object) -> HttpResponse:
+        try:
+            change(**origin)
+        except (Conflict, Forbidden, Invalid, Stale) as refusal:
+            messages.error(request, _refusal_text(refusal))
+            return redirect(refused_url or url)
+        return redirect_with_message(request, message, url)
+
+    return ask_and_act(request, change_or_refuse, lambda response: response, losses=losses, **question)
 
 
 def parse_version(version: str | None) -> int | None:
@@ -120,7 +122,7 @@ def return_url(parameters: Mapping[str, str], default_url: str) -> str:
     return url if is_local else default_url
 
 
-def refusal_text(refusal: Conflict | Forbidden | Invalid | Stale) -> str:
+def _refusal_text(refusal: Conflict | Forbidden | Invalid | Stale) -> str:
     """Return the reason of a refusal as text for a toast."""
     if isinstance(refusal, Invalid):
         return " ".join(problem.detail for problem in refusal.problems[:3])

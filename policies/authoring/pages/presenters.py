@@ -17,10 +17,18 @@ from policies.authoring.pages import (
 from policies.authoring.pages.version_diff import DiffFields, FieldChange, compare_fields, snapshot_fields
 from policies.authoring.services.policies import PolicyInput
 from policies.engine.families import datahub, datazone
+from policies.engine.model import SYSTEM_ACTOR
+from policies.http.guard import needs
+from policies.http.pages.list_and_form_pages import Section
 from policies.models import Policy
-from policies.pdp import display_names
+from policies.pdp import authorizer, display_names
 
 PolicyDocument = Mapping[str, Any]
+
+SECTION = Section("Policies", "policies", ("Settings", "Permissions"))
+
+#: Guard of every page about policies.
+MANAGE_GUARD = needs("MANAGE_POLICIES")
 
 #: Most names in a row of the list before it counts the rest.
 _MAX_NAMED_ACTORS = 4
@@ -97,6 +105,11 @@ def edit_url(policy: Policy) -> str:
 def new_policy_links() -> list[dict[str, str]]:
     """Return links to the pages for new policies, as label and URL."""
     return [{"label": presenter.new_label, "url": reverse(presenter.new_url_name)} for presenter in PRESENTERS.values()]
+
+
+def load_author_names(urns: set[str]) -> Mapping[str, str]:
+    """Return the names of the authors of changes by URN; an author without a name has the URN."""
+    return {urn: urn for urn in urns} | authorizer.load_names(urns=urns) | {SYSTEM_ACTOR: "the system"}
 
 
 def load_actor_names(policies: Iterable[Policy]) -> Mapping[str, str]:

@@ -5,12 +5,10 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
+from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
-from policies.http.guard import needs
-from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import page_view, render_list
 from policies.models import PolicyEvent
 from policies.pdp import process_registry
 from policies.pdp.process_registry import Process
@@ -19,9 +17,7 @@ from policies.pdp.process_registry import Process
 _MAX_POLLS = 40
 
 
-@require_GET
-@never_cache
-@needs("MANAGE_POLICIES")
+@page_view(MANAGE_GUARD)
 def show_propagation(request: HttpRequest, urn: str) -> HttpResponse:
     """The line for htmx, else a page of its own."""
     policy = policies.get_policy(urn=urn)
@@ -32,14 +28,9 @@ def show_propagation(request: HttpRequest, urn: str) -> HttpResponse:
             policies.list_versions(urn=urn).first(),
             polls=int(polls) if polls in map(str, range(_MAX_POLLS)) else _MAX_POLLS,
         ),
-        "breadcrumbs": list_and_form_pages.settings_breadcrumbs(
-            "Permissions",
-            ("Policies", reverse("policies")),
-            (policy.name, reverse("policy", args=[urn])),
-            ("Where it is live", ""),
-        ),
+        "breadcrumbs": SECTION.breadcrumbs((policy.name, reverse("policy", args=[urn])), "Where it is live"),
     }
-    return list_and_form_pages.render_list(
+    return render_list(
         request, page_template="policies/live.html", fragment_template="policies/_live.html", context=context
     )
 

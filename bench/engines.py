@@ -11,7 +11,7 @@ import casbin
 import cedarpy
 from casbin.model import FastModel
 
-from bench.worlds import Asked, Company, Document, actor, closed, parent_of, resource
+from bench.worlds import Asked, Company, Document, actor, closed, containers_of, parent_of, resource
 from policies.engine.evaluate import matches
 from policies.engine.model import Actor
 from policies.engine.selectors import Resource
@@ -33,7 +33,7 @@ def naive_oracle(company: Company) -> Engine:
 
     def ready(asked: Asked) -> tuple[dict[str, Any], Asked]:
         person, thing = asked.person, asked.thing
-        nodes = closed(thing.domain) | closed(thing.schema)
+        parents = {node: parent_of(node) for node in closed(thing.domain) | closed(thing.schema)}
         world = {
             "memberships": [[person.urn, group] for group in person.groups],
             "roles": [[person.urn, role] for role in person.roles],
@@ -46,7 +46,7 @@ def naive_oracle(company: Company) -> Engine:
                     "tags": list(thing.tags),
                 }
             },
-            "parents": {node: above for node in nodes if (above := parent_of(node)) is not None},
+            "parents": {thing.urn: thing.schema, **{node: above for node, above in parents.items() if above}},
         }
         return world, asked
 
@@ -131,7 +131,7 @@ def _cedar_entities(asked: Asked) -> list[dict[str, Any]]:
     for holder, owner_type in thing.owners:
         for name in ("owners", _cedar_owner(owner_type)):
             owners[name].append({"__entity": _cedar_id(holder)})
-    facets = {"TAG": thing.tags, "DOMAIN": sorted(closed(thing.domain)), "CONTAINER": sorted(closed(thing.schema))}
+    facets = {"TAG": thing.tags, "DOMAIN": sorted(closed(thing.domain)), "CONTAINER": sorted(containers_of(thing))}
     return [
         {
             "uid": _cedar_id(person.urn),

@@ -234,11 +234,16 @@ def resource(thing: Thing) -> Resource:
     """Return the engine's resource, with every facet that a policy here can test."""
     facets = {
         DOMAIN: closed(thing.domain),
-        CONTAINER: closed(thing.schema),
+        CONTAINER: containers_of(thing),
         TAG: frozenset(thing.tags),
         OWNER: frozenset(holder for holder, _ in thing.owners),
     }
     return Resource(thing.urn, thing.type, facets, frozenset(Owner(*owner) for owner in thing.owners))
+
+
+def containers_of(thing: Thing) -> frozenset[str]:
+    """Return the containers that an entity is in; a container is one of its own (rules/datahub.md a.4)."""
+    return closed(thing.schema) | ({thing.urn} if thing.type == "container" else frozenset())
 
 
 def below() -> dict[str, set[str]]:
@@ -257,6 +262,8 @@ def rows(things: Iterable[Thing]) -> Iterator[tuple[int, str, str, str]]:
     for number, thing in enumerate(things):
         yield number, DOMAIN, thing.domain, ""
         yield number, CONTAINER, thing.schema, ""
+        if thing.type == "container":
+            yield number, CONTAINER, thing.urn, ""
         for tag in thing.tags:
             yield number, TAG, tag, ""
         for holder, owner_type in thing.owners:

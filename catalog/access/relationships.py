@@ -150,11 +150,7 @@ def list_relationship_rows(
             part_near_path,
             part_far_path,
         )
-    ties = (
-        relationships.list_incoming_of_many(urns=urns)
-        if is_incoming
-        else relationships.list_outgoing_of_many(urns=urns)
-    )
+    ties = relationships.list_incoming(urns=urns) if is_incoming else relationships.list_outgoing(urns=urns)
     for name, rows, tie_near_path, tie_far_path in ties:
         if not names or name in names:
             yield RelationshipRows(_name_expression(name), rows, tie_near_path, tie_far_path, is_of_people=True)

@@ -213,7 +213,7 @@ def _load_memberships(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
     """Return (holder, aspect) -> membership document of users and groups that names the group or role."""
     ties = [
         (_MEMBERSHIP_ASPECTS[name], rows, path)
-        for name, rows, path in relationships.list_incoming(urn=urn)
+        for name, rows, _, path in relationships.list_incoming(urns=[urn])
         if name in _MEMBERSHIP_ASPECTS
     ]
     membership_keys = [

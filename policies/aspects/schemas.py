@@ -5,7 +5,7 @@ gives access (ADR 19). Pointers are `/<index of the change>/<field>`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -45,79 +45,90 @@ class AspectChange:
     keeps_unknown: bool = False
 
 
+#: Adds the problems of the value of one field.
+FieldCheck = Callable[[Checks, Any, str], None]
+
+
 @dataclass(frozen=True, slots=True)
 class AspectSchema:
-    """The known fields of an aspect: texts with their lengths, flags, lists of URNs with their prefix, choices, words.
+    """The known fields of an aspect with their checks. A closed schema has no other fields."""
 
-    `words` are lists of texts. A closed schema has no fields but these and `other_fields`, which are in DataHub's
-    schema and affect no decision.
-    """
-
-    texts: Mapping[str, int] = field(default_factory=dict)
-    required_fields: frozenset[str] = frozenset()
-    flags: frozenset[str] = frozenset()
-    lists: Mapping[str, str] = field(default_factory=dict)
-    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    words: frozenset[str] = frozenset()
-    other_fields: frozenset[str] = frozenset()
+    fields: Mapping[str, FieldCheck]
+    required_fields: Sequence[str] = ()
     is_closed: bool = False
 
-    def has_field(self, name: str) -> bool:
-        """Whether the field is known."""
-        field_sets = (self.texts, self.flags, self.lists, self.choices, self.words, self.other_fields)
-        return any(name in names for names in field_sets)
+
+def _limit_text(limit: int) -> FieldCheck:
+    return lambda checks, value, pointer: checks.validate_text(value, pointer, limit=limit)
 
 
-_NAME_LENGTHS = {"displayName": MAX_NAME_LENGTH, "title": MAX_NAME_LENGTH, "email": MAX_EMAIL_LENGTH}
-_GROUP_TEXT_LENGTHS = {"description": MAX_TEXT_LENGTH, "email": MAX_EMAIL_LENGTH}
-_STATUS_SCHEMA = AspectSchema(
-    flags=frozenset({"removed"}), other_fields=frozenset({"lifecycleStage", "lifecycleLastUpdated"}), is_closed=True
-)
-_ROLES_SCHEMA = AspectSchema(lists={"roles": ROLE_PREFIX}, required_fields=frozenset({"roles"}), is_closed=True)
+def _require_choice(*choices: str) -> FieldCheck:
+    return lambda checks, value, pointer: checks.validate_choice(value, pointer, choices)
+
+
+def _require_flag(checks: Checks, value: Any, pointer: str) -> None:
+    if not isinstance(value, bool):
+        checks.add("type", pointer, "This must be true or false.")
+
+
+def _require_texts(checks: Checks, value: Any, pointer: str) -> None:
+    if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+        checks.add("type", pointer, "This must be a list of texts.")
+
+
+def _require_urns(prefix: str) -> FieldCheck:
+    def check(checks: Checks, value: Any, pointer: str) -> None:
+        if not isinstance(value, list):
+            checks.add("type", pointer, "This must be a list of URNs.")
+            return
+        for position, urn in enumerate(value):
+            item_pointer = f"{pointer}/{position}"
+            if not isinstance(urn, str) or not urn.startswith(prefix):
+                checks.add("urn.invalid", item_pointer, f"This is a URN that starts {prefix}.")
+            else:
+                checks.validate_identifier(urn.removeprefix(prefix), item_pointer)
+
+    return check
+
+
+def _accept(*_: object) -> None:
+    """Accept a field that is in DataHub's schema and affects no decision."""
+
+
+def _close(fields: Mapping[str, FieldCheck], *required_fields: str) -> AspectSchema:
+    return AspectSchema(fields, required_fields, is_closed=True)
+
+
+_NAME, _LONG_TEXT, _EMAIL = map(_limit_text, (MAX_NAME_LENGTH, MAX_TEXT_LENGTH, MAX_EMAIL_LENGTH))
+_USER_TEXTS = {"displayName": _NAME, "title": _NAME, "email": _EMAIL}
+_GROUP_TEXTS = {"description": _LONG_TEXT, "email": _EMAIL}
+_STATUS_SCHEMA = _close({"removed": _require_flag, "lifecycleStage": _accept, "lifecycleLastUpdated": _accept})
+_ROLES_SCHEMA = _close({"roles": _require_urns(ROLE_PREFIX)}, "roles")
 
 SCHEMAS: Mapping[tuple[str, str], AspectSchema] = MappingProxyType(
     {
         (USER, documents.USER_INFO): AspectSchema(
-            texts={**_NAME_LENGTHS, "fullName": MAX_NAME_LENGTH},
-            required_fields=frozenset({"active"}),
-            flags=frozenset({"active"}),
+            {**_USER_TEXTS, "fullName": _NAME, "active": _require_flag}, ("active",)
         ),
-        (USER, documents.USER_EDITABLE): AspectSchema(texts={**_NAME_LENGTHS, "aboutMe": MAX_TEXT_LENGTH}),
-        (USER, documents.USER_STATUS): AspectSchema(
-            texts={"status": MAX_NAME_LENGTH},
-            required_fields=frozenset({"status"}),
-            other_fields=frozenset({"lastModified"}),
-            is_closed=True,
-        ),
+        (USER, documents.USER_EDITABLE): AspectSchema({**_USER_TEXTS, "aboutMe": _LONG_TEXT}),
+        (USER, documents.USER_STATUS): _close({"status": _NAME, "lastModified": _accept}, "status"),
         (USER, documents.STATUS): _STATUS_SCHEMA,
-        (USER, documents.EXTERNAL_GROUPS): AspectSchema(
-            lists={"groups": GROUP_PREFIX}, required_fields=frozenset({"groups"}), is_closed=True
-        ),
-        (USER, documents.NATIVE_GROUPS): AspectSchema(
-            lists={"nativeGroups": GROUP_PREFIX}, required_fields=frozenset({"nativeGroups"}), is_closed=True
-        ),
+        (USER, documents.EXTERNAL_GROUPS): _close({"groups": _require_urns(GROUP_PREFIX)}, "groups"),
+        (USER, documents.NATIVE_GROUPS): _close({"nativeGroups": _require_urns(GROUP_PREFIX)}, "nativeGroups"),
         (USER, documents.ROLES): _ROLES_SCHEMA,
-        (USER, documents.SUB_TYPES): AspectSchema(
-            words=frozenset({"typeNames"}), required_fields=frozenset({"typeNames"}), is_closed=True
-        ),
-        (GROUP, documents.GROUP_INFO): AspectSchema(texts={"displayName": MAX_NAME_LENGTH, **_GROUP_TEXT_LENGTHS}),
-        (GROUP, documents.GROUP_EDITABLE): AspectSchema(texts=_GROUP_TEXT_LENGTHS),
+        (USER, documents.SUB_TYPES): _close({"typeNames": _require_texts}, "typeNames"),
+        (GROUP, documents.GROUP_INFO): AspectSchema({"displayName": _NAME, **_GROUP_TEXTS}),
+        (GROUP, documents.GROUP_EDITABLE): AspectSchema(_GROUP_TEXTS),
         (GROUP, documents.STATUS): _STATUS_SCHEMA,
-        (GROUP, documents.ORIGIN): AspectSchema(
-            choices={"type": ("NATIVE", "EXTERNAL")},
-            required_fields=frozenset({"type"}),
-            other_fields=frozenset({"externalType"}),
-            is_closed=True,
+        (GROUP, documents.ORIGIN): _close(
+            {"type": _require_choice("NATIVE", "EXTERNAL"), "externalType": _accept}, "type"
         ),
         (GROUP, documents.ROLES): _ROLES_SCHEMA,
-        (ROLE, documents.ROLE_INFO): AspectSchema(
-            texts={"name": MAX_NAME_LENGTH, "description": MAX_TEXT_LENGTH},
-            required_fields=frozenset({"name"}),
-            flags=frozenset({"editable"}),
-            is_closed=True,
+        (ROLE, documents.ROLE_INFO): _close(
+            {"name": _NAME, "description": _LONG_TEXT, "editable": _require_flag}, "name"
         ),
         (ROLE, documents.STATUS): _STATUS_SCHEMA,
-        (POLICY, POLICY_INFO): AspectSchema(),
+        (POLICY, POLICY_INFO): AspectSchema({}),
         (POLICY, documents.STATUS): _STATUS_SCHEMA,
     }
 )
@@ -149,9 +160,7 @@ def _check(checks: Checks, change: AspectChange) -> None:
         checks.add("text.unstorable", "", "A text holds no NUL and no half of a surrogate pair, a number is finite.")
         return
     schema = SCHEMAS[change.entity_type, change.name]
-    if schema.is_closed and not change.keeps_unknown:
-        _check_names(checks, schema, document)
-    _check_fields(checks, schema, document)
+    _check_fields(checks, schema, document, is_closed=schema.is_closed and not change.keeps_unknown)
     if (change.entity_type, change.name) == (POLICY, POLICY_INFO):
         _check_policy(checks, change)
     if change.name == documents.STATUS and change.entity_type in (ROLE, POLICY) and document.get("removed"):
@@ -170,44 +179,15 @@ def _check_urn(checks: Checks, change: AspectChange) -> None:
         checks.add("text.unstorable", "/urn", "A text holds no NUL and no half of a surrogate pair.")
 
 
-def _check_names(checks: Checks, schema: AspectSchema, document: Mapping[str, Any]) -> None:
-    for name in document:
-        if not schema.has_field(name):
-            checks.add("field.unknown", f"/{escape(name)}", f"There is no field {quote(name)} here.")
-
-
-def _check_fields(checks: Checks, schema: AspectSchema, document: Mapping[str, Any]) -> None:
-    for name in sorted(schema.required_fields):
+def _check_fields(checks: Checks, schema: AspectSchema, document: Mapping[str, Any], *, is_closed: bool) -> None:
+    for name in schema.required_fields:
         if document.get(name) is None:
             checks.add("required", f"/{name}", "This field is required.")
     for name, value in document.items():
-        if value is not None:
-            _check_field(checks, schema, name, value)
-
-
-def _check_field(checks: Checks, schema: AspectSchema, name: str, value: Any) -> None:
-    if name in schema.texts:
-        checks.validate_text(value, f"/{name}", limit=schema.texts[name])
-    elif name in schema.flags and not isinstance(value, bool):
-        checks.add("type", f"/{name}", "This must be true or false.")
-    elif name in schema.choices:
-        checks.validate_choice(value, f"/{name}", schema.choices[name])
-    elif name in schema.lists:
-        _check_list(checks, value, f"/{name}", schema.lists[name])
-    elif name in schema.words and not (isinstance(value, list) and all(isinstance(word, str) for word in value)):
-        checks.add("type", f"/{name}", "This must be a list of texts.")
-
-
-def _check_list(checks: Checks, value: Any, pointer: str, prefix: str) -> None:
-    if not isinstance(value, list):
-        checks.add("type", pointer, "This must be a list of URNs.")
-        return
-    for position, urn in enumerate(value):
-        item_pointer = f"{pointer}/{position}"
-        if not isinstance(urn, str) or not urn.startswith(prefix):
-            checks.add("urn.invalid", item_pointer, f"This is a URN that starts {prefix}.")
-        else:
-            checks.validate_identifier(urn.removeprefix(prefix), item_pointer)
+        if name in schema.fields and value is not None:
+            schema.fields[name](checks, value, f"/{name}")
+        elif name not in schema.fields and is_closed:
+            checks.add("field.unknown", f"/{escape(name)}", f"There is no field {quote(name)} here.")
 
 
 def _check_policy(checks: Checks, change: AspectChange) -> None:

@@ -10,8 +10,6 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 
-#: A relationship of one entity: its name, rows, and the field path from a row to the URN at the other end.
-Relationship = tuple[str, QuerySet[Any, Any], str]
 #: A relationship of several entities: its name, rows, and the field paths to the URN of the entity and the other URN.
 RelationshipPairs = tuple[str, QuerySet[Any, Any], str, str]
 
@@ -23,17 +21,7 @@ _ASSOCIATION_NAMES = {
 }
 
 
-def list_outgoing(*, urn: str) -> Iterator[Relationship]:
-    """Yield the relationships that a user, group or policy has to other entities; empty for any other URN."""
-    return ((name, rows, other_path) for name, rows, _, other_path in list_outgoing_of_many(urns=[urn]))
-
-
-def list_incoming(*, urn: str) -> Iterator[Relationship]:
-    """Yield the relationships that users, groups and policies have to this user, group or role."""
-    return ((name, rows, other_path) for name, rows, _, other_path in list_incoming_of_many(urns=[urn]))
-
-
-def list_outgoing_of_many(*, urns: Collection[str]) -> Iterator[RelationshipPairs]:
+def list_outgoing(*, urns: Collection[str]) -> Iterator[RelationshipPairs]:
     """Yield the relationships that these users, groups and policies have to other entities."""
     if users := _filter_by_prefix(urns, USER_PREFIX):
         memberships = Membership.objects.filter(user__urn__among=users)
@@ -49,7 +37,7 @@ def list_outgoing_of_many(*, urns: Collection[str]) -> Iterator[RelationshipPair
             yield name, facets.filter(value__startswith=prefix), "policy__urn", "value"
 
 
-def list_incoming_of_many(*, urns: Collection[str]) -> Iterator[RelationshipPairs]:
+def list_incoming(*, urns: Collection[str]) -> Iterator[RelationshipPairs]:
     """Yield the relationships that users, groups and policies have to these users, groups and roles."""
     if groups := _filter_by_prefix(urns, GROUP_PREFIX):
         memberships = Membership.objects.filter(group__profile__urn__among=groups)

@@ -43,7 +43,7 @@ class ScimRequestHandler(ScimHandler):
         group = self.people_storage.get(resource_type, resource_id, response_parameters=_EXCLUDE_MEMBERS)
         delta, other_changes = group_patch
         self.service.apply_patch(group, other_changes, conditions)
-        self.people_storage.change_group(group, delta)
+        self.people_storage.change_group(resource_type, group, delta)
         return self.people_storage.get(
             resource_type, resource_id, response_parameters=None if self.is_full_response else _EXCLUDE_MEMBERS
         )

@@ -1,7 +1,8 @@
 """Loading of rows as SCIM resources; the number of queries of a page does not depend on its length."""
 
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -25,48 +26,51 @@ def list_groups() -> QuerySet[GroupProfile]:
     return GroupProfile.objects.filter(is_removed=False).select_related("group")
 
 
-def load_user_resources(
-    users: Sequence[User],
+def list_rows(resource_type: ResourceType) -> QuerySet[Any]:
+    """Return the users or groups that are visible over SCIM."""
+    return list_people() if is_user(resource_type) else list_groups()
+
+
+def is_user(resource_type: ResourceType) -> bool:
+    """Whether resources of this type are users, and not groups."""
+    return resource_type.name == "User"
+
+
+def load_resources(
+    rows: Sequence[Any],
     resource_type: ResourceType,
     parameters: OptionalParameters,
     pending_events: Iterable[ChangeEvent] = (),
 ) -> list[Resource[Any]]:
-    """Return users as resources; `pending_events` are the unsaved change events of the open unit of work."""
-    groups: dict[int, list[GroupProfile]] = {user.pk: [] for user in users}
-    if _includes_attribute(parameters, "groups"):
-        memberships = Membership.objects.filter(user__in=users, group__profile__is_removed=False)
-        for membership in memberships.select_related("group__profile").order_by("group__profile__urn"):
-            groups[membership.user_id].append(membership.group.profile)
-    modified_times = _load_modified_times([user.urn for user in users], pending_events)
+    """Return users or groups as resources; `pending_events` are the unsaved change events of the open unit of work."""
+    name, load_related = ("groups", _load_groups) if is_user(resource_type) else ("members", _load_members)
+    related_rows = load_related(rows) if _includes_attribute(parameters, name) else {}
+    modified_times = _load_modified_times([row.urn for row in rows], pending_events)
     return [
-        resource_mapping.build_user_resource(
-            user, resource_type=resource_type, groups=groups[user.pk], modified_at=modified_times.get(user.urn)
-        )
-        for user in users
-    ]
-
-
-def load_group_resources(
-    groups: Sequence[GroupProfile],
-    resource_type: ResourceType,
-    parameters: OptionalParameters,
-    pending_events: Iterable[ChangeEvent] = (),
-) -> list[Resource[Any]]:
-    """Return groups as resources; `pending_events` are the unsaved change events of the open unit of work."""
-    members: dict[int, list[User]] = {group.group_id: [] for group in groups}
-    if _includes_attribute(parameters, "members"):
-        for membership in _list_external_memberships([group.group_id for group in groups]).select_related("user"):
-            members[membership.group_id].append(membership.user)
-    modified_times = _load_modified_times([group.urn for group in groups], pending_events)
-    return [
-        resource_mapping.build_group_resource(
-            group,
+        resource_mapping.build_resource(
+            row,
             resource_type=resource_type,
-            members=members[group.group_id],
-            modified_at=modified_times.get(group.urn),
+            related_rows=related_rows.get(row.pk, ()),
+            modified_at=modified_times.get(row.urn, row.created_at),
         )
-        for group in groups
+        for row in rows
     ]
+
+
+def _load_groups(users: Collection[User]) -> Mapping[int, Sequence[GroupProfile]]:
+    groups_by_user: dict[int, list[GroupProfile]] = defaultdict(list)
+    memberships = Membership.objects.filter(user__in=users, group__profile__is_removed=False)
+    for membership in memberships.select_related("group__profile").order_by("group__profile__urn"):
+        groups_by_user[membership.user_id].append(membership.group.profile)
+    return groups_by_user
+
+
+def _load_members(groups: Collection[GroupProfile]) -> Mapping[int, Sequence[User]]:
+    profile_ids = {group.group_id: group.pk for group in groups}
+    members_by_group: dict[int, list[User]] = defaultdict(list)
+    for membership in _list_external_memberships(profile_ids).select_related("user"):
+        members_by_group[profile_ids[membership.group_id]].append(membership.user)
+    return members_by_group
 
 
 def _list_external_memberships(group_ids: Collection[int]) -> QuerySet[Membership]:

@@ -1,6 +1,7 @@
 """Conversion of rows of users and groups to SCIM resources, and of user resources to provisioned attributes."""
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -28,19 +29,31 @@ _ACTIVE_OMITTED_KEY = "activeUnsaid"
 _KEYS_STORED_ELSEWHERE = ("schemas", "id", "meta", "userName", "externalId", "active", "groups")
 
 
-def build_user_resource(
-    user: User, *, resource_type: ResourceType, groups: Iterable[GroupProfile], modified_at: datetime | None
+def build_resource(
+    row: User | GroupProfile, *, resource_type: ResourceType, related_rows: Iterable[Any], modified_at: datetime
 ) -> Resource[Any]:
-    """Return a user as a resource; `groups` are its groups, `modified_at` is its last change, None if there is none."""
+    """Return a user with its groups, or a group with its external members, as a resource."""
+    body = _build_user(row, related_rows) if isinstance(row, User) else _build_group(row, related_rows)
+    body |= {
+        "schemas": [str(resource_type.schema_)],
+        "id": str(row.scim_id),
+        "externalId": row.external_id or None,
+    }
+    model: Any = PROVIDER.model_for(resource_type)
+    resource: Resource[Any] = model.model_validate(body)
+    resource.meta = Meta(
+        resource_type=resource_type.name, created=row.created_at, last_modified=max(row.created_at, modified_at)
+    )
+    return resource
+
+
+def _build_user(user: User, groups: Iterable[GroupProfile]) -> dict[str, Any]:
     info = documents.to_aspects(user).get(documents.USER_INFO, {})
-    body = _copy_json({key: value for key, value in user.delivered.items() if key != _ACTIVE_OMITTED_KEY})
+    body = deepcopy({key: value for key, value in user.delivered.items() if key != _ACTIVE_OMITTED_KEY})
     for path, key in _INFO_KEYS_BY_PATH.items():
         _set_path(body, path, _as_text(info.get(key)))
     body["emails"] = _merge_address(body.get("emails", []), _as_text(info.get("email")))
-    body |= {
-        "schemas": [str(resource_type.schema_)],
-        "id": str(user.scim_id),
-        "externalId": user.external_id or None,
+    return body | {
         "userName": user.username,
         "active": None if _ACTIVE_OMITTED_KEY in user.delivered else user.is_active,
         "groups": [
@@ -48,21 +61,11 @@ def build_user_resource(
             for group in groups
         ],
     }
-    return _build_resource(resource_type, body, created_at=user.created_at, modified_at=modified_at)
 
 
-def build_group_resource(
-    group: GroupProfile, *, resource_type: ResourceType, members: Iterable[User], modified_at: datetime | None
-) -> Resource[Any]:
-    """Return a group as a resource; `members` are its external members."""
-    body = {
-        "schemas": [str(resource_type.schema_)],
-        "id": str(group.scim_id),
-        "externalId": group.external_id or None,
-        "displayName": group.name,
-        "members": [{"value": str(user.scim_id), "$ref": f"Users/{user.scim_id}", "type": "User"} for user in members],
-    }
-    return _build_resource(resource_type, body, created_at=group.created_at, modified_at=modified_at)
+def _build_group(group: GroupProfile, members: Iterable[User]) -> dict[str, Any]:
+    references = [{"value": str(user.scim_id), "$ref": f"Users/{user.scim_id}", "type": "User"} for user in members]
+    return {"displayName": group.name, "members": references}
 
 
 def parse_user(resource: Resource[Any]) -> ProvisionedUser:
@@ -82,26 +85,10 @@ def parse_user(resource: Resource[Any]) -> ProvisionedUser:
     )
 
 
-def _build_resource(
-    resource_type: ResourceType, body: dict[str, Any], *, created_at: datetime, modified_at: datetime | None
-) -> Resource[Any]:
-    model: Any = PROVIDER.model_for(resource_type)
-    resource: Resource[Any] = model.model_validate(body)
-    resource.meta = Meta(
-        resource_type=resource_type.name, created=created_at, last_modified=max(created_at, modified_at or created_at)
-    )
-    return resource
-
-
-def _main_address_index(entries: list[dict[str, Any]]) -> int:
-    """Return the index of the main address: preferably of type work, then primary, then first."""
-    ranks = [(entry.get("type") != "work", not entry.get("primary"), index) for index, entry in enumerate(entries)]
-    return min(ranks)[2]
-
-
 def _pop_main_address(entries: list[dict[str, Any]]) -> str:
-    """Remove the value of the main address from the list and return it; its entry stays without a value."""
-    return str(entries[_main_address_index(entries)].pop("value", "")) if entries else ""
+    """Remove and return the value of the main address: of type work, else primary, else first. Its entry stays."""
+    main_entry = min(entries, key=lambda entry: (entry.get("type") != "work", not entry.get("primary")), default={})
+    return str(main_entry.pop("value", ""))
 
 
 def _merge_address(entries: list[dict[str, Any]], address: str) -> list[dict[str, Any]]:
@@ -133,9 +120,3 @@ def _pop_path(body: dict[str, Any], path: tuple[str, ...]) -> str:
 def _as_text(value: Any) -> str:
     """Return a field of an aspect, '' if it is not a string; other programs may have written any value."""
     return value if isinstance(value, str) else ""
-
-
-def _copy_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy_json(item) for key, item in value.items()}
-    return [_copy_json(item) for item in value] if isinstance(value, list) else value

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from scim2_models import (
     InvalidFilterException,
     InvalidValueException,
@@ -25,8 +25,7 @@ from policies.identity.scim import filters, member_patches, request_bodies, reso
 from policies.identity.scim import queries as scim_queries
 from policies.identity.scim.member_patches import MemberDelta
 from policies.identity.scim.schemas import MAX_PAGE_SIZE
-from policies.identity.services import groups as group_service
-from policies.identity.services import scim_provisioning, users
+from policies.identity.services import groups, scim_provisioning, users
 from policies.models import ChangeEvent, GroupProfile, User
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
@@ -59,13 +58,8 @@ class PeopleStorage(ScimStorage):
         self, resource_type: ResourceType, resource_id: str, *, response_parameters: StorageParameters = None
     ) -> Resource[Any]:
         """Return one resource; raises NotFoundException."""
-        if _is_user(resource_type):
-            return scim_queries.load_user_resources(
-                [self._get_user(resource_id)], resource_type, response_parameters, self.pending_events
-            )[0]
-        return scim_queries.load_group_resources(
-            [self._get_group(resource_id)], resource_type, response_parameters, self.pending_events
-        )[0]
+        row = self._get_row(resource_type, resource_id)
+        return scim_queries.load_resources([row], resource_type, response_parameters, self.pending_events)[0]
 
     def search(self, resource_types: list[ResourceType], search_request: Any, *, position: Any = None) -> SearchPage:  # noqa: ARG002 - no cursors
         """Return a page of resources: users before groups, each in the order of creation."""
@@ -74,41 +68,33 @@ class PeopleStorage(ScimStorage):
         total = 0
         resources: list[Resource[Any]] = []
         for resource_type in resource_types:
-            queryset: QuerySet[Any] = (
-                scim_queries.list_people() if _is_user(resource_type) else scim_queries.list_groups()
-            )
-            load_resources: Any = (
-                scim_queries.load_user_resources if _is_user(resource_type) else scim_queries.load_group_resources
-            )
+            queryset = scim_queries.list_rows(resource_type)
             if search_request.filter is not None:
                 queryset = queryset.filter(_build_condition(search_request.filter, resource_type, len(resource_types)))
             count = queryset.count()
             first_index = max(start - total, 0)
             if remaining_count > 0 and first_index < count:
-                page = load_resources(
-                    list(queryset.order_by("pk")[first_index : first_index + remaining_count]),
-                    resource_type,
-                    search_request,
-                )
-                resources += page
-                remaining_count -= len(page)
+                rows = list(queryset.order_by("pk")[first_index : first_index + remaining_count])
+                resources += scim_queries.load_resources(rows, resource_type, search_request)
+                remaining_count -= len(rows)
             total += count
         return SearchPage(total, resources)
 
     def create(self, resource_type: ResourceType, resource: Any) -> Resource[Any]:
         """Create a resource and return it; raises as the services."""
-        if _is_user(resource_type):
-            user = scim_provisioning.create_user(
+        row: User | GroupProfile
+        if scim_queries.is_user(resource_type):
+            row = scim_provisioning.create_user(
                 username=resource.user_name, attributes=resource_mapping.parse_user(resource), uow=self.uow
             )
-            return self.get(resource_type, str(user.scim_id))
-        group = scim_provisioning.create_group(
-            name=resource.display_name,
-            external_id=resource.external_id or "",
-            members=_get_users(list(member_patches.parse_members(resource.members).added_ids)),
-            uow=self.uow,
-        )
-        return self.get(resource_type, str(group.scim_id))
+        else:
+            row = scim_provisioning.create_group(
+                name=resource.display_name,
+                external_id=resource.external_id or "",
+                members=_get_users(list(member_patches.parse_members(resource.members).added_ids)),
+                uow=self.uow,
+            )
+        return self.get(resource_type, str(row.scim_id))
 
     def update(
         self,
@@ -118,19 +104,19 @@ class PeopleStorage(ScimStorage):
         expected_version: str | None = None,  # noqa: ARG002 - no versions: a change reads what it writes
     ) -> Resource[Any]:
         """Store the new state of a resource and return it; raises NotFoundException, and as the services."""
-        if _is_user(resource_type):
-            user, attributes = self._get_user(resource.id), resource_mapping.parse_user(resource)
+        if scim_queries.is_user(resource_type):
+            user, attributes = self._get_row(resource_type, resource.id), resource_mapping.parse_user(resource)
             for name, value in attributes.other_attributes.items():
                 if isinstance(value, list):
                     request_bodies.check_growth(name, before=len(user.delivered.get(name, ())), after=len(value))
             scim_provisioning.update_user(user=user, attributes=attributes, uow=self.uow)
-            return self.get(resource_type, resource.id)
-        self.change_group(resource, member_patches.parse_members(resource.members))
+        else:
+            self.change_group(resource_type, resource, member_patches.parse_members(resource.members))
         return self.get(resource_type, resource.id)
 
-    def change_group(self, resource: Any, delta: MemberDelta) -> None:
+    def change_group(self, resource_type: ResourceType, resource: Any, delta: MemberDelta) -> None:
         """Store the name and external id of a group and add and remove members; raises as `update`."""
-        group = self._get_group(resource.id)
+        group = self._get_row(resource_type, resource.id)
         if len(delta.added_ids) + len(delta.removed_ids) > member_patches.MAX_CHANGED_MEMBERS:
             raise InvalidValueException(
                 detail=f"One request changes up to {member_patches.MAX_CHANGED_MEMBERS} members of a group."
@@ -155,28 +141,15 @@ class PeopleStorage(ScimStorage):
         expected_version: str | None = None,  # noqa: ARG002 - as above
     ) -> None:
         """Delete a resource; raises NotFoundException, and as the services."""
-        if _is_user(resource_type):
-            users.remove(urn=self._get_user(resource_id).urn, by=self.by, channel=CHANNEL)
-        else:
-            group_service.remove(urn=self._get_group(resource_id).urn, by=self.by, channel=CHANNEL)
+        remove = users.remove if scim_queries.is_user(resource_type) else groups.remove
+        remove(urn=self._get_row(resource_type, resource_id).urn, by=self.by, channel=CHANNEL)
 
-    def _get_user(self, resource_id: str) -> User:
+    def _get_row(self, resource_type: ResourceType, resource_id: str) -> Any:
         key = filters.parse_id(resource_id)
-        user = None if key is None else scim_queries.list_people().filter(scim_id=key).first()
-        if user is None:
-            raise NotFoundException(detail=f"There is no user {resource_id!r}.")
-        return user
-
-    def _get_group(self, resource_id: str) -> GroupProfile:
-        key = filters.parse_id(resource_id)
-        group = None if key is None else scim_queries.list_groups().filter(scim_id=key).first()
-        if group is None:
-            raise NotFoundException(detail=f"There is no group {resource_id!r}.")
-        return group
-
-
-def _is_user(resource_type: ResourceType) -> bool:
-    return resource_type.name == "User"
+        row = None if key is None else scim_queries.list_rows(resource_type).filter(scim_id=key).first()
+        if row is None:
+            raise NotFoundException(detail=f"There is no {str(resource_type.name).lower()} {resource_id!r}.")
+        return row
 
 
 def _build_condition(scim_filter: Any, resource_type: ResourceType, type_count: int) -> Q:

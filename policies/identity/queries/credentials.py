@@ -1,6 +1,7 @@
 """Tokens, invitations, and the roles and policies of users and groups, as pages and APIs list them."""
 
 from collections.abc import Collection
+from typing import TypeVar
 
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
@@ -12,18 +13,19 @@ from policies.models import (
     Membership,
     Policy,
     PolicyFacet,
+    ResetToken,
     Role,
     RoleAssignment,
     User,
 )
-from policies.models.fields import is_storable
+from policies.writes import token_secrets
+
+_Link = TypeVar("_Link", InviteToken, ResetToken)
 
 
 def list_tokens(*, owner: str | None = None, created_by: str | None = None) -> QuerySet[AccessToken]:
     """Return tokens neither revoked nor expired, newest first, with their users, who may be suspended."""
     rows = AccessToken.objects.filter(revoked_at__isnull=True).exclude(expires_at__lte=timezone.now())
-    if not all(is_storable(urn) for urn in (owner, created_by) if urn):
-        return rows.none()
     if owner:
         rows = rows.filter(user__urn=owner)
     if created_by:
@@ -37,6 +39,13 @@ def count_tokens(*, users: Collection[User]) -> dict[str, int]:
         list_tokens().filter(user__in=users).order_by().values_list("user_id").annotate(Count("pk"))
     )
     return {user.urn: counts_by_user_id.get(user.pk, 0) for user in users}
+
+
+def find_link(rows: QuerySet[_Link], *, text: str, prefix: str) -> _Link | None:
+    """Return the invitation or password reset with this text among these; None if there is none or it expired."""
+    if not token_secrets.is_well_formed(text, prefix):
+        return None
+    return rows.filter(expires_at__gt=timezone.now(), digest=token_secrets.digest(text)).first()
 
 
 def list_invitations() -> QuerySet[InviteToken]:
@@ -63,8 +72,6 @@ def list_roles_through_groups(*, urn: str) -> list[tuple[Role, GroupProfile]]:
 
 def list_policies_naming(*, actor: str, limit: int = 50) -> list[Policy]:
     """Return the first `limit` policies that name a user, group or role as an actor, ordered by name."""
-    if not is_storable(actor):
-        return []
     policy_ids = PolicyFacet.objects.filter(Q(field=PolicyFacet.Field.ACTOR, value=actor)).values("policy")
     return list(Policy.objects.filter(pk__in=policy_ids).order_by("name", "urn")[:limit])
 

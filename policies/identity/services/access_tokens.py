@@ -14,8 +14,8 @@ from django.utils import timezone
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
+from policies.identity.queries import users_groups_roles
 from policies.models import AccessToken, User, Verb
-from policies.models.fields import is_storable
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import fact_cache
 from policies.propagation.invalidating_cache import CacheRegion, process_cache
@@ -68,7 +68,7 @@ def create(
     caller does not hold), Invalid with every problem: an unknown, suspended or wrong kind of user, a missing name, an
     invalid duration.
     """
-    user = _find_owner(owner)
+    user = users_groups_roles.find_user(urn=owner)
     required_privileges.require(by=by, requirement=creation_requirement(owner=owner, user=user, by=by))
     if user is not None and owner != by.urn:
         delegation.require_account(by=by, urns=[owner])
@@ -108,9 +108,12 @@ def creation_requirement(*, owner: str, user: User | None, by: Actor) -> Require
     """Return the requirement for creating a token of `owner`; `user` is its row, None when it does not exist."""
     if owner == by.urn:
         return required_privileges.MANAGE_OWN_TOKENS
-    if user is not None and user.kind == User.Kind.SERVICE:
-        return required_privileges.MANAGE_SERVICE_TOKENS
-    return required_privileges.MANAGE_OTHERS_TOKENS
+    return _others_requirement(user)
+
+
+def _others_requirement(user: User | None) -> Requirement:
+    is_service = user is not None and user.kind == User.Kind.SERVICE
+    return required_privileges.MANAGE_SERVICE_TOKENS if is_service else required_privileges.MANAGE_OTHERS_TOKENS
 
 
 def authenticate(*, text: str) -> User | None:
@@ -161,13 +164,7 @@ def revoke(*, token_id: str | uuid.UUID, by: Actor, channel: str) -> None:
     """
     token = _find_unrevoked(token_id)
     if token is None or token.user.urn != by.urn or not by.is_active:
-        is_service = token is not None and token.user.kind == User.Kind.SERVICE
-        required_privileges.require(
-            by=by,
-            requirement=required_privileges.MANAGE_SERVICE_TOKENS
-            if is_service
-            else required_privileges.MANAGE_OTHERS_TOKENS,
-        )
+        required_privileges.require(by=by, requirement=_others_requirement(token.user if token else None))
     with open_unit_of_work(by=by, channel=channel) as uow:
         token = _find_unrevoked(token_id)
         if token is None:
@@ -175,10 +172,6 @@ def revoke(*, token_id: str | uuid.UUID, by: Actor, channel: str) -> None:
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at"])
         uow.audit(urn=token.user.urn, name=token.name, verb=Verb.TOKEN_REVOKED, before=_token_facts(token))
-
-
-def _find_owner(urn: str) -> User | None:
-    return User.objects.filter(urn=urn).first() if is_storable(urn) else None
 
 
 def _parse_lifetime(checks: Checks, duration: str | timedelta | None) -> timedelta | None:

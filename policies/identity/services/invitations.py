@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
+from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import roles as role_service
 from policies.identity.services import users
 from policies.identity.services.access_tokens import DURATIONS
@@ -53,10 +54,7 @@ def create(*, role: str | None, by: Actor, channel: str, duration: str = "ONE_WE
     checks = Checks()
     checks.validate_choice(duration, "/duration", tuple(LIFETIMES))
     with open_unit_of_work(by=by, channel=channel) as uow:
-        role_row = _find_role(role, checks)
-        checks.finish()
-        _require_may_grant(role_row, by)
-        return _replace(role_row, duration, uow)
+        return _replace(_find_role(role, by, checks), duration, uow)
 
 
 def get_or_create(*, role: str | None, by: Actor, channel: str) -> IssuedInvitation:
@@ -65,16 +63,11 @@ def get_or_create(*, role: str | None, by: Actor, channel: str) -> IssuedInvitat
     The text of a link created under another SECRET_KEY cannot be derived; such a link is replaced.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
-    checks = Checks()
-    role_row = _find_role(role, checks)
-    checks.finish()
-    _require_may_grant(role_row, by)
-    if (invitation := _find_live(role_row)) is not None:
+    if (invitation := _find_live(_find_role(role, by))) is not None:
         return invitation
     with open_unit_of_work(by=by, channel=channel) as uow:
         # Looked up again under the lock: of two concurrent calls, the second returns the link that the first created.
-        role_row = _find_role(role, checks)
-        checks.finish()
+        role_row = _find_role(role, by)
         return _find_live(role_row) or _replace(role_row, "ONE_WEEK", uow)
 
 
@@ -91,10 +84,7 @@ def revoke(*, invite_id: uuid.UUID, by: Actor, channel: str) -> None:
 
 def find(*, text: str) -> InviteToken:
     """Return the valid link with this text, with its role; raises NotFound, with one message for every cause."""
-    invite = None
-    if token_secrets.is_well_formed(text, _PREFIX):
-        rows = InviteToken.objects.select_related("role").filter(expires_at__gt=timezone.now())
-        invite = rows.filter(digest=token_secrets.digest(text)).first()
+    invite = credentials.find_link(InviteToken.objects.select_related("role"), text=text, prefix=_PREFIX)
     if invite is None:
         raise NotFound(_INVALID_LINK_TEXT)
     return invite
@@ -136,16 +126,16 @@ def sign_up(*, text: str, username: str, password: str, channel: str, **profile:
     return user
 
 
-def _find_role(urn: str | None, checks: Checks) -> Role | None:
-    role = Role.objects.filter(urn=urn).first() if urn is not None and is_storable(urn) else None
+def _find_role(urn: str | None, by: Actor, checks: Checks | None = None) -> Role | None:
+    """Return the role of a link that this actor may create; raises Forbidden, Invalid with the problems in `checks`."""
+    checks = checks or Checks()
+    role = None if urn is None else users_groups_roles.find_role(urn=urn)
     if urn is not None and role is None:
         checks.add("unknown", "/role", f"There is no role {urn!r}.")
-    return role
-
-
-def _require_may_grant(role: Role | None, by: Actor) -> None:
+    checks.finish()
     if role is not None:
         delegation.require_role(by=by, role=role.urn)
+    return role
 
 
 def _find_live(role: Role | None) -> IssuedInvitation | None:
@@ -160,14 +150,12 @@ def _replace(role: Role | None, duration: str, uow: UnitOfWork) -> IssuedInvitat
     InviteToken.objects.filter(role=role).delete()
     invite_id = uuid.uuid4()
     text = token_secrets.derive(_PREFIX, name=str(invite_id))
-    now = timezone.now()
     invite = InviteToken.objects.create(
         id=invite_id,
         role=role,
         digest=token_secrets.digest(text),
-        created_at=now,
         created_by=uow.by.urn,
-        expires_at=now + LIFETIMES[duration],
+        expires_at=timezone.now() + LIFETIMES[duration],
     )
     uow.audit(urn=invite.urn, name=_invite_name(invite), verb=Verb.INVITE_CREATED, after=_invite_facts(invite))
     return IssuedInvitation(invite, text)

@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from policies.engine.model import Actor
 from policies.errors import Conflict, NotFound
+from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import users
 from policies.models import ResetToken, User, Verb
-from policies.models.fields import is_storable
 from policies.pdp import actor_resolution
 from policies.writes import delegation, required_privileges, token_secrets
 from policies.writes.unit_of_work import open_unit_of_work
@@ -37,22 +37,18 @@ def create(*, urn: str, by: Actor, channel: str) -> IssuedResetLink:
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     text = token_secrets.generate(_PREFIX)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
-        if user is None:
-            raise NotFound(f"There is no user {urn!r}.")
+        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
         delegation.require_account(by=by, urns=[urn])
         if user.kind == User.Kind.SERVICE:
             raise Conflict("A service has tokens and no password.")
         if not user.is_active:
             raise Conflict(f"{user.name} is suspended. Activate the account first.")
         ResetToken.objects.filter(user=user).delete()
-        now = timezone.now()
         reset = ResetToken.objects.create(
             user=user,
             digest=token_secrets.digest(text),
-            created_at=now,
             created_by=by.urn,
-            expires_at=now + LIFETIME,
+            expires_at=timezone.now() + LIFETIME,
         )
         uow.audit(urn=urn, name=user.name, verb=Verb.RESET_CREATED, after={"expires_at": reset.expires_at.isoformat()})
     return IssuedResetLink(reset, text)
@@ -60,10 +56,7 @@ def create(*, urn: str, by: Actor, channel: str) -> IssuedResetLink:
 
 def find(*, text: str) -> ResetToken:
     """Return the valid reset link with this text, with its user; raises NotFound, with one message for every cause."""
-    reset = None
-    if token_secrets.is_well_formed(text, _PREFIX):
-        rows = ResetToken.objects.select_related("user").filter(expires_at__gt=timezone.now())
-        reset = rows.filter(digest=token_secrets.digest(text)).first()
+    reset = credentials.find_link(ResetToken.objects.select_related("user"), text=text, prefix=_PREFIX)
     if reset is None or not reset.user.is_active:
         raise NotFound(_INVALID_LINK_TEXT)
     return reset

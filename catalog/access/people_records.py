@@ -17,7 +17,6 @@ from catalog import urns as catalog_urns
 from catalog.access.aspect_documents import StoredAspect, load_aspect, load_documents
 from catalog.access.people_conditions import PeopleConditions
 from policies.engine.model import Actor
-from policies.engine.requirements import Requirement
 from policies.identity.services import people_records
 from policies.models import GroupProfile, Membership, RoleAssignment, User
 from policies.models.documents import GROUP_INFO, STATUS, SUB_TYPES, USER_EDITABLE, USER_INFO
@@ -25,6 +24,7 @@ from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.pdp.per_snapshot import memoize
 from policies.writes import required_privileges
+from policies.writes.required_privileges import is_met
 
 USER, GROUP = "corpuser", "corpGroup"
 
@@ -100,7 +100,8 @@ def build_tie_condition(*, model: type[Model], by: Actor) -> Q:
         return Q()
     visible_condition = Q(user__in=User.objects.filter(users).order_by().values("pk"))
     if model is RoleAssignment:
-        return Q() if _is_allowed(required_privileges.MANAGE_POLICIES, by) else Q(user__isnull=True) | visible_condition
+        may_see_all = is_met(required_privileges.MANAGE_POLICIES, by=by)
+        return Q() if may_see_all else Q(user__isnull=True) | visible_condition
     groups = memoize((__name__, "groups", by, settings.AUTH_POLICIES_ENABLED), lambda: _build_group_condition(by))
     if not groups:
         return Q()
@@ -113,7 +114,7 @@ def _build_user_condition(by: Actor) -> Q:
 
 
 def _build_group_condition(by: Actor) -> Q:
-    if _is_allowed(required_privileges.privilege_group("group.update"), by):
+    if is_met(required_privileges.privilege_group("group.update"), by=by):
         return Q()
     return _build_coverage_condition(GROUP, GroupProfile, "EDIT_GROUP_MEMBERS", by) | _build_coverage_condition(
         GROUP, GroupProfile, "EDIT_ENTITY", by
@@ -124,10 +125,6 @@ def _build_coverage_condition(kind: str, model: type[Any], privilege: str, by: A
     return PeopleConditions(kind, model.objects.all()).build_coverage_condition(
         authorizer.compute_coverage(actor=by, privilege=privilege)
     )
-
-
-def _is_allowed(requirement: Requirement, by: Actor) -> bool:
-    return authorizer.answer(actor=by, request=AccessRequest(requirement)).is_allowed
 
 
 def _without_record(urn: str, documents_by_aspect: DocumentsByAspect) -> DocumentsByAspect:

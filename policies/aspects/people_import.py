@@ -8,7 +8,7 @@ from policies.aspects.schemas import GROUP, POLICY, ROLE, USER, AspectChange
 from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
-from policies.identity.services import people_writer, roles
+from policies.identity.services import people_writer
 from policies.identity.services import users as user_services
 from policies.identity.services.people_writer import UserOrGroup
 from policies.models import GroupProfile, Membership, Role, User, documents
@@ -107,7 +107,7 @@ class AspectImport:
         )
         role_urns = {urn for urns in self.roles_by_holder.values() for urn in urns}
         stored_roles = {role.urn: role for role in Role.objects.filter(urn__in=role_urns)}
-        roles.change_roles(
+        people_writer.change_roles(
             holders=[self._get_row(urn) for urn in self.roles_by_holder],
             choose=lambda holder, _: [stored_roles[urn] for urn in self.roles_by_holder[holder.urn]],
             uow=self.uow,

@@ -6,7 +6,7 @@ from policies.engine.requirements import Requirement, any_of_requirement, privil
 from policies.errors import NotFound
 from policies.models.fields import is_storable
 from policies.pdp import authorizer
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 MANAGE_POLICIES = privilege_requirement("MANAGE_POLICIES")
 MANAGE_CREDENTIALS = privilege_requirement("MANAGE_USER_CREDENTIALS")
@@ -70,6 +70,11 @@ def require(*, by: Actor, requirement: Requirement, urn: str = "", type: str = "
     if not is_storable(urn):
         raise NotFound(f"There is no {type} {urn!r}.")
     authorizer.require(by=by, requirement=requirement, resource=ResourceRef(urn, type) if urn else None)
+
+
+def is_met(requirement: Requirement, *, by: Actor) -> bool:
+    """Whether the actor meets a requirement on the platform."""
+    return authorizer.answer(actor=by, request=AccessRequest(requirement)).is_allowed
 
 
 def _with_entity_privileges(name: str, *privileges: str) -> Requirement:

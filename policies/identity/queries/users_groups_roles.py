@@ -5,7 +5,7 @@ costs the same number of queries at any length.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from django.db.models import F, Model, Prefetch, Q, QuerySet
@@ -14,6 +14,7 @@ from policies.errors import NotFound
 from policies.models import GroupProfile, Membership, NameWord, PolicyFacet, Role, RoleAssignment, User
 from policies.models.fields import is_storable
 from policies.models.words import LAST_CHARACTER, split_words
+from policies.writes.validation import Checks
 
 _Row = TypeVar("_Row", User, GroupProfile, Role)
 
@@ -56,6 +57,18 @@ def get_row(rows: QuerySet[_Row], *, urn: str) -> _Row:
     if row := rows.filter(urn=urn).first():
         return row
     raise NotFound(f"There is no {_NOUNS[rows.model]} {urn!r}.")
+
+
+def get_rows(rows: QuerySet[_Row], *, urns: Sequence[str], pointer: str) -> list[_Row]:
+    """Return those of these users, groups or roles that have these URNs, each once and in this order.
+
+    Raises Invalid naming every unknown URN, by its place in the list at `pointer`.
+    """
+    rows_by_urn = {row.urn: row for row in rows.filter(urn__in=urns)}
+    checks = Checks()
+    checks.validate_known(urns, rows_by_urn, pointer, _NOUNS[rows.model])
+    checks.finish()
+    return [rows_by_urn[urn] for urn in dict.fromkeys(urns)]
 
 
 def get_user(*, urn: str) -> User:

@@ -17,7 +17,6 @@ from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import oidc_claims, people_writer, users
-from policies.identity.services import roles as role_service
 from policies.identity.services.oidc_claims import ExternalIdentity
 from policies.models import GroupProfile, Role, RoleAssignment, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
@@ -175,7 +174,7 @@ def _sync_roles(user: User, roles: tuple[str, ...], uow: UnitOfWork) -> None:
     if not managed_urns:
         return
     claimed_roles = list(Role.objects.filter(urn__in=roles))
-    role_service.change_roles(
+    people_writer.change_roles(
         holders=[user],
         choose=lambda _, roles: [*(role for role in roles if role.urn not in managed_urns), *claimed_roles],
         uow=uow,

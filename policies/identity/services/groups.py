@@ -55,7 +55,7 @@ def create(
         if GroupProfile.objects.filter(urn=group.urn).exists():
             raise Conflict(f"The group {group.urn} already exists.")
         people_writer.store([group], facts_before={group.urn: None}, uow=uow)
-        users = _load_users(members, "/members")
+        users = users_groups_roles.get_rows(User.objects.all(), urns=members, pointer="/members")
         kind = people_writer.EXTERNAL if origin == GroupProfile.Origin.EXTERNAL else people_writer.NATIVE
         people_writer.add_members(users=users, groups=[group], kind=kind, uow=uow)
         role_service.assign_initial_roles(holder=group, roles=roles, uow=uow)
@@ -110,7 +110,7 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) ->
     Checks().validate_count(members, "/members", limit=MAX_MEMBERS)
     with open_unit_of_work(by=by, channel=channel) as uow:
         group = _get_native_group(urn)
-        users = _load_users(members, "/members")
+        users = users_groups_roles.get_rows(User.objects.all(), urns=members, pointer="/members")
         native_urns = set(users_groups_roles.list_native_member_urns(group=group, users=users))
         added_users = [user for user in users if user.urn not in native_urns]
         people_writer.add_members(users=added_users, groups=[group], kind=people_writer.NATIVE, uow=uow)
@@ -185,11 +185,3 @@ def _get_native_group(urn: str) -> GroupProfile:
 
 def _external_members_message(group: GroupProfile) -> str:
     return f"The members of {group.name} come from its identity source and are not changed here."
-
-
-def _load_users(urns: Sequence[str], pointer: str) -> list[User]:
-    rows = {user.urn: user for user in User.objects.filter(urn__in=urns)}
-    checks = Checks()
-    checks.validate_known(urns, rows, pointer, "user")
-    checks.finish()
-    return [rows[urn] for urn in dict.fromkeys(urns)]

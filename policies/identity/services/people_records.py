@@ -10,13 +10,13 @@ from django.conf import settings
 from django.db.models import Q
 
 from policies.engine.model import Actor
-from policies.engine.requirements import Requirement
 from policies.identity.services.users import ENTITY_TYPE
 from policies.models import User
 from policies.models.fields import filter_storable
 from policies.pdp import authorizer, per_snapshot
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.writes import required_privileges
+from policies.writes.required_privileges import is_met
 
 
 def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
@@ -24,14 +24,14 @@ def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
 
     Answers as `required_privileges.user_record` for each; at most one query beside those of the decisions.
     """
-    if _is_allowed(required_privileges.user_records(), by):
+    if is_met(required_privileges.user_records(), by=by):
         return frozenset(urns)
     person = required_privileges.user_record(is_service=False)
     unique_urns = list(dict.fromkeys(urns))
     asks = [(by, AccessRequest(person, ResourceRef(urn, ENTITY_TYPE))) for urn in unique_urns]
     decisions = authorizer.answer_many(requests=asks) if asks else []
     visible_urns = {urn for urn, decision in zip(unique_urns, decisions, strict=True) if decision.is_allowed}
-    if len(visible_urns) < len(unique_urns) and _is_allowed(required_privileges.MANAGE_SERVICE_TOKENS, by):
+    if len(visible_urns) < len(unique_urns) and is_met(required_privileges.MANAGE_SERVICE_TOKENS, by=by):
         services = User.objects.filter(urn__among=filter_storable(unique_urns), kind=User.Kind.SERVICE).order_by()
         visible_urns.update(services.values_list("urn", flat=True))
     return frozenset(visible_urns)
@@ -46,15 +46,11 @@ def build_condition(*, by: Actor) -> Q:
 
 
 def _build(by: Actor) -> Q:
-    if _is_allowed(required_privileges.user_records(), by):
+    if is_met(required_privileges.user_records(), by=by):
         return Q()
     own_record = Q(urn=by.urn)
     return (
         own_record | Q(kind=User.Kind.SERVICE)
-        if _is_allowed(required_privileges.MANAGE_SERVICE_TOKENS, by)
+        if is_met(required_privileges.MANAGE_SERVICE_TOKENS, by=by)
         else own_record
     )
-
-
-def _is_allowed(requirement: Requirement, by: Actor) -> bool:
-    return authorizer.answer(actor=by, request=AccessRequest(requirement)).is_allowed

@@ -1,8 +1,8 @@
-"""The one writer of users, groups and memberships, for forms, SCIM, sign-in and aspects alike.
+"""The one writer of users, groups, memberships and role assignments, for forms, SCIM, sign-in and aspects alike.
 
-Its callers set the values of rows in memory (`policies.models.documents`) and choose members; here that is stored,
-indexed for searches and recorded, and who may no longer act is announced. All functions run inside an open unit of work
-whose service has checked the privileges, and the number of queries does not depend on the number of rows.
+Its callers set the values of rows in memory (`policies.models.documents`) and choose members and roles; here that is
+stored, indexed for searches and recorded, and who may no longer act is announced. All functions run inside an open unit
+of work whose service has checked the privileges, and the number of queries does not depend on the number of rows.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.identity.services import name_index
-from policies.models import GroupProfile, Membership, User, Verb, documents
+from policies.models import GroupProfile, Membership, Role, RoleAssignment, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, django_group_name
 from policies.writes.unit_of_work import UnitOfWork, fingerprint
 
@@ -165,6 +165,46 @@ def replace_groups(
         _end_memberships(Membership.objects.filter(pk__in=ids), kind)
 
 
+def change_roles(
+    *, holders: Collection[UserOrGroup], choose: Callable[[UserOrGroup, list[Role]], Sequence[Role]], uow: UnitOfWork
+) -> list[str]:
+    """Give each holder the direct roles that `choose` returns of its present ones; return the URNs of those changed.
+
+    The number of queries does not depend on the holders. The unit of work ends with Conflict when nobody could manage
+    policies without a revoked role.
+    """
+    uow.announce(*(holder.urn for holder in holders))
+    assignments_by_holder = _load_assignments(holders)
+    new_assignments: list[RoleAssignment] = []
+    removed_ids: list[int] = []
+    changed_urns: list[str] = []
+    for holder in holders:
+        assignments = {row.role_id: row for row in assignments_by_holder[holder.urn]}
+        roles = {role.pk: role for role in choose(holder, [row.role for row in assignments.values()])}
+        if assignments.keys() == roles.keys():
+            continue
+        changed_urns.append(holder.urn)
+        column: dict[str, Any] = {"user": holder} if isinstance(holder, User) else {"group_id": holder.group_id}
+        new_assignments += [
+            RoleAssignment(role=role, created_by=uow.by.urn, **column)
+            for key, role in roles.items()
+            if key not in assignments
+        ]
+        if lost_ids := [row.pk for key, row in assignments.items() if key not in roles]:
+            uow.announce_revocation(f"the roles of {holder.name} as they are")
+            removed_ids += lost_ids
+        uow.audit(
+            urn=holder.urn,
+            name=holder.name,
+            verb=Verb.ROLES_CHANGED,
+            before={"roles": [row.role.urn for row in assignments.values()]},
+            after={"roles": [role.urn for role in roles.values()]},
+        )
+    RoleAssignment.objects.filter(pk__in=removed_ids).delete()
+    RoleAssignment.objects.bulk_create(new_assignments)
+    return changed_urns
+
+
 def _announce_deactivation(row: UserOrGroup, before: Facts | None, uow: UnitOfWork) -> None:
     """Announce that a row may no longer act if it might before; raises Forbidden for the root user."""
     if row.is_active:
@@ -219,3 +259,18 @@ def _record_members(
             before={"members": before},
             after={"members": after},
         )
+
+
+def _load_assignments(holders: Iterable[UserOrGroup]) -> dict[str, list[RoleAssignment]]:
+    """Return holder URN → its direct assignments with their roles, oldest first; two queries."""
+    assignments: dict[str, list[RoleAssignment]] = {holder.urn: [] for holder in holders}
+    users: dict[int | None, str] = {holder.pk: holder.urn for holder in holders if isinstance(holder, User)}
+    groups: dict[int | None, str] = {
+        holder.group_id: holder.urn for holder in holders if isinstance(holder, GroupProfile)
+    }
+    rows = RoleAssignment.objects.select_related("role").order_by("pk")
+    for row in rows.filter(user__in=list(users)):
+        assignments[users[row.user_id]].append(row)
+    for row in rows.filter(group__in=list(groups)):
+        assignments[groups[row.group_id]].append(row)
+    return assignments

@@ -5,7 +5,7 @@ be deleted, since the policy would silently apply to nobody.
 """
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,9 @@ from django.contrib.auth.models import Group
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden, NotFound
 from policies.identity.queries import users_groups_roles
-from policies.models import GroupProfile, Role, RoleAssignment, User, Verb, documents
+from policies.identity.services import people_writer
+from policies.identity.services.people_writer import UserOrGroup
+from policies.models import GroupProfile, Role, User, Verb, documents
 from policies.models.fields import filter_storable
 from policies.models.people import MAX_NAME_LENGTH, django_group_name
 from policies.models.roles import ROLE_PREFIX
@@ -26,8 +28,6 @@ ENTITY_TYPE = "dataHubRole"
 
 #: Maximum number of users and groups in one call that assigns or revokes roles; each is one entry in the change log.
 MAX_ACTORS = 500
-
-Holder = User | GroupProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,9 @@ def grant(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[s
         checks = Checks()
         checks.validate_known(actors, holders_by_urn, "/actors", "user or group")
         checks.finish()
-        return change_roles(holders=holders_by_urn.values(), choose=lambda _, roles: [*roles, role], uow=uow)
+        return people_writer.change_roles(
+            holders=holders_by_urn.values(), choose=lambda _, roles: [*roles, role], uow=uow
+        )
 
 
 def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
@@ -158,7 +160,7 @@ def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[
     Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
     with open_unit_of_work(by=by, channel=channel) as uow:
         role = _get_role(urn)
-        return change_roles(
+        return people_writer.change_roles(
             holders=load_holders(urns=actors).values(),
             choose=lambda _, roles: [item for item in roles if item != role],
             uow=uow,
@@ -176,7 +178,7 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) 
     with open_unit_of_work(by=by, channel=channel) as uow:
         target_roles = [] if role is None else [_get_role(role)]
         holders_by_urn = load_holders(urns=actors)
-        change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
+        people_writer.change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
     unique_urns = dict.fromkeys(actors)
     return AssignmentResult(
         role,
@@ -196,79 +198,24 @@ def set_roles(*, actor: str, roles: Sequence[str], by: Actor, channel: str) -> l
         holders_by_urn = load_holders(urns=[actor])
         if actor not in holders_by_urn:
             raise NotFound(f"There is no user or group {actor!r}.")
-        target_roles = _load_roles(roles)
-        return change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
+        target_roles = users_groups_roles.get_rows(Role.objects.all(), urns=roles, pointer="/roles")
+        return people_writer.change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
 
 
-def assign_initial_roles(*, holder: Holder, roles: Sequence[str], uow: UnitOfWork) -> None:
+def assign_initial_roles(*, holder: UserOrGroup, roles: Sequence[str], uow: UnitOfWork) -> None:
     """Assign roles (URNs) to a new user or group, inside the unit of work that creates it. Problems are at /roles."""
     if roles:
         required_privileges.require(by=uow.by, requirement=required_privileges.MANAGE_POLICIES)
-        target_roles = _load_roles(roles)
-        change_roles(holders=[holder], choose=lambda *_: target_roles, uow=uow)
+        target_roles = users_groups_roles.get_rows(Role.objects.all(), urns=roles, pointer="/roles")
+        people_writer.change_roles(holders=[holder], choose=lambda *_: target_roles, uow=uow)
 
 
-def load_holders(*, urns: Sequence[str]) -> dict[str, Holder]:
+def load_holders(*, urns: Sequence[str]) -> dict[str, UserOrGroup]:
     """Return URN → user or group for the URNs that exist, in the given order; two queries."""
     storable_urns = filter_storable(urns)
-    holders_by_urn: dict[str, Holder] = {user.urn: user for user in User.objects.filter(urn__in=storable_urns)}
+    holders_by_urn: dict[str, UserOrGroup] = {user.urn: user for user in User.objects.filter(urn__in=storable_urns)}
     holders_by_urn |= {group.urn: group for group in GroupProfile.objects.filter(urn__in=storable_urns)}
     return {urn: holders_by_urn[urn] for urn in storable_urns if urn in holders_by_urn}
-
-
-def change_roles(
-    *, holders: Collection[Holder], choose: Callable[[Holder, list[Role]], Sequence[Role]], uow: UnitOfWork
-) -> list[str]:
-    """Give each holder the direct roles that `choose` returns of its present ones; return the URNs of those changed.
-
-    The number of queries does not depend on the holders. The unit of work ends with Conflict when nobody could manage
-    policies without a revoked role.
-    """
-    uow.announce(*(holder.urn for holder in holders))
-    assignments_by_holder = _load_assignments(holders)
-    new_assignments: list[RoleAssignment] = []
-    removed_ids: list[int] = []
-    changed_urns: list[str] = []
-    for holder in holders:
-        assignments = {row.role_id: row for row in assignments_by_holder[holder.urn]}
-        roles = {role.pk: role for role in choose(holder, [row.role for row in assignments.values()])}
-        if assignments.keys() == roles.keys():
-            continue
-        changed_urns.append(holder.urn)
-        column: dict[str, Any] = {"user": holder} if isinstance(holder, User) else {"group_id": holder.group_id}
-        new_assignments += [
-            RoleAssignment(role=role, created_by=uow.by.urn, **column)
-            for key, role in roles.items()
-            if key not in assignments
-        ]
-        if lost_ids := [row.pk for key, row in assignments.items() if key not in roles]:
-            uow.announce_revocation(f"the roles of {holder.name} as they are")
-            removed_ids += lost_ids
-        uow.audit(
-            urn=holder.urn,
-            name=holder.name,
-            verb=Verb.ROLES_CHANGED,
-            before={"roles": [row.role.urn for row in assignments.values()]},
-            after={"roles": [role.urn for role in roles.values()]},
-        )
-    RoleAssignment.objects.filter(pk__in=removed_ids).delete()
-    RoleAssignment.objects.bulk_create(new_assignments)
-    return changed_urns
-
-
-def _load_assignments(holders: Iterable[Holder]) -> dict[str, list[RoleAssignment]]:
-    """Return holder URN → its direct assignments with their roles, oldest first; two queries."""
-    assignments: dict[str, list[RoleAssignment]] = {holder.urn: [] for holder in holders}
-    users: dict[int | None, str] = {holder.pk: holder.urn for holder in holders if isinstance(holder, User)}
-    groups: dict[int | None, str] = {
-        holder.group_id: holder.urn for holder in holders if isinstance(holder, GroupProfile)
-    }
-    rows = RoleAssignment.objects.select_related("role").order_by("pk")
-    for row in rows.filter(user__in=list(users)):
-        assignments[users[row.user_id]].append(row)
-    for row in rows.filter(group__in=list(groups)):
-        assignments[groups[row.group_id]].append(row)
-    return assignments
 
 
 def facts(role: Role) -> dict[str, Any]:
@@ -288,15 +235,6 @@ def _write_document(role: Role, name: str, description: str, extra: Mapping[str,
         document["description"] = description
     document.setdefault("description", "")
     documents.set_aspects(role, {documents.ROLE_INFO: document})
-
-
-def _load_roles(urns: Sequence[str]) -> list[Role]:
-    """Return these roles; raises Invalid naming every unknown one at /roles."""
-    roles_by_urn = {role.urn: role for role in Role.objects.filter(urn__in=urns)}
-    checks = Checks()
-    checks.validate_known(urns, roles_by_urn, "/roles", "role")
-    checks.finish()
-    return list(roles_by_urn.values())
 
 
 def _get_role(urn: str) -> Role:

@@ -6,6 +6,7 @@ enforced.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -170,3 +171,11 @@ def database(name: str, *, default: Path) -> dict[str, Any]:
     if not settings.get("NAME"):
         raise ImproperlyConfigured(f"{name} does not name a database.")
     return settings
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the address can be reached only from this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

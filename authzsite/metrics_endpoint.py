@@ -5,7 +5,6 @@ bearers of the token; without it only to programs on this machine that do not ca
 """
 
 from collections.abc import Callable, Iterator
-from ipaddress import ip_address
 from typing import Any
 
 from celery import current_app
@@ -23,7 +22,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from authzsite import metrics_multiprocess
+from authzsite import env, metrics_multiprocess
 from authzsite.health import BROKER_SECONDS, DATABASE_SECONDS
 from policies import deadlines
 from policies.http.guard import public
@@ -69,16 +68,8 @@ def _may_scrape(request: HttpRequest) -> bool:
     if settings.METRICS_TOKEN:
         header = request.headers.get("Authorization", "")
         return constant_time_compare(header, f"Bearer {settings.METRICS_TOKEN}")
-    return not any(name in request.META for name in _PROXY_HEADERS) and _is_loopback(
-        request.META.get("REMOTE_ADDR", "")
-    )
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
+    is_forwarded = any(name in request.META for name in _PROXY_HEADERS)
+    return not is_forwarded and env.is_loopback(request.META.get("REMOTE_ADDR", ""))
 
 
 def _probe(part: str, name: str, description: str, read_number: Callable[[], int]) -> Iterator[GaugeMetricFamily]:

@@ -65,7 +65,8 @@ def test_only_the_web_process_is_reached_from_outside_and_only_from_this_machine
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_variable_is_one_that_the_site_reads(name: str) -> None:
-    read = (ROOT / "authzsite" / "settings.py").read_text(encoding="utf-8")
+    modules = (ROOT / "authzsite" / "settings").glob("*.py")
+    read = "".join(module.read_text(encoding="utf-8") for module in modules)
     for variable in SERVICES[name]["environment"]:
         assert f'"{variable}"' in read, variable
 

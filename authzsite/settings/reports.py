@@ -1,0 +1,25 @@
+"""Reports. Every executor of SPARK_MASTER must see their folder."""
+
+import shlex
+from pathlib import Path
+
+from authzsite import env
+from authzsite.settings.paths import VAR_DIR
+
+REPORTS_DIR = Path(env.text("REPORTS_DIR", str(VAR_DIR / "reports"))).resolve()
+REPORTS_KEPT = env.integer("REPORTS_KEPT", default=60, minimum=1)
+# Each running report is a Java program that uses every core.
+REPORTS_AT_ONCE = env.integer("REPORTS_AT_ONCE", default=1, minimum=1)
+REPORT_MINUTES = env.integer("REPORT_MINUTES", default=120, minimum=1)
+# Seconds without a heartbeat after which another worker takes over a report.
+REPORT_LEASE_SECONDS = env.integer("REPORT_LEASE_SECONDS", default=30, minimum=1)
+WATCH_REPORTS_EVERY_SECONDS = max(REPORT_LEASE_SECONDS / 3, 1.0)
+REPORTS_NIGHTLY_HOUR = env.integer("REPORTS_NIGHTLY_HOUR", default=2)
+SPARK_MASTER = env.text("SPARK_MASTER")
+# The program spark-submit, if jobs have to be started by it, and its further arguments.
+SPARK_SUBMIT = env.text("SPARK_SUBMIT")
+SPARK_SUBMIT_ARGUMENTS = shlex.split(env.text("SPARK_SUBMIT_ARGUMENTS"))
+# Exports of grants for the role mapping check: a folder, or a URL that Spark reads.
+GRANTS_EXPORTS = env.text("GRANTS_EXPORTS")
+# The file with the assertions about access; without one they are edited on their page.
+ASSERTIONS_FILE = env.text("ASSERTIONS_FILE")

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from catalog.protocols.authzen import identifiers
+from catalog.protocols.authzen import identifiers, request_models
 from catalog.protocols.authzen.request_models import (
+    Batch,
+    Evaluation,
     EvaluationsSemantic,
     MalformedRequest,
     RequestObject,
-    RequestReader,
 )
 from policies.decisions.api import request_serializers
 from policies.decisions.api.request_serializers import ParsedQuestion
@@ -26,24 +27,24 @@ _DEFAULT_MEMBERS = ("subject", "action", "resource", "context")
 EvaluationResponse = dict[str, Any]
 
 
-def evaluate(reader: RequestReader, by: Actor) -> EvaluationResponse:
+def evaluate(members: RequestObject, by: Actor) -> EvaluationResponse:
     """Answer one evaluation. Raises MalformedRequest, Forbidden and the errors of `authorizer.answer_many`."""
-    (answer,) = _answer_questions([_parse_question(reader)], by)
+    (answer,) = _answer_questions([_parse_question(members)], by)
     if isinstance(answer, PolicyAppError):
         raise MalformedRequest(answer.detail)
     return answer
 
 
-def evaluate_batch(reader: RequestReader, by: Actor) -> EvaluationResponse:
+def evaluate_batch(members: RequestObject, by: Actor) -> EvaluationResponse:
     """Answer the evaluations of a batch in order; a request without any is answered like `evaluate`.
 
     An invalid item gets an error as its answer. Raises MalformedRequest for an invalid batch, and Forbidden.
     """
-    semantic, items = reader.read_semantic(), reader.read_evaluations()
-    if not items and not reader.problems:
-        return evaluate(reader, by)
-    reader.raise_problems()
-    answers = _answer_questions([_parse_evaluation(item, reader.members) for item in items], by, semantic)
+    batch = request_models.parse(Batch, members)
+    if not batch.evaluations:
+        return evaluate(members, by)
+    questions = [_parse_evaluation(item, members) for item in batch.evaluations]
+    answers = _answer_questions(questions, by, batch.semantic)
     return {
         "evaluations": [_render_error(answer) if isinstance(answer, PolicyAppError) else answer for answer in answers]
     }
@@ -57,24 +58,22 @@ def require_ask_about_others(by: Actor) -> None:
 def _parse_evaluation(item: Any, defaults: RequestObject) -> dict[str, Any] | MalformedRequest:
     if not isinstance(item, dict):
         return MalformedRequest("An evaluation must be an object.")
-    members = {name: defaults[name] for name in _DEFAULT_MEMBERS if name in defaults} | item
     try:
-        return _parse_question(RequestReader(members))
+        return _parse_question({name: defaults[name] for name in _DEFAULT_MEMBERS if name in defaults} | item)
     except MalformedRequest as error:
         return error
 
 
-def _parse_question(reader: RequestReader) -> dict[str, Any]:
+def _parse_question(members: RequestObject) -> dict[str, Any]:
     """Return an evaluation as the fields of a question; `actor` is None for a subject that cannot act here."""
-    subject, action, resource = reader.read_subject(), reader.read_action(), reader.read_resource()
-    reader.check_context()
-    reader.raise_problems()
+    evaluation = request_models.parse(Evaluation, members)
+    action, resource = evaluation.action, evaluation.resource
     return {
-        "actor": identifiers.actor_urn(subject),
+        "actor": identifiers.actor_urn(evaluation.subject),
         "privilege": identifiers.privilege_name(action),
         "resource": identifiers.parse_resource(resource),
         "said": identifiers.fact_overrides(resource),
-        "circumstances": {**subject.properties, **action.properties},
+        "circumstances": identifiers.actor_attributes(evaluation.subject, action),
     }
 
 

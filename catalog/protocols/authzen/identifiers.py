@@ -11,7 +11,8 @@ from typing import Any
 from django.conf import settings
 
 from catalog import urns
-from catalog.protocols.authzen.request_models import Action, EntityRef, MalformedRequest
+from catalog.protocols.authzen.request_models import Action, EntityRef, MalformedRequest, TypeRef
+from policies.engine import property_conditions
 from policies.models.people import USER_PREFIX
 
 _USER_TYPE = "corpuser"
@@ -46,7 +47,7 @@ def action_names(privileges: Mapping[str, Any]) -> list[str]:
     return sorted({*aliases, *(privilege for privilege in privileges if privilege not in aliased_privileges)})
 
 
-def entity_type(resource: EntityRef) -> str:
+def entity_type(resource: TypeRef) -> str:
     """Return the entity type that a resource type denotes."""
     type_name: str = settings.AUTHZEN_RESOURCE_TYPES.get(resource.type, resource.type)
     return type_name
@@ -66,7 +67,13 @@ def parse_resource(resource: EntityRef) -> dict[str, str]:
 
 def fact_overrides(resource: EntityRef) -> tuple[tuple[str, frozenset[str]], ...]:
     """Return the properties of a resource as (field, values) pairs that override stored facts."""
-    return tuple(resource.properties.items())
+    return tuple(resource.facets(property_conditions.RESOURCE).items())
+
+
+def actor_attributes(subject: EntityRef, action: Action | None = None) -> dict[str, frozenset[str]]:
+    """Return the properties of subject and action as field → values that override those of the actor."""
+    properties = subject.facets(property_conditions.ACTOR)
+    return properties if action is None else properties | action.facets(property_conditions.ACTION)
 
 
 def entity_id(urn: str, type_: str) -> str:

@@ -15,18 +15,21 @@ from django.conf import settings
 from django.core import signing
 
 from catalog.access import reachable_resources
-from catalog.protocols.authzen import identifiers
+from catalog.protocols.authzen import identifiers, request_models
 from catalog.protocols.authzen.evaluation import require_ask_about_others
 from catalog.protocols.authzen.request_models import (
+    MAX_ITEMS,
     Action,
+    ActionSearch,
     EntityRef,
     MalformedRequest,
     PageRequest,
     RequestObject,
-    RequestReader,
+    ResourceSearch,
+    SubjectSearch,
 )
 from policies.decisions.api import request_serializers
-from policies.engine import actor_conditions, families
+from policies.engine import actor_conditions, families, property_conditions
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.pdp import authorizer, fact_cache, inverse_queries, users_by_actor_clause
@@ -48,63 +51,63 @@ SearchResponse = dict[str, Any]
 PageLoader = Callable[[str, int], Sequence[str]]
 
 
-def find_resources(reader: RequestReader, by: Actor) -> SearchResponse:
+def find_resources(members: RequestObject, by: Actor) -> SearchResponse:
     """Return a page of the entities of a type on which the subject may use the action. Raises as `find_actions`.
 
     `context.scope` tells whether they are all such entities or those that the caller may view.
     """
-    subject, action, resource = reader.read_subject(), reader.read_action(), reader.read_resource(is_type_only=True)
-    page = _read_page(reader)
-    urn = identifiers.actor_urn(subject)
+    search = request_models.parse(ResourceSearch, members)
+    page, kind = search.page or PageRequest(), identifiers.entity_type(search.resource)
+    urn = identifiers.actor_urn(search.subject)
     if urn is None:
-        return _render_empty_page(page, reader.members)
-    actor = actor_conditions.override_attributes(_load_actor(urn, by), {**subject.properties, **action.properties})
-    kind = identifiers.entity_type(resource)
-    coverage = authorizer.compute_coverage(actor=actor, privilege=identifiers.privilege_name(action))
+        return _render_empty_page(page, members)
+    attributes = identifiers.actor_attributes(search.subject, search.action)
+    actor = actor_conditions.override_attributes(_load_actor(urn, by), attributes)
+    coverage = authorizer.compute_coverage(actor=actor, privilege=identifiers.privilege_name(search.action))
     scope = inverse_queries.find_scope(by)
     viewer = None if scope is inverse_queries.DisclosureScope.ACTOR else by
     rows = reachable_resources.list_reachable(
         coverage=coverage, types=[kind], viewer=viewer, max_count=_DEFAULT_PAGE_SIZE
     )
-    page_urns, next_token = _load_page(rows.list_urns_after, page, reader.members)
-    results = [{"type": resource.type, "id": identifiers.entity_id(urn, kind)} for urn in page_urns]
+    page_urns, next_token = _load_page(rows.list_urns_after, page, members)
+    results = [{"type": search.resource.type, "id": identifiers.entity_id(urn, kind)} for urn in page_urns]
     return {**_render_page(results, next_token, total=rows.count_all()), "context": {"scope": scope.value}}
 
 
-def find_subjects(reader: RequestReader, by: Actor) -> SearchResponse:
+def find_subjects(members: RequestObject, by: Actor) -> SearchResponse:
     """Return a page of the users who may use the action on the resource. Raises MalformedRequest and Forbidden.
 
     There is no total: each page decides about its users only.
     """
-    subject, action, resource = reader.read_subject(is_type_only=True), reader.read_action(), reader.read_resource()
-    page = _read_page(reader)
+    search = request_models.parse(SubjectSearch, members)
+    page = search.page or PageRequest()
     require_ask_about_others(by)
-    if not identifiers.is_person(subject.type):
-        return _render_empty_page(page, reader.members)
-    privilege = identifiers.privilege_name(action)
-    resource_ref = _load_resource(resource, by)
+    if not identifiers.is_person(search.subject.type):
+        return _render_empty_page(page, members)
+    privilege = identifiers.privilege_name(search.action)
+    resource_ref = _load_resource(search.resource, by)
     rows = users_by_actor_clause.list_users_by_actor_tokens(
         tokens=inverse_queries.find_candidate_actors(privilege=privilege, resource=resource_ref)
     )
     access_request = AccessRequest(privilege_requirement(privilege), resource_ref)
 
     def find(after: str, count: int) -> Sequence[str]:
-        return list(islice(_find_permitted_urns(rows, after, access_request, action), count))
+        return list(islice(_find_permitted_urns(rows, after, access_request, search.action), count))
 
-    page_urns, next_token = _load_page(find, page, reader.members)
-    results = [{"type": subject.type, "id": identifiers.entity_id(urn, "corpuser")} for urn in page_urns]
+    page_urns, next_token = _load_page(find, page, members)
+    results = [{"type": search.subject.type, "id": identifiers.entity_id(urn, "corpuser")} for urn in page_urns]
     return _render_page(results, next_token)
 
 
-def find_actions(reader: RequestReader, by: Actor) -> SearchResponse:
+def find_actions(members: RequestObject, by: Actor) -> SearchResponse:
     """Return a page of the actions that the subject may use on the resource. Raises MalformedRequest and Forbidden."""
-    subject, resource = reader.read_subject(), reader.read_resource()
-    page = _read_page(reader)
-    urn = identifiers.actor_urn(subject)
+    search = request_models.parse(ActionSearch, members)
+    page = search.page or PageRequest()
+    urn = identifiers.actor_urn(search.subject)
     if urn is None:
-        return _render_empty_page(page, reader.members)
-    actor = actor_conditions.override_attributes(_load_actor(urn, by), subject.properties)
-    resource_ref = _load_resource(resource, by)
+        return _render_empty_page(page, members)
+    actor = actor_conditions.override_attributes(_load_actor(urn, by), identifiers.actor_attributes(search.subject))
+    resource_ref = _load_resource(search.resource, by)
     privilege_names = (page_names.names for page_names in families.load_vocabularies().values())
     names = sorted(frozenset(settings.CUSTOM_PRIVILEGES).union(*privilege_names))
     decisions = authorizer.answer_many(
@@ -116,16 +119,9 @@ def find_actions(reader: RequestReader, by: Actor) -> SearchResponse:
     def find(after: str, count: int) -> Sequence[str]:
         return [name for name in action_names if name > after][:count]
 
-    page_names, next_token = _load_page(find, page, reader.members)
+    page_names, next_token = _load_page(find, page, members)
     results = [{"name": name} for name in page_names]
     return _render_page(results, next_token, total=len(action_names))
-
-
-def _read_page(reader: RequestReader) -> PageRequest:
-    reader.check_context()
-    page = reader.read_page()
-    reader.raise_problems()
-    return page
 
 
 def _load_actor(urn: str, by: Actor) -> Actor:
@@ -145,10 +141,11 @@ def _load_resource(resource: EntityRef, by: Actor) -> ResourceRef | None:
 
 def _find_permitted_urns(rows: Any, after: str, access_request: AccessRequest, action: Action) -> Iterable[str]:
     """Yield the URNs after `after` of the users whom the decision permits, decided in chunks of _USER_CHUNK_SIZE."""
+    attributes = action.facets(property_conditions.ACTION)
     while chunk := list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:_USER_CHUNK_SIZE]):
         actors = fact_cache.get_actors(urns=chunk)
         access_requests = [
-            (actor_conditions.override_attributes(actors[urn], action.properties), access_request) for urn in chunk
+            (actor_conditions.override_attributes(actors[urn], attributes), access_request) for urn in chunk
         ]
         decisions = authorizer.answer_many(requests=access_requests)
         yield from (urn for urn, decision in zip(chunk, decisions, strict=True) if decision.is_allowed)
@@ -161,7 +158,7 @@ def _find_permitted_urns(rows: Any, after: str, access_request: AccessRequest, a
 def _load_page(find: PageLoader, page: PageRequest, members: RequestObject) -> tuple[list[str], str]:
     """Return the results of a page and the token of the next page ('' if there is none)."""
     after = _read_token(page.token, members)
-    limit = _DEFAULT_PAGE_SIZE if page.limit is None else page.limit
+    limit = _DEFAULT_PAGE_SIZE if page.limit is None else min(page.limit, MAX_ITEMS)
     results = list(find(after, limit + 1))
     if len(results) <= limit:
         return results, ""
@@ -182,7 +179,7 @@ def _sign_token(after: str, members: RequestObject) -> str:
     return signing.dumps([after, _digest(members)], salt=_SALT)
 
 
-def _read_token(token: str, members: RequestObject) -> str:
+def _read_token(token: str | None, members: RequestObject) -> str:
     """Return the result after which a page begins. Raises MalformedRequest for a token that is not of this search."""
     if not token:
         return ""

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from catalog.protocols.authentication import authenticate_caller
 from catalog.protocols.authzen import evaluation as authzen_evaluation
 from catalog.protocols.authzen import request_models, search
-from catalog.protocols.authzen.request_models import RequestReader
+from catalog.protocols.authzen.request_models import RequestObject
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
 from policies.http import guard
@@ -20,7 +20,7 @@ from policies.http.protocol_view import protocol_view
 #: Name of this channel in the decision log.
 CHANNEL = "authzen"
 
-RequestHandler = Callable[[RequestReader, Actor], dict[str, object]]
+RequestHandler = Callable[[RequestObject, Actor], dict[str, object]]
 
 #: Member of the metadata document → name of the URL.
 ENDPOINTS = {

@@ -1,6 +1,6 @@
 """Access tokens (clients.md 2.3). The text of a token is returned only when it is created."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -86,51 +86,30 @@ def list_tokens(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping
     return paging.load_page(rows, input, "tokens", lambda page_rows: [TokenNode(row) for row in page_rows])
 
 
-@metadata_type.field("id")
-def resolve_id(token_node: TokenNode, _info: Info) -> str:
-    """Return the id of the token."""
-    return str(token_node.token.pk)
-
-
-@metadata_type.field("name")
-def resolve_name(token_node: TokenNode, _info: Info) -> str:
-    """Return the name of the token."""
-    return token_node.token.name
-
-
-@metadata_type.field("description")
-def resolve_description(token_node: TokenNode, _info: Info) -> str:
-    """Return the description of the token."""
-    return token_node.token.description
-
-
-@metadata_type.field("actorUrn")
-def resolve_actor_urn(token_node: TokenNode, _info: Info) -> str:
-    """Return the URN of the user that the token acts as."""
-    return str(token_node.token.user.urn)
-
-
-@metadata_type.field("ownerUrn")
-def resolve_owner_urn(token_node: TokenNode, _info: Info) -> str:
-    """Return the URN of the token's creator."""
-    return str(token_node.token.created_by)
-
-
-@metadata_type.field("createdAt")
-def resolve_created_at(token_node: TokenNode, _info: Info) -> int:
-    """Return the creation time in milliseconds since 1970."""
-    return to_milliseconds(token_node.token.created_at)
-
-
-@metadata_type.field("expiresAt")
-def resolve_expires_at(token_node: TokenNode, _info: Info) -> int | None:
-    """Return the expiry time in milliseconds since 1970; None for a token that does not expire."""
-    return None if token_node.token.expires_at is None else to_milliseconds(token_node.token.expires_at)
-
-
 def to_milliseconds(moment: datetime) -> int:
     """Return a time in milliseconds since 1970."""
     return int(moment.timestamp() * 1000)
+
+
+#: Field of a token → its value.
+_METADATA: Mapping[str, Callable[[AccessToken], Any]] = {
+    "id": lambda token: str(token.pk),
+    "name": lambda token: token.name,
+    "description": lambda token: token.description,
+    "actorUrn": lambda token: token.user.urn,
+    "ownerUrn": lambda token: token.created_by,
+    "createdAt": lambda token: to_milliseconds(token.created_at),
+    "expiresAt": lambda token: None if token.expires_at is None else to_milliseconds(token.expires_at),
+}
+
+
+def resolve_metadata(token_node: TokenNode, info: Info) -> Any:
+    """Return a field of a token; times in milliseconds since 1970."""
+    return _METADATA[info.field_name](token_node.token)
+
+
+for _field in _METADATA:
+    metadata_type.set_field(_field, resolve_metadata)
 
 
 def _parse_filters(filters: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:

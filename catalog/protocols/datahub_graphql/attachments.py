@@ -5,7 +5,7 @@ Each is one write of all listed entities, all or none.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from ariadne import MutationType
 
@@ -16,7 +16,7 @@ from catalog.entities import annotations, vocabulary
 from catalog.entities.annotations import AnnotationEdit, EntityLink, OwnerPair
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.entities import validate_urn
+from catalog.protocols.datahub_graphql.entities import validate_entries, validate_urn
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -24,14 +24,10 @@ from policies.pdp import display_names
 
 mutation = MutationType()
 
-#: Most entries of each list of an input: entities, tags, terms, owners.
-MAX_ENTRIES = 100
 #: Most pairs of entity and attachment in one call; each is an entry of a document that is written.
 MAX_PAIRS = 2_000
 #: Latest decommission time in milliseconds: the end of the year 9999.
 _MAX_MILLISECONDS = 253_402_300_799_000
-
-InputEntry = TypeVar("InputEntry")
 
 
 @mutation.field("addTag")
@@ -161,15 +157,6 @@ def set_removed(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 def build_edit(entity_urns: Sequence[str], info: Info) -> AnnotationEdit:
     """Return the edit of these entities by the caller."""
     return AnnotationEdit(entity_urns, info.context.by, CHANNEL)
-
-
-def validate_entries(entries: Sequence[InputEntry], pointer: str) -> Sequence[InputEntry]:
-    """Return the entries of a list. Raises Invalid for more than MAX_ENTRIES."""
-    if len(entries) > MAX_ENTRIES:
-        raise Invalid.from_problem(
-            code="list.long", pointer=pointer, detail=f"This list has at most {MAX_ENTRIES} entries."
-        )
-    return entries
 
 
 def parse_owner_pairs(

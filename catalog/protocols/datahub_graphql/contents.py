@@ -15,7 +15,7 @@ from catalog.models import Facet
 from catalog.protocols.datahub_graphql import nodes, paging, search_sources
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.nodes import Node
-from catalog.protocols.datahub_graphql.search_sources import Search, SearchRows
+from catalog.protocols.datahub_graphql.search_sources import SEARCH_PAGE_SIZE, SearchRows, build_search
 from policies.engine import selectors
 from policies.errors import Invalid
 
@@ -23,7 +23,6 @@ query = QueryType()
 domain_type = ObjectType("Domain")
 product_type = ObjectType("DataProduct")
 
-_DEFAULT_PAGE_SIZE = 10
 #: Most domains or products of one response whose contents are listed; counts have no such limit.
 MAX_LISTED_PARENTS = 100
 
@@ -47,8 +46,7 @@ def count_entities(_root: None, info: Info, *, input: Mapping[str, Any] | None =
 def resolve_entities(node: Node, info: Info, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a page of the entities directly in a domain, or of the assets of a product; totals load in a batch."""
     arguments = input or {}
-    page_arguments = {name: arguments[name] for name in ("start", "count") if arguments.get(name) is not None}
-    start, count = paging.parse_bounds({"count": _DEFAULT_PAGE_SIZE, **page_arguments})
+    start, count = paging.parse_bounds(arguments, default_count=SEARCH_PAGE_SIZE)
     cache_key = ("contents", node.kind, json.dumps(arguments, sort_keys=True))
 
     def load(entity_urns: Collection[str]) -> Mapping[str, int]:
@@ -74,15 +72,7 @@ def resolve_entities(node: Node, info: Info, *, input: Mapping[str, Any] | None 
 
 def _build_rows(info: Info, arguments: Mapping[str, Any] | None = None, *, kind: str = "") -> SearchRows:
     """Return the entities of one type, or of the catalog, that the caller may view, filtered by an input."""
-    search_input = arguments or {}
-    and_filters = [{"and": search_input["filters"]}] if search_input.get("filters") else []
-    search_request = Search(
-        text=search_input.get("query") or "*",
-        kinds=(kind,) if kind else (),
-        criteria=(search_input.get("orFilters") or (), and_filters),
-        by=info.context.by,
-    )
-    source_rows = search_sources.list_source_rows(search_request)
+    source_rows = search_sources.list_source_rows(build_search(arguments or {}, info, kind=kind))
     return next(rows for source, rows in source_rows if kind or not source.kinds)
 
 

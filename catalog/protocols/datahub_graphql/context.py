@@ -8,12 +8,15 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from django.db.models import Model, QuerySet
 from graphql import GraphQLResolveInfo
 
 from policies.engine.model import Actor
+from policies.models.fields import filter_storable
 from policies.pdp import actor_resolution
 
 ValueT = TypeVar("ValueT")
+RowT = TypeVar("RowT", bound=Model)
 
 #: Loader of values for entities of any type, by URN; entities without a value are left out.
 BatchLoader = Callable[[Collection[str]], Mapping[str, ValueT]]
@@ -55,6 +58,12 @@ class Context:
         self._batch_urns.clear()
         self._cache.clear()
         self.by = actor_resolution.load_actor(urn=self.by.urn)
+
+
+def load_rows(urns: Collection[str], prefix: str, list_rows: Callable[[], QuerySet[RowT]]) -> dict[str, RowT]:
+    """Return URN → row for the URNs with a prefix; at most one query."""
+    row_urns = [urn for urn in filter_storable(urns) if urn.startswith(prefix)]
+    return {row.urn: row for row in list_rows().filter(urn__among=row_urns)} if row_urns else {}  # type: ignore[attr-defined]
 
 
 #: Second argument of a resolver: its field, the schema and the context.

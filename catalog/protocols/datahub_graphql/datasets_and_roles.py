@@ -23,6 +23,8 @@ query = QueryType()
 
 #: Query field → type of the entity that it returns by URN.
 _TYPE_BY_QUERY_FIELD: Mapping[str, str] = {
+    "corpGroup": "corpGroup",
+    "corpUser": "corpuser",
     "dataPlatform": "dataPlatform",
     "dataProduct": "dataProduct",
     "dataset": "dataset",

@@ -1,5 +1,8 @@
 """Entities by URN, and the caller."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from ariadne import ObjectType, QueryType
 
 from catalog import urns
@@ -14,6 +17,10 @@ query = QueryType()
 
 #: Most entities that one field returns by their URNs.
 MAX_ENTITIES = 1_000
+#: Most entries of each list of an input: entities, tags, terms, owners.
+MAX_ENTRIES = 100
+
+InputEntry = TypeVar("InputEntry")
 authenticated_user_type = ObjectType("AuthenticatedUser")
 
 
@@ -54,11 +61,7 @@ def list_entities(
 
     Raises Invalid for more than MAX_ENTITIES and for invalid URNs.
     """
-    if len(urns) > MAX_ENTITIES:
-        raise Invalid.from_problem(
-            code="list.long", pointer="/urns", detail=f"This list has at most {MAX_ENTITIES} entries."
-        )
-    entity_urns = [validate_urn(urn) for urn in urns]
+    entity_urns = [validate_urn(urn) for urn in validate_entries(urns, "/urns", MAX_ENTITIES)]
     existing_urns = (
         entity_lists.list_stored_urns(urns=entity_urns) | display_names.load_names(urns=entity_urns).keys()
     ) - view_permissions.find_hidden(urns=entity_urns, by=info.context.by)
@@ -66,16 +69,12 @@ def list_entities(
     return [nodes_by_urn.get(urn) for urn in entity_urns]
 
 
-@query.field("corpUser")
-def resolve_user(_root: None, info: Info, *, urn: str) -> Node:
-    """Return a user."""
-    return get_entity(urn, info, "corpuser")
-
-
-@query.field("corpGroup")
-def resolve_group(_root: None, info: Info, *, urn: str) -> Node:
-    """Return a group."""
-    return get_entity(urn, info, "corpGroup")
+def validate_entries(entries: Sequence[InputEntry], pointer: str, max_count: int = MAX_ENTRIES) -> Sequence[InputEntry]:
+    """Return the entries of a list. Raises Invalid for more than `max_count`."""
+    if len(entries) > max_count:
+        detail = f"This list has at most {max_count} entries."
+        raise Invalid.from_problem(code="list.long", pointer=pointer, detail=detail)
+    return entries
 
 
 def validate_urn(urn: str, *kinds: str) -> str:

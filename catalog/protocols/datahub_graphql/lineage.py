@@ -13,12 +13,11 @@ from catalog.protocols.datahub_graphql import entities, nodes, paging, search_fa
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.filters import FieldFilter
 from catalog.protocols.datahub_graphql.search import ScrollPosition
-from catalog.protocols.datahub_graphql.search_sources import Search, SearchRows, SearchSource
+from catalog.protocols.datahub_graphql.search_sources import SEARCH_PAGE_SIZE, SearchRows, SearchSource, build_search
 from policies.errors import Invalid
 
 query = QueryType()
 
-_DEFAULT_PAGE_SIZE = 10
 _DEGREE = "degree"
 #: Values of `degree` for exact degrees; `3+` means every greater one.
 _DEGREES = ("1", "2")
@@ -31,7 +30,7 @@ LineageResult = tuple[list[tuple[SearchSource, SearchRows]], list[tuple[int, str
 @query.field("scrollAcrossLineage")
 def scroll_across_lineage(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return the page of a lineage after `scrollId`, ordered by degree, then URN."""
-    _, count = paging.parse_bounds(_page_arguments(input, "count"))
+    _, count = paging.parse_bounds({"count": input.get("count")}, default_count=SEARCH_PAGE_SIZE)
     position = _read_position(input.get("scrollId"))
     source_rows, hits, steps = _search_lineage(input, info)
     start = bisect_right(hits, position)
@@ -44,11 +43,7 @@ def scroll_across_lineage(_root: None, info: Info, *, input: Mapping[str, Any]) 
 @query.field("searchAcrossLineage")
 def search_across_lineage(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the entities of a lineage, ordered by degree, then URN."""
-    if input.get("viewUrn"):
-        raise Invalid.from_problem(
-            code="view", pointer="/input/viewUrn", detail="There are no saved views of searches."
-        )
-    start, count = paging.parse_bounds(_page_arguments(input, "start", "count"))
+    start, count = paging.parse_bounds(input, default_count=SEARCH_PAGE_SIZE)
     source_rows, hits, steps = _search_lineage(input, info)
     return {"start": start, **_render(hits[start : start + count], hits, steps, source_rows, input, info)}
 
@@ -63,14 +58,7 @@ def _search_lineage(input: Mapping[str, Any], info: Info) -> LineageResult:
     is_hidden = bool(view_permissions.find_hidden(urns=[urn], by=by))
     is_upstream = input["direction"] == "UPSTREAM"
     steps = {} if is_hidden else walk_lineage(urn=urn, is_upstream=is_upstream, degree=limit, by=by)
-    search_request = Search(
-        text=input.get("query") or "*",
-        kinds=tuple(nodes.parse_type_name(name) for name in input.get("types") or ()),
-        criteria=(or_filters, [{"and": input["filters"]}] if input.get("filters") else []),
-        by=by,
-        with_removed=bool((input.get("searchFlags") or {}).get("includeSoftDeleted")),
-        own_fields={_DEGREE: _build_degree_filter(steps)},
-    )
+    search_request = build_search(input, info, own_fields={_DEGREE: _build_degree_filter(steps)})
     source_rows = [
         (source, rows.filter(urn__among=list(steps)))
         for source, rows in search_sources.list_source_rows(search_request)
@@ -134,10 +122,6 @@ def _read_position(scroll_id: str | None) -> tuple[int, str]:
     if not (position.source.isascii() and position.source.isdigit() and len(position.source) <= 5):
         raise Invalid.from_problem(code="scroll", pointer="/scrollId", detail="This names a page of another scroll.")
     return (int(position.source), position.urn)
-
-
-def _page_arguments(input: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {"count": _DEFAULT_PAGE_SIZE, **{name: input[name] for name in names if input.get(name) is not None}}
 
 
 def _render(

@@ -111,7 +111,7 @@ def _is_unchanged(policy: Policy, draft: policies.PolicyInput) -> bool:
 
 def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policies.PolicyInput:
     """Return an input as a draft. Roles, which it cannot contain, stay those of the policy (clients.md 2.4)."""
-    actors = _without_nulls(input["actors"])
+    actors = policy_types.without_nulls(input["actors"])
     if policy is not None and policy.document.get("actors", {}).get("roles"):
         actors["roles"] = policy.document["actors"]["roles"]
     document = {
@@ -125,15 +125,8 @@ def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policie
         "lastUpdatedTimestamp": round(timezone.now().timestamp() * 1000),
     }
     if input.get("resources") is not None:
-        document["resources"] = _without_nulls(input["resources"])
+        document["resources"] = policy_types.without_nulls(input["resources"])
     return policies.PolicyInput(datahub.NAME, document)
-
-
-def _without_nulls(value: Any) -> Any:
-    """Return an input without members that are null, at every level."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
-    return [_without_nulls(member) for member in value] if isinstance(value, list) else value
 
 
 BINDABLES = (query, mutation)

@@ -8,7 +8,7 @@ from ariadne import ObjectType
 from catalog import urns
 from catalog.access import aspect_documents
 from catalog.protocols.datahub_graphql import nodes
-from catalog.protocols.datahub_graphql.context import Info
+from catalog.protocols.datahub_graphql.context import Info, load_rows
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.authoring.queries import policies
 from policies.authoring.services.policies import MANAGE_POLICIES
@@ -16,7 +16,6 @@ from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.models import Policy
-from policies.models.fields import filter_storable
 from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
 
@@ -50,7 +49,7 @@ def _render_policy(row: Policy) -> dict[str, Any]:
         "state": row.state,
         "privileges": document.get("privileges") or [],
         "resources": _render_resources(document.get("resources")),
-        "actors": {**_FLAGS, **_without_nulls(document.get("actors") or {})},
+        "actors": {**_FLAGS, **without_nulls(document.get("actors") or {})},
         "editable": row.is_editable,
     }
 
@@ -67,8 +66,11 @@ def _render_resources(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
     }
 
 
-def _without_nulls(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: member for name, member in members.items() if member is not None}
+def without_nulls(value: Any) -> Any:
+    """Return a value without members that are null, at every level."""
+    if isinstance(value, dict):
+        return {name: without_nulls(member) for name, member in value.items() if member is not None}
+    return [without_nulls(member) for member in value] if isinstance(value, list) else value
 
 
 @actor_filter_type.field("resolvedUsers")
@@ -141,12 +143,11 @@ def resolve_policy_field(node: Node, info: Info) -> Any:
 
 def _load_policies(entity_urns: Collection[str], by: Actor) -> Mapping[str, Policy | Forbidden]:
     """Return URN → policy for the stored ones, or Forbidden for each; MANAGE_POLICIES is checked once for all."""
-    policy_urns = [urn for urn in filter_storable(entity_urns) if urn.startswith(POLICY_PREFIX)]
     try:
         authorizer.require(by=by, any_of=MANAGE_POLICIES)
     except Forbidden as refusal:
-        return dict.fromkeys(policy_urns, refusal)
-    return {row.urn: row for row in policies.list_policies(family=datahub.NAME).filter(urn__among=policy_urns)}
+        return dict.fromkeys((urn for urn in entity_urns if urn.startswith(POLICY_PREFIX)), refusal)
+    return load_rows(entity_urns, POLICY_PREFIX, lambda: policies.list_policies(family=datahub.NAME))
 
 
 for _policy_field in (

@@ -12,13 +12,11 @@ from ariadne import QueryType
 from catalog.protocols.datahub_graphql import nodes, paging, search_facets, search_sources
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.filters import ColumnFilter
-from catalog.protocols.datahub_graphql.search_sources import Search, SearchRows, SearchSource
+from catalog.protocols.datahub_graphql.search_sources import SEARCH_PAGE_SIZE, SearchRows, SearchSource, build_search
 from policies.errors import Invalid
 from policies.models.fields import is_storable
 
 query = QueryType()
-
-_DEFAULT_PAGE_SIZE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +44,20 @@ class ScrollPosition:
 @query.field("search")
 def search_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the entities of one type, best first."""
-    search_request = _build_search(input, [input["type"]], info)
+    search_request = build_search(input, info)
     (source, rows), *_ = search_sources.list_source_rows(search_request)
 
     def render_rows(page_rows: list[Any]) -> list[dict[str, Any]]:
         return _render_hits(_load_hits(page_rows, source, input, info), info)
 
-    return paging.load_page(rows, {"count": _DEFAULT_PAGE_SIZE, **_page_arguments(input)}, "searchResults", render_rows)
+    return paging.load_page(rows, input, "searchResults", render_rows, default_count=SEARCH_PAGE_SIZE)
 
 
 @query.field("searchAcrossEntities")
 def search_across_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the entities of several types, source by source, best first in each."""
-    if input.get("viewUrn"):
-        raise Invalid.from_problem(
-            code="view", pointer="/input/viewUrn", detail="There are no saved views of searches."
-        )
-    start, count = paging.parse_bounds({"count": _DEFAULT_PAGE_SIZE, **_page_arguments(input)})
-    source_rows = search_sources.list_source_rows(_build_search(input, input.get("types") or (), info))
+    start, count = paging.parse_bounds(input, default_count=SEARCH_PAGE_SIZE)
+    source_rows = search_sources.list_source_rows(build_search(input, info))
     hits: list[Mapping[str, str]] = []
     total = 0
     for source, rows in source_rows:
@@ -85,12 +79,8 @@ def search_across_entities(_root: None, info: Info, *, input: Mapping[str, Any])
 @query.field("scrollAcrossEntities")
 def scroll_across_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return the page of a search after `scrollId`, source by source, by URN in each."""
-    count = input.get("count")
-    count = _DEFAULT_PAGE_SIZE if count is None else count
-    if not 0 <= count <= paging.MAX_PAGE_SIZE:
-        detail = f"This is a whole number from 0 to {paging.MAX_PAGE_SIZE}."
-        raise Invalid.from_problem(code="range", pointer="/input/count", detail=detail)
-    source_rows = search_sources.list_source_rows(_build_search(input, input.get("types") or (), info))
+    _, count = paging.parse_bounds(input, default_count=SEARCH_PAGE_SIZE)
+    source_rows = search_sources.list_source_rows(build_search(input, info))
     positioned_hits: list[tuple[ScrollPosition, Mapping[str, str]]] = []
     for source, rows in _skip_to_position(source_rows, input.get("scrollId")):
         # One row more than the page shows whether there is a next page.
@@ -108,18 +98,6 @@ def scroll_across_entities(_root: None, info: Info, *, input: Mapping[str, Any])
         "total": sum(rows.count() for _, rows in source_rows),
         "searchResults": _render_hits([hit for _, hit in page], info),
     }
-
-
-def _build_search(input: Mapping[str, Any], types: Sequence[str], info: Info) -> Search:
-    flags = input.get("searchFlags") or {}
-    and_filters = [{"and": input["filters"]}] if input.get("filters") else []
-    return Search(
-        text=input["query"],
-        kinds=tuple(nodes.parse_type_name(name) for name in types),
-        criteria=(input.get("orFilters") or (), and_filters),
-        by=info.context.by,
-        with_removed=bool(flags.get("includeSoftDeleted")),
-    )
 
 
 def _skip_to_position(
@@ -177,10 +155,6 @@ def _render_hits(hits: Sequence[Mapping[str, str]], info: Info) -> list[dict[str
         }
         for entity, hit in zip(entities, hits, strict=True)
     ]
-
-
-def _page_arguments(input: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: input[name] for name in ("start", "count") if input.get(name) is not None}
 
 
 BINDABLES = (query,)

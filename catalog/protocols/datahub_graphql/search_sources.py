@@ -16,6 +16,7 @@ from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.people_records import build_user_condition
 from catalog.aspects.base import PLATFORM
 from catalog.protocols.datahub_graphql import filters, nodes
+from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.filters import ColumnFilter, FieldFilter
 from catalog.protocols.datahub_graphql.paging import without_star
 from policies.authoring.queries import policies
@@ -31,6 +32,9 @@ from policies.models.fields import filter_storable
 from policies.pdp import authorizer
 
 SearchRows = QuerySet[Any, Any]
+
+#: Results of a page of a search if the input sets no count.
+SEARCH_PAGE_SIZE = 10
 
 _REMOVED_FIELD = "removed"
 _MATCH_NOTHING = Q(pk__in=[])
@@ -54,6 +58,29 @@ class Search:
     def fields(self) -> frozenset[str]:
         """The fields that the filters test."""
         return frozenset[str]().union(*map(filters.field_names, self.criteria))
+
+
+def build_search(
+    input: Mapping[str, Any],
+    info: Info,
+    *,
+    kind: str | None = None,
+    own_fields: Mapping[str, FieldFilter] | None = None,
+) -> Search:
+    """Return the search of an input, of its `type` or `types` or of this type. Raises Invalid for a saved view."""
+    if input.get("viewUrn"):
+        detail = "There are no saved views of searches."
+        raise Invalid.from_problem(code="view", pointer="/input/viewUrn", detail=detail)
+    type_names = [input["type"]] if "type" in input else input.get("types") or ()
+    kinds = map(nodes.parse_type_name, type_names) if kind is None else filter(None, [kind])
+    return Search(
+        text=input.get("query") or "*",
+        kinds=tuple(kinds),
+        criteria=(input.get("orFilters") or (), [{"and": input["filters"]}] if input.get("filters") else []),
+        by=info.context.by,
+        with_removed=bool((input.get("searchFlags") or {}).get("includeSoftDeleted")),
+        own_fields=own_fields or {},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,12 @@ from ariadne import ObjectType
 
 from catalog.access.people_records import PEOPLE_LIST_FIELDS, PUBLIC_FIELDS, list_groups_with_visible_members
 from catalog.protocols.datahub_graphql import nodes
-from catalog.protocols.datahub_graphql.context import Context, Info
+from catalog.protocols.datahub_graphql.context import Context, Info, load_rows
 from catalog.protocols.datahub_graphql.datasets_and_roles import custom_properties
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import people_records
 from policies.models import GroupProfile, User, documents
-from policies.models.fields import filter_storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 
 user_type = ObjectType("CorpUser")
@@ -181,12 +180,7 @@ def _aspect_document(row: User | GroupProfile, aspect: str) -> dict[str, Any]:
 
 
 def _load_users(urns: Collection[str], context: Context) -> Mapping[str, User]:
-    user_urns = [urn for urn in filter_storable(urns) if urn.startswith(USER_PREFIX)]
-    if not user_urns:
-        return {}
-    users_by_urn = {
-        row.urn: row for row in users_groups_roles.list_users().filter(urn__among=user_urns).prefetch_related(None)
-    }
+    users_by_urn = load_rows(urns, USER_PREFIX, lambda: users_groups_roles.list_users().prefetch_related(None))
     # Added to the batch, so that the managers of all of them are loaded at once.
     context.add_to_batch(
         _user_urns(_aspect_document(row, documents.USER_INFO).get("managerUrn") for row in users_by_urn.values())
@@ -195,12 +189,7 @@ def _load_users(urns: Collection[str], context: Context) -> Mapping[str, User]:
 
 
 def _load_groups(urns: Collection[str]) -> Mapping[str, GroupProfile]:
-    group_urns = [urn for urn in filter_storable(urns) if urn.startswith(GROUP_PREFIX)]
-    return (
-        {row.urn: row for row in users_groups_roles.list_groups().filter(urn__among=group_urns).prefetch_related(None)}
-        if group_urns
-        else {}
-    )
+    return load_rows(urns, GROUP_PREFIX, lambda: users_groups_roles.list_groups().prefetch_related(None))
 
 
 BINDABLES = (user_type, group_type)

@@ -38,9 +38,7 @@ def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[
         .prefetch_related(None)
         .only("urn")
     )
-    return paging.load_page(
-        rows, input, "users", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
-    )
+    return paging.load_nodes_page(rows, input, "users", info)
 
 
 @query.field("listGroups")
@@ -53,9 +51,7 @@ def list_groups(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping
         .prefetch_related(None)
         .only("urn")
     )
-    return paging.load_page(
-        rows, input, "groups", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
-    )
+    return paging.load_nodes_page(rows, input, "groups", info)
 
 
 @mutation.field("removeUser")

@@ -9,10 +9,10 @@ from catalog.access import browsing, entity_lists
 from catalog.entities import annotations, vocabulary
 from catalog.ingest import deletes, product_assets
 from catalog.protocols.datahub_graphql import nodes, paging
-from catalog.protocols.datahub_graphql.attachments import build_edit, parse_owner_pairs, validate_entries
+from catalog.protocols.datahub_graphql.attachments import build_edit, parse_owner_pairs
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.entities import validate_urn
+from catalog.protocols.datahub_graphql.entities import validate_entries, validate_urn
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.models import Gate, open_write
 
@@ -39,9 +39,7 @@ _TYPES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
 def list_ownership_types(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of ownership types, by URN; every signed-in caller may list them."""
     rows = entity_lists.search(text=paging.query_words(input), types=["ownershipType"]).order_by("urn")
-    return paging.load_page(
-        rows, input, "ownershipTypes", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
-    )
+    return paging.load_nodes_page(rows, input, "ownershipTypes", info)
 
 
 @query.field("listDomains")
@@ -51,27 +49,21 @@ def list_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[s
     rows = browsing.find(text=words, type="domain", by=by)
     if not words:
         rows = browsing.list_child_nodes(type="domain", parent=input.get("parentDomain") or "", by=by)
-    return paging.load_page(
-        rows, input, "domains", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
-    )
+    return paging.load_nodes_page(rows, input, "domains", info)
 
 
 @query.field("getRootGlossaryTerms")
 def list_root_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the viewable terms that are in no term group, by name."""
     rows = browsing.list_parentless(type="glossaryTerm", by=info.context.by)
-    return paging.load_page(
-        rows, input, "terms", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
-    )
+    return paging.load_nodes_page(rows, input, "terms", info)
 
 
 @query.field("getRootGlossaryNodes")
 def list_root_nodes(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the viewable term groups that are in no other group, by name."""
     rows = browsing.list_parentless(type="glossaryNode", by=info.context.by)
-    return paging.load_page(
-        rows, input, "nodes", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
-    )
+    return paging.load_nodes_page(rows, input, "nodes", info)
 
 
 @mutation.field("createTag")

@@ -5,7 +5,9 @@ Every refusal is one of `policies.errors`, so that an interface translates only 
 
 from collections.abc import Iterable
 
-from policies.engine.errors import Problem
+from pydantic import ValidationError
+
+from policies.engine.errors import MORE_PROBLEMS, Problem
 
 URN_INVALID = "urn.invalid"
 TYPE_MISMATCH = "type.mismatch"
@@ -17,6 +19,20 @@ DOCUMENT_JSON = "aspect.json"
 DOCUMENT_TEXT = "aspect.text"
 DOCUMENT_SHAPE = "aspect.shape"
 PATCH_INVALID = "patch.invalid"
+
+
+#: Maximum number of problems of a document that are listed one by one.
+_MAX_VALIDATION_PROBLEMS = 1_000
+
+
+def list_validation_problems(error: ValidationError, code: str, pointer: str = "") -> list[Problem]:
+    """Return the problems that pydantic found in the part of a payload at a pointer, with codes `<code>.<type>`."""
+    if error.error_count() > _MAX_VALIDATION_PROBLEMS:
+        return [Problem(MORE_PROBLEMS, "", f"The document has {error.error_count()} problems, too many to name.")]
+    return [
+        Problem(f"{code}.{problem['type']}", pointer + json_pointer(problem["loc"]), problem["msg"])
+        for problem in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
 
 
 def json_pointer(steps: Iterable[str | int]) -> str:

@@ -81,11 +81,6 @@ def search(
     return rows.annotate(folded=Lower("name")).annotate(rank=rank).order_by("rank", "name", "urn")
 
 
-def list_entities_with_value(*, field: str, value: str) -> QuerySet[Entity]:
-    """Return the entities that directly have this value of this facet."""
-    return Entity.objects.filter(facet_condition(field, Q(value__among=[value])))
-
-
 def load_parents(*, urns: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Return (entity, parent) for each of the entities that has a parent."""
     rows = Entity.objects.filter(urn__among=urns, parent__isnull=False).order_by()

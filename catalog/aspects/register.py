@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from catalog import errors
 from catalog.aspects import access, annotations, assets, lineage, structure
 from catalog.aspects.base import OwnedAspect
-from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, Problem, quote
+from policies.engine.errors import MAX_PROBLEMS, Problem, quote
 from policies.models.fields import is_storable
 from policies.writes import strict_json
 
@@ -75,9 +75,6 @@ _MAX_DEPTH = 100
 MAX_MEMBERS = 50_000
 #: Maximum number of commas and opening brackets of an owned document: validation time is proportional to it.
 MAX_DELIMITERS = 300_000
-#: Maximum number of problems of a document that are listed one by one.
-_MAX_ERRORS = 1_000
-
 _DECODER = json.JSONDecoder(parse_constant=strict_json.refuse_constant, parse_float=strict_json.parse_finite)
 
 #: The owned aspects that yield facets, name, parent or state.
@@ -135,17 +132,7 @@ def check(name: str, document: Mapping[str, Any]) -> list[Problem]:
     try:
         shape.model_validate(document)
     except ValidationError as error:
-        if error.error_count() > _MAX_ERRORS:
-            detail = f"The document has {error.error_count()} problems, too many to name."
-            return [Problem(MORE_PROBLEMS, "", detail)]
-        return [
-            Problem(
-                f"aspect.{validation_error['type']}",
-                errors.json_pointer(validation_error["loc"]),
-                validation_error["msg"],
-            )
-            for validation_error in error.errors(include_url=False, include_context=False, include_input=False)
-        ]
+        return errors.list_validation_problems(error, "aspect")
     return []
 
 

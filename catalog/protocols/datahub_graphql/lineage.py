@@ -11,9 +11,9 @@ from catalog.access import view_permissions
 from catalog.access.lineage import LineageStep, list_path, walk_lineage
 from catalog.protocols.datahub_graphql import entities, nodes, paging, search_facets, search_sources
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.filters import FieldFilter
 from catalog.protocols.datahub_graphql.search import ScrollPosition
 from catalog.protocols.datahub_graphql.search_sources import SEARCH_PAGE_SIZE, SearchRows, SearchSource, build_search
+from catalog.protocols.search_filters import FieldFilter
 from policies.errors import Invalid
 
 query = QueryType()

@@ -9,11 +9,12 @@ from ariadne import MutationType, QueryType
 from django.utils import timezone
 
 from catalog.ingest import deletes
-from catalog.protocols.datahub_graphql import filters, paging, policy_types
+from catalog.protocols import search_filters
+from catalog.protocols.datahub_graphql import paging, policy_types
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.entities import validate_urn
-from catalog.protocols.datahub_graphql.filters import ColumnFilter
+from catalog.protocols.search_filters import ColumnFilter
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
 from policies.engine import families
@@ -36,7 +37,7 @@ _FILTER_FIELDS = {
     "description": ColumnFilter("description"),
     "type": ColumnFilter("type"),
     "state": ColumnFilter("state"),
-    "editable": ColumnFilter("is_editable", filters.BOOLEAN_WORDS),
+    "editable": ColumnFilter("is_editable", search_filters.BOOLEAN_WORDS),
 }
 
 
@@ -45,7 +46,7 @@ def list_policies(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str
     """Return a page of policies, by URN. Raises Forbidden without MANAGE_POLICIES."""
     authorizer.require(by=info.context.by, any_of=policies.MANAGE_POLICIES)
     rows = policy_queries.list_policies(q=paging.query_words(input), family=datahub.NAME)
-    rows = rows.filter(filters.build_condition(input.get("orFilters"), _FILTER_FIELDS))
+    rows = rows.filter(search_filters.build_condition(input.get("orFilters"), _FILTER_FIELDS))
     return paging.load_page(rows, input, "policies", lambda page_rows: policy_types.render_policies(page_rows, info))
 
 

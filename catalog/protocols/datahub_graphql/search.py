@@ -11,8 +11,8 @@ from ariadne import QueryType
 
 from catalog.protocols.datahub_graphql import nodes, paging, search_facets, search_sources
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.filters import ColumnFilter
 from catalog.protocols.datahub_graphql.search_sources import SEARCH_PAGE_SIZE, SearchRows, SearchSource, build_search
+from catalog.protocols.search_filters import ColumnFilter
 from policies.errors import Invalid
 from policies.models.fields import is_storable
 

@@ -11,20 +11,18 @@ from django.db.models import Q, QuerySet
 
 from catalog import urns
 from catalog.access import entity_lists, view_permissions
-from catalog.access.coverage_sql import criterion_condition, facet_condition
-from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.people_records import build_user_condition
 from catalog.aspects.base import PLATFORM
-from catalog.protocols.datahub_graphql import filters, nodes
+from catalog.protocols import search_filters
+from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.filters import ColumnFilter, FieldFilter
 from catalog.protocols.datahub_graphql.paging import without_star
+from catalog.protocols.search_filters import ColumnFilter, FacetFilter, FieldFilter
 from policies.authoring.queries import policies
 from policies.authoring.services.policies import MANAGE_POLICIES
 from policies.engine import selectors
 from policies.engine.families import datahub
 from policies.engine.model import Actor
-from policies.engine.selectors import Condition, Criterion
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles
 from policies.models import User
@@ -57,7 +55,7 @@ class Search:
     @property
     def fields(self) -> frozenset[str]:
         """The fields that the filters test."""
-        return frozenset[str]().union(*map(filters.field_names, self.criteria))
+        return frozenset[str]().union(*map(search_filters.field_names, self.criteria))
 
 
 def build_search(
@@ -81,31 +79,6 @@ def build_search(
         with_removed=bool((input.get("searchFlags") or {}).get("includeSoftDeleted")),
         own_fields=own_fields or {},
     )
-
-
-@dataclass(frozen=True, slots=True)
-class FacetFilter:
-    """A filter on a facet: one of these values, directly or (`is_path`) above; EXISTS: any value.
-
-    A value that `by` may not view counts as absent.
-    """
-
-    field: str
-    is_path: bool = False
-    by: Actor | None = None
-
-    def __call__(self, condition: str, values: list[str]) -> Q | None:
-        """Return the condition, None for a comparison that facets do not support."""
-        if condition == "EXISTS" and not self.is_path:
-            return facet_condition(self.field, NamingPermissions.load(self.by).condition("value") if self.by else Q())
-        if condition not in ("EQUAL", "IN") and not (condition == "CONTAIN" and self.is_path):
-            return None
-        storable_values = filter_storable(values)
-        hidden_urns = view_permissions.find_hidden(urns=storable_values, by=self.by) if self.by else frozenset()
-        visible_values = [value for value in storable_values if value not in hidden_urns]
-        if self.is_path:
-            return criterion_condition(Criterion(self.field, Condition.EQUALS, frozenset(visible_values)))
-        return facet_condition(self.field, Q(value__among=visible_values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +125,7 @@ def _filter_rows(source: SearchSource, search: Search, known_fields: Collection[
     with_removed = search.with_removed or _REMOVED_FIELD in search.fields
     empty_filters: dict[str, FieldFilter] = dict.fromkeys(known_fields, _match_nothing)
     type_filter = _build_type_filter(source.kinds[0]) if source.kinds else _match_types
-    own_filters = {name: _bind_actor(search.by, field_filter) for name, field_filter in source.fields.items()}
+    own_filters = search_filters.bind_filters(source.fields, search.by)
     own_filters |= _private_field_filters(source, search)
     filters_by_field = {
         **empty_filters,
@@ -162,11 +135,7 @@ def _filter_rows(source: SearchSource, search: Search, known_fields: Collection[
         **search.own_fields,
     }
     rows = source.rows(replace(search, with_removed=with_removed))
-    return rows.filter(*(filters.build_condition(criteria, filters_by_field) for criteria in search.criteria))
-
-
-def _bind_actor(by: Actor, field_filter: FieldFilter) -> FieldFilter:
-    return replace(field_filter, by=by) if isinstance(field_filter, FacetFilter) else field_filter
+    return rows.filter(*(search_filters.build_condition(criteria, filters_by_field) for criteria in search.criteria))
 
 
 def _private_field_filters(source: SearchSource, search: Search) -> dict[str, FieldFilter]:
@@ -214,7 +183,7 @@ def _match_origin(condition: str, values: list[str]) -> Q | None:
     return clause
 
 
-_COMMON_FIELDS = {_REMOVED_FIELD: ColumnFilter("is_removed", filters.BOOLEAN_WORDS), "urn": ColumnFilter("urn")}
+_COMMON_FIELDS = {_REMOVED_FIELD: ColumnFilter("is_removed", search_filters.BOOLEAN_WORDS), "urn": ColumnFilter("urn")}
 
 
 def _search_catalog(search: Search) -> SearchRows:
@@ -288,7 +257,7 @@ _SOURCES = (
         {
             "urn": ColumnFilter("urn"),
             "name": ColumnFilter("name"),
-            "editable": ColumnFilter("is_editable", filters.BOOLEAN_WORDS),
+            "editable": ColumnFilter("is_editable", search_filters.BOOLEAN_WORDS),
         },
     ),
     SearchSource(
@@ -301,7 +270,7 @@ _SOURCES = (
             "displayName": ColumnFilter("name"),
             "type": ColumnFilter("type"),
             "state": ColumnFilter("state"),
-            "editable": ColumnFilter("is_editable", filters.BOOLEAN_WORDS),
+            "editable": ColumnFilter("is_editable", search_filters.BOOLEAN_WORDS),
         },
     ),
     SearchSource(

@@ -1,10 +1,11 @@
 """Parsing of request bodies: JSON, whatever the content type, and the members of JSON objects."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django.http import HttpRequest
+from pydantic import BaseModel, ValidationError
 
-from catalog import urns
+from catalog import errors, urns
 from policies.errors import Invalid
 from policies.writes import strict_json
 
@@ -16,6 +17,8 @@ MAX_BATCH_SIGNS = 1_200_000
 
 #: Most levels of nested lists and objects: 100 of a document, plus its envelope.
 MAX_DEPTH = 150
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _MAX_INTEGER = 2**31 - 1
 
@@ -40,6 +43,14 @@ def read_list(request: HttpRequest, *, max_entries: int) -> list[Any]:
 
 def _parse_body(request: HttpRequest, max_signs: int) -> Any:
     return strict_json.loads(request.body, max_signs=max_signs, max_depth=MAX_DEPTH, is_lenient=True)
+
+
+def parse_model(model: type[ModelT], value: Any, pointer: str) -> ModelT:
+    """Return a part of a body as a pydantic model. Raises Invalid with every problem."""
+    try:
+        return model.model_validate(value, strict=True)
+    except ValidationError as error:
+        raise Invalid(errors.list_validation_problems(error, "body", pointer)) from None
 
 
 def read_text(body: dict[str, Any], name: str, default: str | None = None) -> str:

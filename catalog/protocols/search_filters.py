@@ -1,11 +1,16 @@
-"""Filters of lists: alternatives (`orFilters`), each a list of criteria that must all hold (clients.md 2.3)."""
+"""Filters of searches and lists: alternatives, each a list of criteria that must all hold (clients.md 2.3)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Q
 
+from catalog.access import view_permissions
+from catalog.access.coverage_sql import criterion_condition, facet_condition
+from catalog.access.naming_permissions import NamingPermissions
+from policies.engine.model import Actor
+from policies.engine.selectors import Condition, Criterion
 from policies.errors import Invalid
 from policies.models.fields import filter_storable
 
@@ -41,6 +46,39 @@ class ColumnFilter:
         if self.words is None:
             return Q(**{f"{self.name}__in": values})
         return Q(**{f"{self.name}__in": [self.words[value] for value in map(str.lower, values) if value in self.words]})
+
+
+@dataclass(frozen=True, slots=True)
+class FacetFilter:
+    """A filter on a facet: one of these values, directly or (`is_path`) above; EXISTS: any value.
+
+    A value that `by` may not view counts as absent.
+    """
+
+    field: str
+    is_path: bool = False
+    by: Actor | None = None
+
+    def __call__(self, condition: str, values: list[str]) -> Q | None:
+        """Return the condition, None for a comparison that facets do not support."""
+        if condition == "EXISTS" and not self.is_path:
+            return facet_condition(self.field, NamingPermissions.load(self.by).condition("value") if self.by else Q())
+        if condition not in ("EQUAL", "IN") and not (condition == "CONTAIN" and self.is_path):
+            return None
+        storable_values = filter_storable(values)
+        hidden_urns = view_permissions.find_hidden(urns=storable_values, by=self.by) if self.by else frozenset()
+        visible_values = [value for value in storable_values if value not in hidden_urns]
+        if self.is_path:
+            return criterion_condition(Criterion(self.field, Condition.EQUALS, frozenset(visible_values)))
+        return facet_condition(self.field, Q(value__among=visible_values))
+
+
+def bind_filters(filters_by_field: Mapping[str, FieldFilter], by: Actor) -> dict[str, FieldFilter]:
+    """Return the filters for a caller: values of facets that the caller may not view count as absent."""
+    return {
+        name: replace(field_filter, by=by) if isinstance(field_filter, FacetFilter) else field_filter
+        for name, field_filter in filters_by_field.items()
+    }
 
 
 #: Comparison of text → Django lookup.

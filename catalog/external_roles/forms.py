@@ -28,13 +28,6 @@ class ExternalRoleFilterForm(forms.Form):
 class ExternalRoleForm(forms.Form):
     """The description of an external role; pickers next to it choose holders and datasets."""
 
-    urn = forms.CharField(
-        label="URN",
-        required=False,
-        max_length=MAX_URN_BYTES,
-        help_text="urn:li:role: and an id. If empty, one is generated.",
-        widget=forms.TextInput(attrs={"placeholder": "urn:li:role:snowflake_reader"}),
-    )
     name = forms.CharField(label="Name", max_length=255)
     type = forms.CharField(
         label="Access type",
@@ -47,7 +40,23 @@ class ExternalRoleForm(forms.Form):
     request_url = forms.CharField(
         label="Where to request it",
         required=False,
+        empty_value=None,
         max_length=2000,
         validators=[validate_web_address],
         widget=forms.URLInput(attrs={"placeholder": "https://"}),
+    )
+
+
+class NewExternalRoleForm(ExternalRoleForm):
+    """The description of a new external role, whose URN may be chosen."""
+
+    field_order = ("urn",)
+
+    urn = forms.CharField(
+        label="URN",
+        required=False,
+        empty_value=None,
+        max_length=MAX_URN_BYTES,
+        help_text="urn:li:role: and an id. If empty, one is generated.",
+        widget=forms.TextInput(attrs={"placeholder": "urn:li:role:snowflake_reader"}),
     )

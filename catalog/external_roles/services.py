@@ -23,13 +23,13 @@ from catalog.ingest.audit_stamps import stamp
 from catalog.models import Entity
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
+from policies.engine.requirements import any_of_requirement
 from policies.errors import Conflict, Invalid
 from policies.models import Gate, open_write
 from policies.pdp import authorizer, display_names
 from policies.pdp.authorizer import SYSTEM, ResourceRef
 
-#: Lists of privileges of which one is needed for deleting a role.
-DELETE_PRIVILEGES = (("EDIT_ENTITY",), ("DELETE_ENTITY",))
+DELETE_REQUIREMENT = any_of_requirement([["EDIT_ENTITY"], ["DELETE_ENTITY"]])
 
 URL_INVALID_CODE = "url.invalid"
 UNKNOWN_CODE = "unknown"
@@ -81,7 +81,7 @@ def delete(*, urn: str, by: Actor, channel: str) -> None:
     """Delete an external role and its references on datasets. Needs EDIT_ENTITY or DELETE_ENTITY on the role."""
     with open_write(Gate.CATALOG):
         reading.get_role(urn=urn)
-        authorizer.require(by=by, any_of=DELETE_PRIVILEGES, resource=ResourceRef(urn, reading.ENTITY_TYPE))
+        authorizer.require(by=by, requirement=DELETE_REQUIREMENT, resource=ResourceRef(urn, reading.ENTITY_TYPE))
         # Written by the system: removing references to a deleted role needs no privilege on each dataset.
         mentioning_entities = Entity.objects.filter(facets__field=ACCESS_ROLE, facets__value=urn).order_by("urn")
         removals = _build_mention_changes(list(mentioning_entities.values_list("urn", flat=True)), (), urn)

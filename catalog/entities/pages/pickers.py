@@ -1,10 +1,9 @@
 """Pickers of entities and people: suggestions, and validation of chosen URNs against the caller's view permissions."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -18,17 +17,12 @@ from catalog.models import Entity
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
+from policies.http.pages.picker import FormPicker
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer, display_names
 
 #: Maximum number of suggestions of one search.
 MAX_SUGGESTIONS = 20
-
-#: Maximum number of URNs in one picker.
-MAX_CHOICES = 10_000
-
-#: Maximum number of invalid URNs that are named.
-_MAX_LISTED_ERRORS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +32,6 @@ class PickerKind:
     name: str
     label: str
     types: tuple[str, ...]
-
-    @property
-    def search_url(self) -> str:
-        """The URL that answers a search with suggestions."""
-        return reverse("catalog-pick", args=[self.name])
 
 
 TAGS = PickerKind("tags", "Tags", ("tag",))
@@ -61,25 +50,27 @@ PICKER_KINDS: Mapping[str, PickerKind] = {
 
 
 @dataclass(slots=True)
-class EntityPicker:
-    """One picker of a form: initial and chosen URNs, and errors."""
+class EntityPicker(FormPicker):
+    """A picker of entities or people, which the caller may view; `initial_urns` are not checked again."""
 
+    name: str = field(init=False)
+    label: str = field(default="", kw_only=True)
     kind: PickerKind
     by: Actor
+    _: KW_ONLY
     initial_urns: tuple[str, ...] = ()
-    chosen_urns: tuple[str, ...] = ()
-    label: str = ""
-    pasted_text: str = ""
-    errors: list[str] = field(default_factory=list)
 
-    def read(self, data: QueryDict) -> None:
-        """Read the submitted data: ticked boxes and pasted lines."""
-        self.pasted_text = data.get(f"{self.kind.name}_pasted", "")
-        lines = (line.strip() for line in self.pasted_text.splitlines())
-        self.chosen_urns = tuple(dict.fromkeys([*data.getlist(self.kind.name), *(line for line in lines if line)]))
-        self._validate()
-        if not self.errors:
-            self.pasted_text = ""
+    max_choices = 10_000
+    max_named_errors = 20
+
+    def __post_init__(self) -> None:
+        """Take name and label from the kind."""
+        self.name, self.label = self.kind.name, self.label or self.kind.label
+
+    @property
+    def search_url(self) -> str:
+        """The URL that answers a search with suggestions."""
+        return reverse("catalog-pick", args=[self.kind.name])
 
     @property
     def added_urns(self) -> list[str]:
@@ -93,37 +84,24 @@ class EntityPicker:
         chosen_urns = set(self.chosen_urns)
         return [urn for urn in self.initial_urns if urn not in chosen_urns]
 
-    def build_context(self) -> dict[str, Any]:
-        """Return the context of components/picker.html."""
-        pasted_lines = set(self.pasted_text.splitlines())
-        picked_urns = [urn for urn in self.chosen_urns if urn not in pasted_lines]
-        names_by_urn = load_names(picked_urns)
-        return {
-            "name": self.kind.name,
-            "label": self.label or self.kind.label,
-            "search_url": self.kind.search_url,
-            "chosen": [build_option(urn, names_by_urn.get(urn, "")) for urn in picked_urns],
-            "pasted": self.pasted_text,
-            "errors": self.errors,
-            "help": "",
-        }
+    def build_options(self, urns: Sequence[str]) -> list[dict[str, str]]:
+        """Return chosen entities as options with their names."""
+        names_by_urn = load_names(urns)
+        return [build_option(urn, names_by_urn.get(urn, "")) for urn in urns]
 
-    def _validate(self) -> None:
-        if len(self.chosen_urns) > MAX_CHOICES:
-            self.errors.append(f"At most {MAX_CHOICES} can be chosen at once.")
-            return
-        added_urns = self.added_urns
+    def validate(self) -> None:
+        """Add an error for each added URN that is of another type, or of nothing that the caller may view."""
         invalid_urns = dict.fromkeys(
-            urn for urn in added_urns if urns.find_problem(urn, "", self.kind.types) is not None
+            urn for urn in self.added_urns if urns.find_problem(urn, "", self.kind.types) is not None
         )
-        valid_urns = [urn for urn in added_urns if urn not in invalid_urns]
+        valid_urns = [urn for urn in self.added_urns if urn not in invalid_urns]
         known_urns = _find_known(valid_urns, self.by)
-        label = self.kind.label.lower()
-        messages = [f"{urn} is not the URN of one of the {label}." for urn in invalid_urns]
-        messages += [f"There is no {urn}." for urn in valid_urns if urn not in known_urns]
-        self.errors += messages[:_MAX_LISTED_ERRORS]
-        if len(messages) > _MAX_LISTED_ERRORS:
-            self.errors.append(f"And {len(messages) - _MAX_LISTED_ERRORS} more like these.")
+        self.add_errors(
+            [
+                *(f"{urn} is not the URN of one of the {self.kind.label.lower()}." for urn in invalid_urns),
+                *(f"There is no {urn}." for urn in valid_urns if urn not in known_urns),
+            ]
+        )
 
 
 def build_option(urn: str, name: str) -> dict[str, str]:

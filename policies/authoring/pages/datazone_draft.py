@@ -235,7 +235,7 @@ class DatazoneDraft:
         if data.get("name", "") != self.document.get("name", ""):
             self.document["name"] = data.get("name", "")
         before = self.document.get("roles") or []
-        roles = merge_values(before, PeoplePicker("roles", "Roles", "role").read(data).urns)
+        roles = merge_values(before, PeoplePicker("roles", "Roles", "role").read(data).chosen_urns)
         _put_value(self.document, "roles", roles, before)
         for index, form in enumerate(self.statement_forms[:MAX_VISIBLE_STATEMENTS]):
             form.apply_form(data, f"s{index}")

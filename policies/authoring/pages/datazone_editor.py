@@ -91,7 +91,7 @@ class DatazoneEditor(PolicyEditor):
         role_notes = notes.find("/roles")
         urns = tuple(dict.fromkeys(self.draft.document.get("roles") or ()))
         help_text = "Anyone who holds one of them, directly or through a group."
-        picker = PeoplePicker("roles", "Roles", "role", help_text, chosen_urns=urns, errors=role_notes["errors"])
+        picker = PeoplePicker("roles", "Roles", "role", help=help_text, chosen_urns=urns, errors=role_notes["errors"])
         return {**picker.build_context(), "lints": role_notes["lints"]}
 
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from policies.engine.errors import Problem
-from policies.errors import Conflict, Invalid, NotFound, PolicyAppError, Stale
+from policies.errors import Conflict, Forbidden, Invalid, NotFound, PolicyAppError, Stale
 from policies.http.guard import get_actor
 from policies.http.pages.list_and_form_pages import (
     CHANNEL,
@@ -19,7 +19,7 @@ from policies.http.pages.list_and_form_pages import (
     get_post_data,
     is_fragment_request,
 )
-from policies.http.pages.people_picker import PeoplePicker
+from policies.http.pages.picker import FormPicker
 
 Result = TypeVar("Result")
 
@@ -31,7 +31,8 @@ class FormPage:
     The fields and pickers have the names of the parameters of the service that saves them. `conflict_field` is the
     field that a Conflict is about; `error_field_map` maps pointers to fields of another name. `edit_conflict` describes
     a concurrent change by somebody else, for people/_overtaken.html. `impact` computes the effect of saving with the
-    current choices; it is drawn beside the button, and alone for a preview (`is_preview`).
+    current choices; it is drawn beside the button, and alone for a preview (`is_preview`). With `shows_forbidden` the
+    lack of a privilege for some of the choices stands above the form, which keeps all input.
     """
 
     request: HttpRequest
@@ -41,12 +42,14 @@ class FormPage:
     cancel_url: str = ""
     breadcrumbs: list[Breadcrumb] = field(default_factory=list)
     initial: InitVar[dict[str, Any] | None] = None
-    pickers: Sequence[PeoplePicker] = ()
+    pickers: Sequence[FormPicker] = ()
     subtitle: str = ""
     conflict_field: str = ""
     error_field_map: Mapping[str, str] = field(default_factory=dict)
     edit_conflict: Mapping[str, Any] = field(default_factory=dict)
     impact: Callable[[], Mapping[str, Any]] | None = None
+    template: str = "people/form.html"
+    shows_forbidden: bool = False
     status: int = 200
     form: forms.Form = field(init=False)
 
@@ -72,8 +75,12 @@ class FormPage:
             context["means"] = self.impact()
             if self.is_preview and is_fragment_request(self.request):
                 return render(self.request, "people/_means.html", context)
-        context |= {"breadcrumbs": self.breadcrumbs, "pickers": [picker.build_context() for picker in self.pickers]}
-        return render(self.request, "people/form.html", context, status=self.status)
+        context |= {
+            "form": self.form,
+            "breadcrumbs": self.breadcrumbs,
+            "pickers": [picker.build_context() for picker in self.pickers],
+        }
+        return render(self.request, self.template, context, status=self.status)
 
     @property
     def is_preview(self) -> bool:
@@ -94,7 +101,7 @@ class FormPage:
             self.status = UNPROCESSABLE_STATUS
             return None
         try:
-            return save(**self.form.cleaned_data, **{picker.name: picker.urns for picker in self.pickers})
+            return save(**self.form.cleaned_data, **{picker.name: picker.chosen_urns for picker in self.pickers})
         except PolicyAppError as refusal:
             self._add_refusal(refusal)
             return None
@@ -112,6 +119,9 @@ class FormPage:
             is_stale = isinstance(refusal, Stale)
             ending = "Saving again replaces what they wrote." if is_stale else "It was removed in the meantime."
             self.form.add_error(None, f"{refusal.detail} {ending} What you typed is shown below.")
+        elif isinstance(refusal, Forbidden) and self.shows_forbidden:
+            self.status = refusal.status
+            self.form.add_error(None, refusal.detail)
         else:
             raise refusal
 

@@ -204,9 +204,14 @@ class Section:
     route: str
     parents: tuple[str, ...] = ()
 
+    @property
+    def url(self) -> str:
+        """The URL of the list."""
+        return reverse(self.route)
+
     def breadcrumbs(self, *items: str | tuple[str, str]) -> list[Breadcrumb]:
         """Return the breadcrumbs of the list, or of a page below it; an item is a label, or a label and its URL."""
-        pairs = [(self.label, reverse(self.route) if items else "")]
+        pairs = [(self.label, self.url if items else "")]
         pairs += [item if isinstance(item, tuple) else (item, "") for item in items]
         links = [{"label": label, "url": url} if url else {"label": label} for label, url in pairs]
         return [*({"label": label} for label in self.parents), *links]

@@ -76,7 +76,7 @@ def choose_roles(
         breadcrumbs=breadcrumbs,
         pickers=[picker],
         impact=lambda: impact_context(
-            role_impact.measure_role_change(actor=urn, before=current_urns, after=picker.urns)
+            role_impact.measure_role_change(actor=urn, before=current_urns, after=picker.chosen_urns)
             if picker.is_sound
             else None
         ),

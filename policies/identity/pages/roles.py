@@ -149,7 +149,7 @@ def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
         breadcrumbs=SECTION.breadcrumbs(name),
         pickers=[picker],
         impact=lambda: impact_context(
-            role_impact.measure_assignment(role=urn, actors=picker.urns) if picker.is_sound else None
+            role_impact.measure_assignment(role=urn, actors=picker.chosen_urns) if picker.is_sound else None
         ),
     )
 

@@ -160,8 +160,8 @@ def test_deprecation(shelves):
         (EUROPE, f"{EUROPE} is not the URN of one of the tags."),
         ("urn:li:tag:" + "x" * 600, "is not the URN of one of the tags."),
         ("urn:li:tag:<script>alert(1)</script>", "There is no urn:li:tag:&lt;script&gt;alert(1)&lt;/script&gt;."),
-        ("\n".join(f"urn:li:tag:t{number}" for number in range(5000)), "And 4980 more like these."),
-        ("\n".join(f"urn:li:tag:t{number}" for number in range(10_001)), "At most 10000 can be chosen at once."),
+        ("\n".join(f"urn:li:tag:t{number}" for number in range(5000)), "And 4,980 more like these."),
+        ("\n".join(f"urn:li:tag:t{number}" for number in range(10_001)), "At most 10,000 at once, not 10,00"),
     ],
 )
 def test_what_is_no_tag_is_said_beside_the_picker_and_comes_back(shelves, pasted, sentence):

@@ -192,7 +192,7 @@ def test_the_life_of_one(shelves):
         ({"name": ""}, 422, "This field is required."),
         ({"name": "x" * 300}, 422, "at most 255 characters"),
         ({"request_url": "javascript:alert(1)"}, 422, "begins with http:// or https://"),
-        ({"urn": READER}, 409, "There is already an external role"),
+        ({"urn": READER}, 422, "There is already an external role"),
         ({"urn": "urn:li:tag:x"}, 422, "This is the URN of a tag, not of a role."),
         ({"users_pasted": "urn:li:corpuser:none"}, 422, "There is no urn:li:corpuser:none."),
         ({"datasets_pasted": SALES}, 422, "is not the URN of one of the datasets"),

@@ -15,6 +15,7 @@ from catalog.protocols.datahub_graphql.context import Context, Info
 from catalog.protocols.datahub_graphql.datasets_and_roles import (
     EntityFields,
     StoredEntity,
+    as_text,
     audit_stamp,
     load_entity,
     referenced_urns,
@@ -45,8 +46,7 @@ def resolve_owner_type(node: Node, *_: Any) -> str:
 
 def resolve_tags(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the tags of the entity itself, not of its columns."""
-    entity = _load_entity_or_person(node, info)
-    return None if entity is None else build_tags(entity.document("globalTags"), node, info)
+    return build_tags(_load_document(node, info, "globalTags"), node, info)
 
 
 def build_tags(document: Mapping[str, Any] | None, node: Node, info: Info) -> Mapping[str, Any] | None:
@@ -57,7 +57,7 @@ def build_tags(document: Mapping[str, Any] | None, node: Node, info: Info) -> Ma
     tag_nodes = nodes.build_many([entry["tag"] for entry in entries], info)
     return {
         "tags": [
-            {"tag": tag, "context": _as_text(entry.get("context")), "associatedUrn": node.urn}
+            {"tag": tag, "context": as_text(entry.get("context")), "associatedUrn": node.urn}
             for entry, tag in zip(entries, tag_nodes, strict=True)
         ]
     }
@@ -65,8 +65,7 @@ def build_tags(document: Mapping[str, Any] | None, node: Node, info: Info) -> Ma
 
 def resolve_terms(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the glossary terms of the entity itself, not of its columns."""
-    entity = _load_entity_or_person(node, info)
-    return None if entity is None else build_terms(entity.document("glossaryTerms"), node, info)
+    return build_terms(_load_document(node, info, "glossaryTerms"), node, info)
 
 
 def build_terms(document: Mapping[str, Any] | None, node: Node, info: Info) -> Mapping[str, Any] | None:
@@ -80,7 +79,7 @@ def build_terms(document: Mapping[str, Any] | None, node: Node, info: Info) -> M
             {
                 "term": term,
                 "actor": _as_user(entry.get("actor"), info),
-                "context": _as_text(entry.get("context")),
+                "context": as_text(entry.get("context")),
                 "associatedUrn": node.urn,
             }
             for entry, term in zip(entries, term_nodes, strict=True)
@@ -104,8 +103,7 @@ def resolve_ownership(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 def resolve_domain(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the first domain of the entity, as shown in DataHub's pages."""
-    entity = _load_entity_or_person(node, info)
-    document = None if entity is None else entity.document("domains")
+    document = _load_document(node, info, "domains")
     if document is None:
         return None
     associated_urns = [entry["domain"] for entry in document.get("domainAssociations") or ()]
@@ -116,8 +114,7 @@ def resolve_domain(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 def resolve_deprecation(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the deprecation of the entity, None without one."""
-    entity = _load_entity_or_person(node, info)
-    return None if entity is None else entity.document("deprecation")
+    return _load_document(node, info, "deprecation")
 
 
 @deprecation_type.field("actorEntity")
@@ -129,25 +126,22 @@ def resolve_deprecation_entity(document: Mapping[str, Any], info: Info) -> Node 
 
 def resolve_browse_path(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the browse path of the entity, outermost entry first."""
-    entity = _load_entity_or_person(node, info)
-    document = None if entity is None else entity.document("browsePathsV2")
+    document = _load_document(node, info, "browsePathsV2")
     if document is None:
         return None
-    entries = [entry for entry in document.get("path") or () if isinstance(entry, dict) and _as_text(entry.get("id"))]
+    entries = [entry for entry in document.get("path") or () if isinstance(entry, dict) and as_text(entry.get("id"))]
     return {"path": [{"name": entry["id"], "entity": _as_entity(entry.get("urn"), info)} for entry in entries]}
 
 
 def resolve_status(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return whether the entity is soft-deleted; None without a `status` aspect."""
-    entity = _load_entity_or_person(node, info)
-    document = None if entity is None else entity.document("status")
+    document = _load_document(node, info, "status")
     return None if document is None else {"removed": bool(document.get("removed"))}
 
 
 def resolve_sub_types(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the subtypes of the entity, such as a view among datasets."""
-    entity = _load_entity_or_person(node, info)
-    return None if entity is None else entity.document("subTypes")
+    return _load_document(node, info, "subTypes")
 
 
 def resolve_sub_type(node: Node, info: Info) -> str | None:
@@ -173,22 +167,19 @@ def resolve_container(node: Node, info: Info) -> Node | None:
     return None if container_urn is None else nodes.build_one(container_urn, info)
 
 
-def resolve_parent_containers(node: Node, info: Info) -> Mapping[str, Any]:
-    """Return the containers above the entity, nearest first."""
-    ancestors = _load_ancestors(node, info, "container")
-    return {"count": len(ancestors), "containers": ancestors}
+def resolve_parents(node: Node, info: Info) -> Mapping[str, Any]:
+    """Return the containers, domains or term groups above the entity, nearest first."""
+    member, kind = _PARENT_LISTS[info.field_name]
+    ancestors = _load_ancestors(node, info, kind)
+    return {"count": len(ancestors), member: ancestors}
 
 
-def resolve_parent_domains(node: Node, info: Info) -> Mapping[str, Any]:
-    """Return the domains above a domain, nearest first."""
-    ancestors = _load_ancestors(node, info, "domain")
-    return {"count": len(ancestors), "domains": ancestors}
-
-
-def resolve_parent_nodes(node: Node, info: Info) -> Mapping[str, Any]:
-    """Return the term groups above a term or a term group, nearest first."""
-    ancestors = _load_ancestors(node, info, "glossaryNode")
-    return {"count": len(ancestors), "nodes": ancestors}
+#: Field → the member of its list, and the type of the parents in it.
+_PARENT_LISTS: Mapping[str, tuple[str, str]] = {
+    "parentContainers": ("containers", "container"),
+    "parentDomains": ("domains", "domain"),
+    "parentNodes": ("nodes", "glossaryNode"),
+}
 
 
 def _load_ancestors(node: Node, info: Info, kind: str) -> list[Node]:
@@ -255,10 +246,6 @@ def _as_entity(urn: object, info: Info) -> Node | None:
     return nodes.build_one(urn, info) if isinstance(urn, str) and urns.find_problem(urn, "") is None else None
 
 
-def _as_text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def _as_user(urn: object, info: Info) -> Node | None:
     return nodes.build_one(urn, info) if isinstance(urn, str) and urns.entity_type(urn) == "corpuser" else None
 
@@ -271,6 +258,11 @@ def _load_entity_or_person(node: Node, info: Info) -> StoredEntity | None:
     return context.load_batched(
         node.urn, "annotations of people", lambda entity_urns: _load_people(entity_urns, context)
     )
+
+
+def _load_document(node: Node, info: Info, aspect: str) -> dict[str, Any] | None:
+    entity = _load_entity_or_person(node, info)
+    return None if entity is None else entity.document(aspect)
 
 
 def _load_people(entity_urns: Collection[str], context: Context) -> Mapping[str, StoredEntity]:
@@ -290,9 +282,7 @@ _RESOLVERS: Mapping[str, Callable[[Node, Info], Any]] = {
     "glossaryTerms": resolve_terms,
     "institutionalMemory": resolve_links,
     "ownership": resolve_ownership,
-    "parentContainers": resolve_parent_containers,
-    "parentDomains": resolve_parent_domains,
-    "parentNodes": resolve_parent_nodes,
+    **dict.fromkeys(_PARENT_LISTS, resolve_parents),
     "status": resolve_status,
     "subType": resolve_sub_type,
     "subTypes": resolve_sub_types,

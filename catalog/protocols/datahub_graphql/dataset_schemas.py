@@ -10,7 +10,7 @@ from catalog import urns
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.annotations import build_tags, build_terms
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.datasets_and_roles import load_entity, storage_stamp
+from catalog.protocols.datahub_graphql.datasets_and_roles import as_text, load_entity, storage_stamp
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.errors import Invalid
 
@@ -42,11 +42,11 @@ def resolve_schema_metadata(node: Node, info: Info, *, version: int | None = Non
         "aspectVersion": 0,
         "createdAt": storage_stamp(entity.aspects[_ASPECT])["time"],
         "datasetUrn": node.urn,
-        "name": _as_text(document.get("schemaName")) or "",
-        "platformUrn": _as_text(document.get("platform")) or urns.parse(node.urn).platform or "",
+        "name": as_text(document.get("schemaName")) or "",
+        "platformUrn": as_text(document.get("platform")) or urns.parse(node.urn).platform or "",
         "version": _as_number(document.get("version")),
-        "cluster": _as_text(document.get("cluster")),
-        "hash": _as_text(document.get("hash")) or "",
+        "cluster": as_text(document.get("cluster")),
+        "hash": as_text(document.get("hash")) or "",
         "platformSchema": _render_platform_schema(document.get("platformSchema")),
         "fields": [_render_column(entry, node, info) for entry in document.get("fields") or ()],
         "primaryKeys": _as_texts(document.get("primaryKeys")),
@@ -111,12 +111,12 @@ def _render_column(entry: Mapping[str, Any], node: Node, info: Info) -> dict[str
     urn = _column_urn(node.urn, path)
     return {
         "fieldPath": path,
-        "label": _as_text(entry.get("label")),
-        "jsonPath": _as_text(entry.get("jsonPath")),
+        "label": as_text(entry.get("label")),
+        "jsonPath": as_text(entry.get("jsonPath")),
         "nullable": entry.get("nullable") is True,
-        "description": _as_text(entry.get("description")),
+        "description": as_text(entry.get("description")),
         "type": _column_type_name(entry.get("type"), info),
-        "nativeDataType": _as_text(entry.get("nativeDataType")),
+        "nativeDataType": as_text(entry.get("nativeDataType")),
         "recursive": entry.get("recursive") is True,
         "isPartOfKey": entry.get("isPartOfKey") is True,
         "isPartitioningKey": entry.get("isPartitioningKey") is True,
@@ -140,7 +140,7 @@ def _render_platform_schema(document: Any) -> Mapping[str, Any] | None:
     if not isinstance(inner, dict):
         return None
     if "keySchema" in inner:
-        return {name: _as_text(inner.get(name)) or "" for name in ("keySchema", "valueSchema")}
+        return {name: as_text(inner.get(name)) or "" for name in ("keySchema", "valueSchema")}
     schema_text = next((inner[key] for key in _SCHEMA_TEXT_KEYS if isinstance(inner.get(key), str)), None)
     return None if schema_text is None else {"schema": schema_text}
 
@@ -148,7 +148,7 @@ def _render_platform_schema(document: Any) -> Mapping[str, Any] | None:
 def _render_foreign_key(document: Mapping[str, Any], info: Info) -> dict[str, Any]:
     foreign_dataset = document.get("foreignDataset")
     return {
-        "name": _as_text(document.get("name")),
+        "name": as_text(document.get("name")),
         "sourceFields": _build_nodes(document.get("sourceFields"), "schemaField", info),
         "foreignFields": _build_nodes(document.get("foreignFields"), "schemaField", info),
         "foreignDataset": next(iter(_build_nodes([foreign_dataset], "dataset", info)), None),
@@ -163,10 +163,6 @@ def _build_nodes(values: Any, kind: str, info: Info) -> list[Node]:
 
 def _as_texts(values: Any) -> list[str] | None:
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else None
-
-
-def _as_text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _as_number(value: Any) -> int:

@@ -38,26 +38,8 @@ _TYPE_BY_QUERY_FIELD: Mapping[str, str] = {
 #: Suffixes of the names of the aspects that can contain a description.
 _DESCRIPTIVE_SUFFIXES = ("Properties", "Info")
 
-#: Type → the aspect of its `properties` field.
-_PROPERTIES_ASPECTS: Mapping[str, str] = {
-    "chart": "chartInfo",
-    "container": "containerProperties",
-    "dashboard": "dashboardInfo",
-    "dataFlow": "dataFlowInfo",
-    "dataJob": "dataJobInfo",
-    "dataPlatformInstance": "dataPlatformInstanceProperties",
-    "dataProduct": "dataProductProperties",
-    "dataset": "datasetProperties",
-    "domain": "domainProperties",
-    "glossaryNode": "glossaryNodeInfo",
-    "glossaryTerm": "glossaryTermInfo",
-    "mlFeature": "mlFeatureProperties",
-    "mlFeatureTable": "mlFeatureTableProperties",
-    "mlModel": "mlModelProperties",
-    "mlModelGroup": "mlModelGroupProperties",
-    "mlPrimaryKey": "mlPrimaryKeyProperties",
-    "tag": "tagProperties",
-}
+#: Types whose `properties` are in the aspect `<type>Info`; those of other types are in `<type>Properties`.
+_TYPES_WITH_INFO = frozenset({"chart", "dashboard", "dataFlow", "dataJob", "glossaryNode", "glossaryTerm"})
 
 #: Platform of entities without one, in DataHub's spelling.
 _UNKNOWN_PLATFORM = "urn:li:dataPlatform:unknown"
@@ -119,6 +101,12 @@ def load_entity(node: Node, info: Info) -> StoredEntity | None:
     return context.load_batched(node.urn, "catalogue", lambda entity_urns: _load_entities(entity_urns, context))
 
 
+def load_document(node: Node, info: Info, aspect: str) -> dict[str, Any] | None:
+    """Return the parsed document of an aspect of a stored and viewable entity; None without one."""
+    entity = load_entity(node, info)
+    return None if entity is None else entity.document(aspect)
+
+
 def resolve_name(node: Node, info: Info) -> str:
     """Return the display name of an entity; its identifier in the URN if it is not stored or may not be viewed."""
     entity = load_entity(node, info)
@@ -167,7 +155,7 @@ def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     entity = load_entity(node, info)
     if entity is None:
         return None
-    aspect = _PROPERTIES_ASPECTS.get(node.kind, "")
+    aspect = f"{node.kind}{'Info' if node.kind in _TYPES_WITH_INFO else 'Properties'}"
     document = entity.document(aspect) or {}
     return {
         **document,
@@ -188,8 +176,7 @@ def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 def resolve_editable_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the edited properties of the entity, None if there are none."""
-    entity = load_entity(node, info)
-    return None if entity is None else entity.document(f"editable{node.kind[0].upper()}{node.kind[1:]}Properties")
+    return load_document(node, info, f"editable{node.kind[0].upper()}{node.kind[1:]}Properties")
 
 
 def custom_properties(urn: str, document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -232,14 +219,12 @@ def resolve_platform_instance(node: Node, info: Info) -> Node | None:
 
 
 def _load_instance_document(node: Node, info: Info) -> Mapping[str, Any]:
-    entity = load_entity(node, info)
-    return {} if entity is None else entity.document("dataPlatformInstance") or {}
+    return load_document(node, info, "dataPlatformInstance") or {}
 
 
 def resolve_document_info(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the `documentInfo` of a document."""
-    entity = load_entity(node, info)
-    return None if entity is None else entity.document("documentInfo")
+    return load_document(node, info, "documentInfo")
 
 
 def resolve_data_flow(node: Node, info: Info) -> Node | None:
@@ -334,6 +319,11 @@ _REFERENCE_KEYS = (
     ("glossaryTerms", "terms"),
     ("ownership", "owners"),
 )
+
+
+def as_text(value: object) -> str | None:
+    """Return a text, None for a value that is none."""
+    return value if isinstance(value, str) else None
 
 
 def _as_list(value: object) -> list[Any]:

@@ -8,7 +8,7 @@ from ariadne import ObjectType
 from catalog import urns
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.datasets_and_roles import load_entity
+from catalog.protocols.datahub_graphql.datasets_and_roles import load_document
 from catalog.protocols.datahub_graphql.nodes import Node
 
 platform_type = ObjectType("DataPlatform")
@@ -26,8 +26,7 @@ def resolve_name(node: Node, _info: Info) -> str:
 @platform_type.field("info")
 def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the `dataPlatformInfo` of a platform, None if there is none."""
-    entity = load_entity(node, info)
-    document = None if entity is None else entity.document(_INFO_ASPECT)
+    document = load_document(node, info, _INFO_ASPECT)
     if document is None:
         return None
     return {

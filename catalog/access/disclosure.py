@@ -3,7 +3,7 @@
 To a caller who may neither view nor edit an entity, a refusal shows neither its existence nor its relatives.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catalog.access import entity_lists, view_permissions
@@ -122,6 +122,26 @@ def _without_groups(
         name: tuple(urn for urn in group_urns if urn not in hidden_urns) for name, group_urns in groups.items()
     }
     return replace(request, relatives={**request.relatives, **visible_groups})
+
+
+def find_write_refusal(
+    *,
+    by: Actor,
+    requests: Sequence[AccessRequest],
+    urns: Collection[str],
+    build_absent_requests: Callable[[Collection[str]], Sequence[AccessRequest]] | None = None,
+) -> Forbidden | None:
+    """Return the refusal of these changes to entities, None when all are allowed.
+
+    If some entities are hidden from the caller, it is the refusal of `build_absent_requests`, which get their URNs and
+    return what would be needed if these were not stored (by default the same).
+    """
+    refusal = find_refusal(by=by, requests=requests)
+    hidden_urns = view_permissions.find_hidden(urns=urns, by=by) if refusal else ()
+    if not hidden_urns:
+        return refusal
+    absent_requests = requests if build_absent_requests is None else build_absent_requests(hidden_urns)
+    return find_refusal_as_absent(by=by, requests=absent_requests, hidden_urns=hidden_urns)
 
 
 def find_refusal_as_absent(*, by: Actor, requests: Sequence[AccessRequest], hidden_urns: Collection[str]) -> Forbidden:

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from catalog import urns as catalog_urns
-from catalog.access import aspect_documents, view_permissions
-from catalog.access.disclosure import VisibleDocuments, find_refusal, find_refusal_as_absent
+from catalog.access import aspect_documents
+from catalog.access.disclosure import VisibleDocuments, find_write_refusal
 from catalog.ingest import deletes, patching, required_privileges, validate
 from catalog.ingest.validate import ChangeType, Proposal, ValidatedProposal
 from catalog.ingest.write_set import WriteSet, aspect_exists_problem, entity_exists_problem
@@ -138,27 +138,24 @@ def _find_refusal(
     guarded_registrations = [
         urn for urn in ids_by_urn if not is_open or catalog_urns.entity_type(urn) in catalog_urns.GUARDED_TYPES
     ]
-    with_constraints = settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS
-    requests: list[AccessRequest] = required_privileges.build_change_requests(
-        guarded_items,
-        write_set,
-        existing_urns=existing_urns,
-        with_constraints=with_constraints,
-        registered_urns=guarded_registrations,
-    )
-    refusal = find_refusal(by=by, requests=_deduplicate(requests))
+
+    def build_requests(hidden_urns: Collection[str]) -> list[AccessRequest]:
+        requests: list[AccessRequest] = required_privileges.build_change_requests(
+            guarded_items,
+            VisibleDocuments(write_set, hidden_urns) if hidden_urns else write_set,
+            existing_urns=existing_urns.difference(hidden_urns),
+            with_constraints=settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS,
+            registered_urns=guarded_registrations,
+        )
+        return _deduplicate(requests)
+
     named_urns = {*(item.urn.text for item in items), *ids_by_urn}
-    hidden_urns = view_permissions.find_hidden(urns=existing_urns & named_urns, by=by) if refusal else frozenset[str]()
-    if not hidden_urns:
-        return refusal
-    absent_requests = required_privileges.build_change_requests(
-        guarded_items,
-        VisibleDocuments(write_set, hidden_urns),
-        existing_urns=existing_urns - hidden_urns,
-        with_constraints=with_constraints,
-        registered_urns=guarded_registrations,
+    return find_write_refusal(
+        by=by,
+        requests=build_requests(()),
+        urns=existing_urns & named_urns,
+        build_absent_requests=build_requests,
     )
-    return find_refusal_as_absent(by=by, requests=_deduplicate(absent_requests), hidden_urns=hidden_urns)
 
 
 def _deduplicate(requests: Sequence[AccessRequest]) -> list[AccessRequest]:

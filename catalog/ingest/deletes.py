@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from catalog import urns as catalog_urns
-from catalog.access import disclosure, entity_lists, grant_source, view_permissions
+from catalog.access import disclosure, entity_lists, grant_source
 from catalog.aspects import register
 from catalog.aspects.base import PROJECT
 from catalog.aspects.register import PROJECTED_ASPECTS
@@ -147,13 +147,8 @@ def _is_mention(entry: Any, urn: str) -> bool:
 def _require_removal(urn: Urn, *, by: Actor) -> None:
     """Raise Forbidden unless the actor may delete; for a hidden entity as if it were not stored."""
     requests = required_privileges.build_delete_requests(urn)
-    if refusal := disclosure.find_refusal(by=by, requests=requests):
-        hidden_urns = view_permissions.find_hidden(urns=[urn.text], by=by)
-        raise (
-            disclosure.find_refusal_as_absent(by=by, requests=requests, hidden_urns=hidden_urns)
-            if hidden_urns
-            else refusal
-        )
+    if refusal := disclosure.find_write_refusal(by=by, requests=requests, urns=[urn.text]):
+        raise refusal
 
 
 def _record_removal(rows: Sequence[Entity], *, by: str, channel: str) -> None:

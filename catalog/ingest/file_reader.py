@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, NoReturn, cast
 
 from catalog import errors
-from catalog.ingest.validate import Proposal
+from catalog.ingest.validate import Proposal, to_json_text
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
@@ -54,23 +54,20 @@ def _check_entry(entry: Mapping[str, Any], pointer: str) -> list[Problem]:
 
 
 def _to_proposal(entry: Mapping[str, Any], pointer: str) -> Proposal:
-    aspect, metadata = entry.get("aspect"), entry.get("systemMetadata")
+    aspect = entry.get("aspect")
     document = None
     if aspect is not None:
-        document = _dump_json(aspect["json"]) if "json" in aspect else aspect["value"]
+        # A text under `json` is a document too, though one that no aspect may have.
+        document = json.dumps(aspect["json"], ensure_ascii=False) if "json" in aspect else aspect["value"]
     return Proposal(
         urn=entry.get("entityUrn", ""),
         aspect=entry.get("aspectName", ""),
         document=document,
         change=entry.get("changeType", ""),
         type=entry.get("entityType", ""),
-        system_metadata=metadata if metadata is None or isinstance(metadata, str) else _dump_json(metadata),
+        system_metadata=to_json_text(entry.get("systemMetadata")),
         pointer=pointer,
     )
-
-
-def _dump_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _read_entries(pieces: Iterator[str]) -> Iterator[dict[str, Any]]:

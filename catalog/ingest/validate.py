@@ -1,5 +1,6 @@
 """Proposals as interfaces pass them in, and all validation that needs no database."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -85,6 +86,11 @@ class ValidatedProposal:
     def is_removal_of_entity(self) -> bool:
         """Whether the deleted aspect is the key, which deletes the whole entity."""
         return self.change is ChangeType.DELETE and self.aspect == self.urn.key_aspect
+
+
+def to_json_text(value: Any) -> str | None:
+    """Return a member of a payload as JSON text; text and None stay."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def check(proposals: Sequence[Proposal]) -> list[ValidatedProposal]:

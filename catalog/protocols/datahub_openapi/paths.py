@@ -14,7 +14,6 @@ from catalog.urns import PEOPLE_TYPES, Urn
 from policies.errors import Invalid
 
 _ASPECT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-_MAX_INTEGER = 2**31 - 1
 
 
 def parse_entity(type_: str, rest: str, *, needs_aspect: bool = False) -> tuple[Urn, str]:
@@ -61,12 +60,7 @@ def read_boolean(request: HttpRequest, name: str, *, default: bool) -> bool:
 def read_integer(request: HttpRequest, name: str, default: int) -> int:
     """Return an integer query parameter from 0 to 2**31 - 1. Raises Invalid."""
     text = request.GET.get(name, "")
-    if text == "":
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _MAX_INTEGER):
-        detail = f"This must be a whole number from 0 to {_MAX_INTEGER}."
-        raise Invalid.from_problem(code="type", pointer=f"/{name}", detail=detail)
-    return int(text)
+    return request_bodies.parse_integer(text, name) if text else default
 
 
 def read_list(request: HttpRequest, name: str) -> frozenset[str]:

@@ -4,12 +4,10 @@ from django.http import HttpRequest, HttpResponse
 
 from catalog.protocols.datahub_openapi import paths, reads, relationships, write_trace, writes
 from catalog.protocols.datahub_openapi import scroll as datahub_openapi_scroll
+from catalog.protocols.datahub_openapi.writes import CHANNEL
 from catalog.protocols.datahub_rest import responses
 from catalog.protocols.datahub_rest.view_frame import authenticated_view
 from policies.engine.model import Actor
-
-#: Name of this channel in the decision log.
-CHANNEL = "openapi"
 
 
 @authenticated_view("GET", "HEAD", "POST", "PATCH", channel=CHANNEL)

@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from catalog import errors, urns
 from catalog.access import people_records
-from catalog.ingest import apply, deletes
+from catalog.ingest import deletes
 from catalog.ingest.apply import ChangeType, Proposal
+from catalog.ingest.validate import to_json_text
 from catalog.protocols.datahub_openapi import entity_json, paths, write_trace
 from catalog.protocols.datahub_rest import request_bodies, responses, writes
 from catalog.protocols.datahub_rest.view_frame import is_open
@@ -63,7 +63,7 @@ def delete_aspects(_request: HttpRequest, by: Actor, urn: Urn, names: Sequence[s
     if urn.key_aspect in names:
         raise Invalid.from_problem(code="aspect.key", pointer="/aspects", detail="The key goes with its entity.")
     deletions = [Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, pointer="") for name in names]
-    apply.apply(proposals=deletions, by=by, channel=CHANNEL, is_open=not settings.REST_API_AUTHORIZATION)
+    writes.apply_proposals(deletions, by, CHANNEL)
     return responses.with_policy_version(responses.json_response("{}"), [urn.text])
 
 
@@ -83,9 +83,7 @@ def _write_entries(
     if problems:
         raise Invalid(problems)
     try:
-        result = apply.apply(
-            proposals=parsed_proposals, by=by, channel=CHANNEL, is_open=not settings.REST_API_AUTHORIZATION
-        )
+        result = writes.apply_proposals(parsed_proposals, by, CHANNEL)
     except Invalid as error:
         raise Invalid([_with_body_pointer(problem) for problem in error.problems]) from error
     entities = _render_entities(parsed_proposals, entries, by, result.lints)
@@ -128,7 +126,7 @@ def _parse_proposal(urn: str, name: str, content: Any, change: ChangeType, point
     is_patch = change is ChangeType.PATCH
     if not isinstance(content, dict) or not isinstance(content.get("value"), dict | list if is_patch else dict):
         return Problem("aspect.shape", f"{pointer}/value", "An aspect is a JSON object under `value`.")
-    headers, metadata = content.get("headers"), content.get("systemMetadata")
+    headers = content.get("headers")
     is_optional = writes.is_optional(headers)
     if headers is not None and not isinstance(headers, dict):
         return Problem("type", f"{pointer}/headers", "Headers are a JSON object.")
@@ -140,7 +138,7 @@ def _parse_proposal(urn: str, name: str, content: Any, change: ChangeType, point
         document=responses.encode_json(content["value"]),
         change=ChangeType.CREATE if is_optional and change is ChangeType.UPSERT else change,
         is_optional=is_optional,
-        system_metadata=metadata if metadata is None or isinstance(metadata, str) else responses.encode_json(metadata),
+        system_metadata=to_json_text(content.get("systemMetadata")),
         pointer=pointer,
         document_pointer=f"{pointer}/value",
     )

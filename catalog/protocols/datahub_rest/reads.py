@@ -26,7 +26,6 @@ from policies.writes import required_privileges
 SECRET_ASPECTS = frozenset({"corpUserCredentials", "dataHubAccessTokenInfo", "dataHubSecretValue", "inviteToken"})
 
 _LIST_PATTERN = re.compile(r"List\((.*)\)", re.DOTALL)
-_MAX_VERSION = 2**31 - 1
 
 
 def get_aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
@@ -35,7 +34,7 @@ def get_aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     name = request.GET.get("aspect", "")
     if not name:
         raise Invalid.from_problem(code="required", pointer="/aspect", detail="Name the aspect: ?aspect=status.")
-    version = _parse_version(request.GET.get("version", "0"))
+    version = request_bodies.parse_integer(request.GET.get("version", "0"), "version")
     aspect = find_aspect(parsed_urn, name, by=by, version=version)
     if aspect is None:
         raise NotFound(f"{parsed_urn.text} has no {name}" + (f" of version {version}." if version else "."))
@@ -165,13 +164,6 @@ def render_metadata(aspect: StoredAspect) -> str:
 
 def _created_milliseconds(aspect: StoredAspect) -> int:
     return round(aspect.created_at.timestamp() * 1000)
-
-
-def _parse_version(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _MAX_VERSION):
-        detail = f"This must be a whole number from 0 to {_MAX_VERSION}."
-        raise Invalid.from_problem(code="type", pointer="/version", detail=detail)
-    return int(text)
 
 
 def _parse_aspect_names(text: str | None) -> frozenset[str] | None:

@@ -86,6 +86,20 @@ def read_integer(body: dict[str, Any], name: str, default: int) -> int:
     return value
 
 
+def parse_integer(text: str, name: str) -> int:
+    """Return an integer from 0 to 2**31 - 1 in a query parameter. Raises Invalid."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _MAX_INTEGER):
+        raise _build_error("type", f"/{name}", f"This must be a whole number from 0 to {_MAX_INTEGER}.")
+    return int(text)
+
+
+def check_object(value: Any, pointer: str) -> dict[str, Any]:
+    """Return a JSON object. Raises Invalid for another value."""
+    if not isinstance(value, dict):
+        raise _build_error("type", pointer, "This must be a JSON object.")
+    return value
+
+
 def read_boolean(body: dict[str, Any], name: str) -> bool:
     """Return a boolean member, false if it is absent. Raises Invalid."""
     value = body.get(name)

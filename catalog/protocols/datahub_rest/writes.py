@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from catalog import urns
 from catalog.ingest import apply
 from catalog.ingest.apply import ApplyResult, ChangeType, Proposal
+from catalog.ingest.validate import to_json_text
 from catalog.protocols.datahub_rest import request_bodies, responses, snapshot_ingest
 from catalog.protocols.datahub_rest.view_frame import CHANNEL
 from policies.engine.errors import Problem
@@ -60,7 +61,7 @@ def unescape(text: str) -> str:
 def ingest_snapshot(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write the aspects of a snapshot (see `snapshot_ingest`), all or none."""
     body = request_bodies.read(request, max_signs=request_bodies.MAX_BATCH_SIGNS)
-    result = _apply_proposals(list(snapshot_ingest.read_proposals(body)), by)
+    result = apply_proposals(list(snapshot_ingest.read_proposals(body)), by, CHANNEL)
     return responses.with_policy_version(responses.action_response(None, result.lints), result.urns)
 
 
@@ -81,22 +82,23 @@ def _apply_entries(entries: Sequence[tuple[Any, str]], by: Actor) -> ApplyResult
     problems += [problem for proposal in parsed_proposals for problem in _find_problems(proposal)]
     if problems:
         raise Invalid(problems)
-    return _apply_proposals(parsed_proposals, by)
+    return apply_proposals(parsed_proposals, by, CHANNEL)
 
 
-def _apply_proposals(parsed_proposals: Sequence[Proposal], by: Actor) -> ApplyResult:
-    return apply.apply(proposals=parsed_proposals, by=by, channel=CHANNEL, is_open=not settings.REST_API_AUTHORIZATION)
+def apply_proposals(proposals: Sequence[Proposal], by: Actor, channel: str) -> ApplyResult:
+    """Write proposals, all or none; with REST_API_AUTHORIZATION off those of ordinary entities by every caller."""
+    return apply.apply(proposals=proposals, by=by, channel=channel, is_open=not settings.REST_API_AUTHORIZATION)
 
 
 def _build_proposal(entry: dict[str, Any], pointer: str) -> Proposal:
-    aspect, metadata = entry.get("aspect"), entry.get("systemMetadata")
+    aspect = entry.get("aspect")
     return Proposal(
         urn=_replace_none(entry.get("entityUrn"), ""),
         aspect=_replace_none(entry.get("aspectName"), ""),
         document=aspect.get("value") if isinstance(aspect, dict) else None,
         change=_replace_none(entry.get("changeType"), ChangeType.UPSERT),
         type=_replace_none(entry.get("entityType"), ""),
-        system_metadata=metadata if metadata is None or isinstance(metadata, str) else responses.encode_json(metadata),
+        system_metadata=to_json_text(entry.get("systemMetadata")),
         is_optional=is_optional(entry.get("headers")),
         pointer=pointer,
         document_pointer=f"{pointer}/aspect/value",

@@ -25,10 +25,7 @@ def resolve_access(node: Node, info: Info) -> dict[str, Any] | None:
     return {"roles": [{"role": role, "associatedUrn": node.urn} for role in nodes.build_many(entity.roles, info)]}
 
 
-@role_type.field("id")
-def resolve_id(node: Node, _info: Info) -> str:
-    """Return the key in the URN of the role."""
-    return urns.parse(node.urn).key
+role_type.set_field("id", nodes.resolve_key)
 
 
 @role_type.field("properties")
@@ -56,12 +53,6 @@ def is_assigned_to_me(node: Node, info: Info) -> bool:
     """Whether the caller holds the role, directly or through a group."""
     external_role = _load_role(node, info)
     return external_role is not None and external_role.is_mine
-
-
-@role_type.field("exists")
-def resolve_exists(node: Node, info: Info) -> bool:
-    """Whether the role is stored and the caller may view it."""
-    return load_entity(node, info) is not None
 
 
 @actor_type.field("users")

@@ -124,6 +124,11 @@ def resolve_type(node: Node, info: Info) -> str:
     return type_name(node.kind, info.schema)
 
 
+def resolve_key(node: Node, _info: Info) -> str:
+    """Return the key in the URN of the entity."""
+    return node.urn.split(":", 3)[-1]
+
+
 @entity_interface.type_resolver
 def resolve_graphql_type(node: Node, *_: Any) -> str:
     """Return the most specific GraphQL type of the entity."""

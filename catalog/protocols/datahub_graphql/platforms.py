@@ -5,7 +5,6 @@ from typing import Any
 
 from ariadne import ObjectType
 
-from catalog import urns
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.datasets_and_roles import load_document
@@ -16,10 +15,7 @@ platform_type = ObjectType("DataPlatform")
 _INFO_ASPECT = "dataPlatformInfo"
 
 
-@platform_type.field("name")
-def resolve_name(node: Node, _info: Info) -> str:
-    """Return the key in the URN of a platform."""
-    return urns.parse(node.urn).key
+platform_type.set_field("name", nodes.resolve_key)
 
 
 @platform_type.field("properties")

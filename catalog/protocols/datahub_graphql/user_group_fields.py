@@ -30,16 +30,15 @@ def load_group(node: Node, info: Info) -> GroupProfile | None:
     return info.context.load_batched(node.urn, "groups", _load_groups)
 
 
-@user_type.field("username")
-def resolve_username(node: Node, _info: Info) -> str:
-    """Return the user name in the URN."""
-    return node.urn.removeprefix(USER_PREFIX)
+user_type.set_field("username", nodes.resolve_key)
+group_type.set_field("name", nodes.resolve_key)
 
 
 @user_type.field("exists")
-def resolve_user_exists(node: Node, info: Info) -> bool:
-    """Whether the user exists."""
-    return load_user(node, info) is not None
+@group_type.field("exists")
+def resolve_exists(node: Node, info: Info) -> bool:
+    """Whether the user or group exists."""
+    return (load_user if node.urn.startswith(USER_PREFIX) else load_group)(node, info) is not None
 
 
 @user_type.field("isNativeUser")
@@ -83,18 +82,6 @@ def resolve_user_editable_properties(node: Node, info: Info) -> Mapping[str, Any
     """Return the edited properties of the user."""
     row = load_user(node, info)
     return None if row is None else _select_visible_fields(documents.USER_EDITABLE, row, info) or None
-
-
-@group_type.field("name")
-def resolve_group_name(node: Node, _info: Info) -> str:
-    """Return the id of the group."""
-    return node.urn.removeprefix(GROUP_PREFIX)
-
-
-@group_type.field("exists")
-def resolve_group_exists(node: Node, info: Info) -> bool:
-    """Whether the group exists."""
-    return load_group(node, info) is not None
 
 
 @group_type.field("info")

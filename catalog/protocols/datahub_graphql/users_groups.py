@@ -1,6 +1,6 @@
 """Users and groups: lists and mutations (clients.md 2.3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ariadne import MutationType, QueryType
@@ -11,6 +11,7 @@ from catalog.ingest import deletes
 from catalog.protocols.datahub_graphql import nodes, paging
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
+from catalog.protocols.datahub_graphql.entities import validate_entries
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.aspects import services as aspect_services
 from policies.aspects.schemas import GROUP, USER
@@ -64,16 +65,20 @@ def remove_user_or_group(_root: None, info: Info, *, urn: str) -> bool:
 
 
 @mutation.field("updateCorpUserProperties")
-def update_user_properties(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
-    """Set edited properties of a user and return the user."""
-    _amend_aspect(urn, USER, documents.USER_EDITABLE, input, info)
-    return nodes.build_one(urn, info)
-
-
 @mutation.field("updateCorpGroupProperties")
-def update_group_properties(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
-    """Set edited properties of a group and return the group."""
-    _amend_aspect(urn, GROUP, documents.GROUP_EDITABLE, input, info)
+def update_properties(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
+    """Set edited properties of a user or group, and return it."""
+    is_user = info.field_name == "updateCorpUserProperties"
+    _check_prefix(urn, "/urn", USER_PREFIX if is_user else GROUP_PREFIX)
+    aspect_services.amend(
+        urn=urn,
+        entity_type=USER if is_user else GROUP,
+        name=documents.USER_EDITABLE if is_user else documents.GROUP_EDITABLE,
+        # Clients send null for fields that they do not change; an empty text removes a field.
+        fields={name: value for name, value in input.items() if value is not None},
+        by=info.context.by,
+        channel=CHANNEL,
+    )
     return nodes.build_one(urn, info)
 
 
@@ -110,36 +115,16 @@ def update_user_status(_root: None, info: Info, *, urn: str, status: str) -> str
 
 
 @mutation.field("addGroupMembers")
-def add_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Add users to a group."""
-    group, members = _parse_membership(input)
-    groups.add_members(urn=group, members=members, by=info.context.by, channel=CHANNEL)
-    return True
-
-
 @mutation.field("removeGroupMembers")
-def remove_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Remove users from a group."""
-    group, members = _parse_membership(input)
-    groups.remove_members(urn=group, members=members, by=info.context.by, channel=CHANNEL)
-    return True
-
-
-def _amend_aspect(urn: str, kind: str, aspect: str, fields: Mapping[str, Any], info: Info) -> None:
-    _check_prefix(urn, "/urn", USER_PREFIX if kind == USER else GROUP_PREFIX)
-    # Clients send null for fields that they do not change; an empty text removes a field.
-    changes = {name: value for name, value in fields.items() if value is not None}
-    aspect_services.amend(urn=urn, entity_type=kind, name=aspect, fields=changes, by=info.context.by, channel=CHANNEL)
-
-
-def _parse_membership(input: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
+def edit_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Add users to a group, or remove them."""
     _check_prefix(input["groupUrn"], "/groupUrn", GROUP_PREFIX)
-    if len(input["userUrns"]) > MAX_MEMBERS:
-        detail = f"One call names at most {MAX_MEMBERS} members."
-        raise Invalid.from_problem(code="list.long", pointer="/userUrns", detail=detail)
-    for index, urn in enumerate(input["userUrns"]):
+    members = validate_entries(input["userUrns"], "/userUrns", MAX_MEMBERS)
+    for index, urn in enumerate(members):
         _check_prefix(urn, f"/userUrns/{index}", USER_PREFIX)
-    return input["groupUrn"], input["userUrns"]
+    edit = groups.add_members if info.field_name == "addGroupMembers" else groups.remove_members
+    edit(urn=input["groupUrn"], members=members, by=info.context.by, channel=CHANNEL)
+    return True
 
 
 def _check_prefix(urn: str, pointer: str, prefix: str) -> None:

@@ -22,6 +22,9 @@ mutation = MutationType()
 #: Relationship of a term to others → the list in its document with their URNs.
 _RELATED_TERM_LISTS: Mapping[str, str] = {"isA": "isRelatedTerms", "hasA": "hasRelatedTerms"}
 
+#: Field → the type of the roots, and the member of their list.
+_GLOSSARY_ROOTS = {"getRootGlossaryTerms": ("glossaryTerm", "terms"), "getRootGlossaryNodes": ("glossaryNode", "nodes")}
+
 #: Field → the entity types that it creates or deletes.
 _TYPES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
     "createDomain": ("domain",),
@@ -53,17 +56,11 @@ def list_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[s
 
 
 @query.field("getRootGlossaryTerms")
-def list_root_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of the viewable terms that are in no term group, by name."""
-    rows = browsing.list_parentless(type="glossaryTerm", by=info.context.by)
-    return paging.load_nodes_page(rows, input, "terms", info)
-
-
 @query.field("getRootGlossaryNodes")
-def list_root_nodes(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of the viewable term groups that are in no other group, by name."""
-    rows = browsing.list_parentless(type="glossaryNode", by=info.context.by)
-    return paging.load_nodes_page(rows, input, "nodes", info)
+def list_glossary_roots(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a page of the viewable terms or term groups that are in no term group, by name."""
+    kind, member = _GLOSSARY_ROOTS[info.field_name]
+    return paging.load_nodes_page(browsing.list_parentless(type=kind, by=info.context.by), input, member, info)
 
 
 @mutation.field("createTag")

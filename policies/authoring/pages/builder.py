@@ -10,7 +10,6 @@ from django.urls import reverse
 from policies.authoring.pages import builder_fields, presenters
 from policies.authoring.pages.builder_fields import FIELD_ENTITY_TYPES, TREE_FIELDS, BuilderFields
 from policies.authoring.pages.datahub_draft import DataHubDraft
-from policies.authoring.pages.datahub_templates import TEMPLATES
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.pages.presenters import MANAGE_GUARD
@@ -51,7 +50,6 @@ class Builder(PolicyEditor):
     draft_class = DataHubDraft
     template_name = "policies/builder.html"
     aside_template = "policies/_aside_live.html"
-    templates = TEMPLATES
 
     draft: DataHubDraft
     step = 1

@@ -8,7 +8,6 @@ from django.shortcuts import render
 
 from policies.authoring.pages.datazone_draft import MAX_VISIBLE_STATEMENTS, DatazoneDraft
 from policies.authoring.pages.datazone_fields import build_statement_cards, search_objects
-from policies.authoring.pages.datazone_templates import TEMPLATES
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.pages.presenters import MANAGE_GUARD
@@ -37,7 +36,6 @@ class DatazoneEditor(PolicyEditor):
     draft_class = DatazoneDraft
     template_name = "policies/statements.html"
     aside_template = "policies/_statements_aside.html"
-    templates = TEMPLATES
 
     draft: DatazoneDraft
     is_tried = False

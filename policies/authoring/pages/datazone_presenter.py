@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from policies.authoring.pages import datazone_wording
-from policies.authoring.pages.datahub_templates import copy_name
 from policies.authoring.pages.version_diff import DiffField, DiffFields
 from policies.engine.families import datazone
 from policies.pdp import authorizer
@@ -64,11 +63,6 @@ def audience_badges(_document: PolicyDocument) -> list[str]:
 def list_actors(document: PolicyDocument) -> list[tuple[str, str]]:
     """Return the kind and URN of every actor that a policy names: its roles."""
     return [("role", urn) for urn in document.get("roles") or ()]
-
-
-def copy_document(document: PolicyDocument) -> dict[str, Any]:
-    """Return a copy of a document under another name."""
-    return {**document, "name": copy_name(document["name"])}
 
 
 def diff_fields(document: PolicyDocument) -> DiffFields:

@@ -4,7 +4,7 @@ Each family has its own draft and fields. The whole draft travels in the form, s
 errors, or by a concurrent change. It works without scripts; with them only the changed part is rendered again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -15,8 +15,8 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from policies.authoring.pages import presenters, version_diff
-from policies.authoring.pages.datahub_templates import PolicyTemplate
 from policies.authoring.pages.policy_actions import parse_version
+from policies.authoring.pages.policy_templates import copy_draft, load_templates
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
 from policies.authoring.services import change_impact, import_export, lints, policy_storage
@@ -60,7 +60,6 @@ class PolicyEditor(View):
     draft_class: ClassVar[type[PolicyDraft]]
     template_name: ClassVar[str]
     aside_template: ClassVar[str]
-    templates: ClassVar[Mapping[str, PolicyTemplate]]
 
     draft: Any
     urn: str | None = None
@@ -176,7 +175,8 @@ class PolicyEditor(View):
         query = self.request.GET
         source_urn, number = query.get("like", ""), parse_version(query.get("version"))
         if not source_urn:
-            template = self.templates.get(query.get("template", ""), self.templates[""])
+            templates = load_templates(self.family)
+            template = templates.get(query.get("template", ""), templates[""])
             return PolicyInput(self.family, template.document)
         if number is None:
             policy = policies.get_policy(urn=source_urn)
@@ -187,7 +187,7 @@ class PolicyEditor(View):
                 raise NotFound(f"There is no version {number} of {source_urn!r}.")
             source, name = service.version_draft(event), event.name
         self._require_family(source, name)
-        return presenters.copy_draft(source)
+        return copy_draft(source)
 
     def _require_family(self, source: PolicyInput, name: str) -> None:
         if source.family != self.family:
@@ -210,7 +210,9 @@ class PolicyEditor(View):
             "action": reverse(presenter.edit_url_name, args=[urn]) if urn else reverse(presenter.new_url_name),
             "maker_url": reverse(presenter.new_url_name),
             "cancel_url": reverse("policy", args=[policy.urn]) if policy else reverse("policies"),
-            "starters": [] if urn or is_posted else [template for name, template in self.templates.items() if name],
+            "starters": []
+            if urn or is_posted
+            else [template for name, template in load_templates(self.family).items() if name],
             "breadcrumbs": SECTION.breadcrumbs(
                 *([(policy.name, reverse("policy", args=[policy.urn]))] if policy else []), "Edit" if urn else "Create"
             ),

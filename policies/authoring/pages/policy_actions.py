@@ -9,8 +9,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from policies.authoring.pages import presenters
 from policies.authoring.pages.impact_wording import OTHER_POLICIES, describe_change
+from policies.authoring.pages.policy_templates import copy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.queries import policies
 from policies.authoring.services import change_impact
@@ -59,7 +59,7 @@ def set_state(request: HttpRequest, urn: str) -> HttpResponse:
 @action_view(MANAGE_GUARD)
 def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     """Store an inactive copy of a policy at once; the pages start one in the editor instead."""
-    draft = presenters.copy_draft(change_impact.policy_draft(policies.get_policy(urn=urn)))
+    draft = copy_draft(change_impact.policy_draft(policies.get_policy(urn=urn)))
     result = service.create(draft=draft, by=get_actor(request), channel=CHANNEL)
     return redirect_with_message(request, "This is the copy. It is not active.", "policy", result.policy.urn)
 

@@ -9,13 +9,11 @@ from django.urls import reverse
 
 from policies.authoring.pages import (
     datahub_presenter,
-    datahub_templates,
     datahub_wording,
     datazone_presenter,
     diff_fields,
 )
 from policies.authoring.pages.version_diff import DiffFields, FieldChange, compare_fields, snapshot_fields
-from policies.authoring.services.policies import PolicyInput
 from policies.engine.families import datahub, datazone
 from policies.engine.model import SYSTEM_ACTOR
 from policies.http.guard import needs
@@ -39,7 +37,7 @@ class Presenter:
     """The functions and routes that pages need of a family.
 
     `template` draws the middle of a policy's page from `build_page_context`; `audience_badges` and `list_actors` are
-    its actors; `diff_fields` are its fields for comparing versions, `copy_document` returns the document of a copy.
+    its actors; `diff_fields` are its fields for comparing versions.
     `edit_url_name` is the route of the editor, with the URN as its argument; `new_url_name` that of the page for a new
     policy, and `new_label` the label of links to it.
     """
@@ -50,7 +48,6 @@ class Presenter:
     audience_badges: Callable[[PolicyDocument], list[str]]
     list_actors: Callable[[PolicyDocument], list[tuple[str, str]]]
     diff_fields: Callable[[PolicyDocument], DiffFields]
-    copy_document: Callable[[PolicyDocument], dict[str, Any]]
     edit_url_name: str
     new_url_name: str
     new_label: str
@@ -65,7 +62,6 @@ PRESENTERS: Mapping[str, Presenter] = MappingProxyType(
             audience_badges=datahub_presenter.audience_badges,
             list_actors=datahub_presenter.list_actors,
             diff_fields=diff_fields.diff_fields,
-            copy_document=datahub_templates.copy_document,
             edit_url_name="policy-edit",
             new_url_name="policy-new",
             new_label="Create policy",
@@ -77,7 +73,6 @@ PRESENTERS: Mapping[str, Presenter] = MappingProxyType(
             audience_badges=datazone_presenter.audience_badges,
             list_actors=datazone_presenter.list_actors,
             diff_fields=datazone_presenter.diff_fields,
-            copy_document=datazone_presenter.copy_document,
             edit_url_name="datazone-edit",
             new_url_name="datazone-new",
             new_label="Create Datazone policy",
@@ -89,12 +84,6 @@ PRESENTERS: Mapping[str, Presenter] = MappingProxyType(
 def get_presenter(family: str) -> Presenter:
     """Return the presenter of a family; raises KeyError for an unknown one."""
     return PRESENTERS[family]
-
-
-def copy_draft(source: PolicyInput) -> PolicyInput:
-    """Return a copy of a policy as a draft: under another name, and inactive until somebody reviews it."""
-    document = get_presenter(source.family).copy_document(source.document)
-    return PolicyInput(source.family, document, Policy.State.INACTIVE, source.description)
 
 
 def edit_url(policy: Policy) -> str:

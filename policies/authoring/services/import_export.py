@@ -105,19 +105,13 @@ def plan_import(*, body: bytes, by: Actor) -> ImportPlan:
     queries does not grow with the policies.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
-    entries, pointer = _file_entries(strict_json.loads(body, label="The file", max_signs=MAX_SIGNS))
+    entries = _file_entries(strict_json.loads(body, label="The file", max_signs=MAX_SIGNS))
     if not entries:
         raise Invalid.from_problem(code="import.empty", pointer="", detail="There are no policies in this file.")
     if len(entries) > MAX_POLICIES:
         detail = f"A file holds up to {MAX_POLICIES:,} policies, not {len(entries):,}."
         raise Invalid.from_problem(code="import.long", pointer="", detail=detail)
-    reader = _ImportReader(
-        [(f"{pointer}/{index}" if pointer is not None else "", entry) for index, entry in enumerate(entries)]
-    )
-    planned_policies = reader.plan(by)
-    if reader.problems:
-        raise Invalid(reader.problems)
-    return ImportPlan(tuple(planned_policies))
+    return ImportPlan(tuple(_ImportReader(entries).plan(by)))
 
 
 def read_proposals(value: Any) -> list[ProposedPolicy]:
@@ -125,13 +119,6 @@ def read_proposals(value: Any) -> list[ProposedPolicy]:
 
     Raises Invalid with every problem. An empty list is valid here.
     """
-    entries, pointer = _file_entries(value)
-    reader = _ImportReader(
-        [(f"{pointer}/{index}" if pointer is not None else "", item) for index, item in enumerate(entries)]
-    )
-    planned_policies = reader.plan(authorizer.SYSTEM)
-    if reader.problems:
-        raise Invalid(reader.problems)
     return [
         ProposedPolicy(
             urn=item.urn or f"{POLICY_PREFIX}proposed-{number}",
@@ -140,7 +127,7 @@ def read_proposals(value: Any) -> list[ProposedPolicy]:
             document=item.draft.document,
             is_active=item.draft.state in (None, Policy.State.ACTIVE),
         )
-        for number, item in enumerate(planned_policies, start=1)
+        for number, item in enumerate(_ImportReader(_file_entries(value)).plan(authorizer.SYSTEM), start=1)
     ]
 
 
@@ -182,15 +169,16 @@ def _file_entry(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _file_entries(value: Any) -> tuple[list[Any], str | None]:
-    """Return the entries and the JSON pointer of their list, None for a single entry."""
+def _file_entries(value: Any) -> list[tuple[str, Any]]:
+    """Return the entries, each with its JSON pointer, '' for a single one."""
     match value:
         case list():
-            return value, ""
+            entries, pointer = value, ""
         case {"policies": list() as entries, **other_keys} if not other_keys:
-            return entries, "/policies"
+            pointer = "/policies"
         case _:
-            return [value], None
+            return [("", value)]
+    return [(f"{pointer}/{index}", entry) for index, entry in enumerate(entries)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +194,10 @@ class _FileEntry:
 
 
 class _ImportReader:
-    """Reader of the entries of one file, each with its pointer; `problems` collects their errors."""
+    """Reader of the entries of one file, each with its pointer; `_problems` collects their errors."""
 
     def __init__(self, entries: Sequence[tuple[str, Any]]) -> None:
-        self.problems: list[Problem] = []
+        self._problems: list[Problem] = []
         file_entries = [
             file_entry for pointer, entry in entries if (file_entry := self._read_entry(pointer, entry)) is not None
         ]
@@ -223,15 +211,18 @@ class _ImportReader:
         ]
 
     def plan(self, by: Actor) -> list[PlannedPolicy]:
-        """Return the planned policy of each valid entry, compared with the stored policies."""
+        """Return the plan of each entry, compared with the stored policies; raises Invalid with every problem."""
         self._note_duplicates()
-        return [self._plan_entry(entry, self._policies_by_urn.get(entry.urn or ""), by) for entry in self._entries]
+        plan = [self._plan_entry(entry, self._policies_by_urn.get(entry.urn or ""), by) for entry in self._entries]
+        if self._problems:
+            raise Invalid(self._problems)
+        return plan
 
     def _read_entry(self, pointer: str, entry: Any) -> _FileEntry | None:
         """Return one entry with its parts separated; None when its shape is wrong."""
-        problem_count = len(self.problems)
+        problem_count = len(self._problems)
         fields, document_pointer = self._read_fields(pointer, entry)
-        if len(self.problems) > problem_count:
+        if len(self._problems) > problem_count:
             return None
         draft = PolicyInput(fields.get("family") or "datahub", fields["document"], fields.get("state"), None)
         return _FileEntry(
@@ -316,4 +307,4 @@ class _ImportReader:
                 self._note(entry.pointer, [Problem("urn.twice", "/urn", detail)])
 
     def _note(self, pointer: str, problems: Iterable[Problem]) -> None:
-        self.problems += (Problem(problem.code, f"{pointer}{problem.pointer}", problem.detail) for problem in problems)
+        self._problems += (Problem(problem.code, f"{pointer}{problem.pointer}", problem.detail) for problem in problems)

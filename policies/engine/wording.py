@@ -59,7 +59,7 @@ FIELDS: Mapping[str, FieldWords] = MappingProxyType(
 )
 
 #: Label of a condition in a form or table, and its verb.
-CONDITION_LABELS = {
+CONDITION_LABELS: Mapping[str, str] = {
     Condition.EQUALS: "is one of",
     Condition.STARTS_WITH: "begins with one of",
     Condition.NOT_EQUALS: "is none of",
@@ -81,6 +81,11 @@ def get_field_words(field: str) -> FieldWords:
     """Return the words for a field, also under its older name; an unknown one is named as it is."""
     name = field.removeprefix("RESOURCE_")
     return FIELDS.get(name) or FieldWords(get_property_label(field) or name, name, f"whose {name} is {{}}", "has")
+
+
+def get_condition_label(condition: str | None) -> str:
+    """Return the label of a condition as a document has it: none is EQUALS, and an unknown one is named as it is."""
+    return CONDITION_LABELS.get(condition or Condition.EQUALS, condition or "")
 
 
 def join_words(words: Iterable[str], conjunction: str, more_count: int = 0) -> str:

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from policies.authoring.pages.datahub_draft import CRITERIA_LISTS, MAX_VISIBLE_CRITERIA, DataHubDraft
-from policies.authoring.pages.datahub_presenter import CUSTOM_CATEGORY, CUSTOM_DESCRIPTION
+from policies.authoring.pages.datahub_presenter import UNKNOWN_CATEGORY, describe_privilege
 from policies.authoring.pages.datahub_wording import effective_criteria
 from policies.authoring.pages.form_values import FieldNotes, is_line
 from policies.engine import wording
@@ -87,34 +87,18 @@ class BuilderFields:
 
     def group_privileges(self, search_text: str) -> list[dict[str, Any]]:
         """Return offered and ticked privileges by category; `search_text` filters those that are not ticked."""
-        ticked_names = dict.fromkeys(self.draft.document.get("privileges") or ())
         registry = vocabulary.load_datahub()
-        offered_by_name = {privilege.name: privilege for privilege in self._list_offered_privileges()}
-        privileges = list(offered_by_name.values()) + [
-            registry.get(name) or name for name in ticked_names if name not in offered_by_name
-        ]
+        ticked_names = dict.fromkeys(self.draft.document.get("privileges") or ())
+        offered_names = {privilege.name: privilege for privilege in self._list_offered_privileges()}
+        custom_names = [name for name in settings.CUSTOM_PRIVILEGES if registry.get(name) is None]
         groups: dict[str, list[dict[str, Any]]] = {}
-        if custom_rows := [
-            _custom_privilege_row(name, name in ticked_names)
-            for name in _custom_privileges()
-            if name in ticked_names or _matches_words(name, search_text)
-        ]:
-            groups[CUSTOM_CATEGORY] = custom_rows
-        for privilege in privileges:
-            if isinstance(privilege, str) and privilege in _custom_privileges():
-                continue
-            if isinstance(privilege, str):
-                row = {
-                    "name": privilege,
-                    "display": privilege,
-                    "description": "Nothing asks for it.",
-                    "notes": ["Not in the registry"],
-                }
-                groups.setdefault("Not in the registry", []).append({**row, "is_ticked": True})
-            elif privilege.name in ticked_names or _matches_privilege(privilege, search_text):
-                groups.setdefault(privilege.category, []).append(
-                    _privilege_row(privilege, privilege.name in ticked_names, privilege.name in offered_by_name)
-                )
+        for name in dict.fromkeys((*custom_names, *offered_names, *ticked_names)):
+            row, is_ticked = describe_privilege(name), name in ticked_names
+            if is_ticked or _matches_words(row, search_text):
+                notes = [UNKNOWN_CATEGORY] if row["category"] == UNKNOWN_CATEGORY else []
+                if info := registry.get(name):
+                    notes = _privilege_notes(info, is_offered=name in offered_names)
+                groups.setdefault(row["category"], []).append({**row, "notes": notes, "is_ticked": is_ticked})
         return [
             {
                 "category": category,
@@ -155,8 +139,7 @@ class BuilderFields:
             "label": label,
             "is_older": current_name != field,
             "conditions": [
-                (name.value, condition_label, name == condition)
-                for name, condition_label in wording.CONDITION_LABELS.items()
+                (name, condition_label, name == condition) for name, condition_label in wording.CONDITION_LABELS.items()
             ],
             "notes": {"lints": notes["lints"], "errors": notes["errors"]},
             "remove": f"remove:{prefix}:{index}",
@@ -275,7 +258,7 @@ def _search_url(kind: str, name: str) -> str:
 
 def _type_choices(values: Sequence[str]) -> list[dict[str, Any]]:
     registry_labels = vocabulary.load_datahub().resource_types
-    labels = {**registry_labels, **{value: value for value in values}, **registry_labels}
+    labels = {**registry_labels, **{value: registry_labels.get(value, value) for value in values}}
     return [{"name": name, "label": label, "is_ticked": name in values} for name, label in labels.items()]
 
 
@@ -288,34 +271,16 @@ def _entity_type(urn: str) -> str:
     return parts[2] if len(parts) == 4 and urn.startswith("urn:li:") else ""
 
 
-def _custom_privileges() -> list[str]:
-    """Return the privileges in the settings that are not in the registry."""
-    return [name for name in settings.CUSTOM_PRIVILEGES if vocabulary.load_datahub().get(name) is None]
+def _matches_words(row: Mapping[str, Any], search_text: str) -> bool:
+    text = " ".join(row[key] for key in ("name", "display", "description", "category")).casefold()
+    return all(word in text for word in search_text.casefold().split())
 
 
-def _custom_privilege_row(name: str, is_ticked: bool) -> dict[str, Any]:  # noqa: FBT001
-    return {"name": name, "display": name, "description": CUSTOM_DESCRIPTION, "notes": [], "is_ticked": is_ticked}
-
-
-def _matches_words(text: str, search_text: str) -> bool:
-    return all(word in text.casefold() for word in search_text.casefold().split())
-
-
-def _matches_privilege(info: PrivilegeInfo, search_text: str) -> bool:
-    return _matches_words(f"{info.name} {info.display} {info.description} {info.category}", search_text)
-
-
-def _privilege_row(info: PrivilegeInfo, is_ticked: bool, is_offered: bool) -> dict[str, Any]:  # noqa: FBT001
+def _privilege_notes(info: PrivilegeInfo, *, is_offered: bool) -> list[str]:
     footnotes = (
         (info.is_cloud_only, "DataHub Cloud"),
         (info.is_deprecated, "Deprecated"),
         (info.is_rest_only, "REST API only"),
         (not is_offered, "Not offered for these types"),
     )
-    return {
-        "name": info.name,
-        "display": info.display,
-        "description": info.description,
-        "notes": [footnote for holds, footnote in footnotes if holds],
-        "is_ticked": is_ticked,
-    }
+    return [footnote for holds, footnote in footnotes if holds]

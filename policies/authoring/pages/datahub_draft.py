@@ -11,7 +11,7 @@ from typing import Any, Self
 from django.core import signing
 from django.http import QueryDict
 
-from policies.authoring.pages.datahub_wording import effective_criteria
+from policies.authoring.pages.datahub_wording import ACTOR_FLAGS, ACTOR_LISTS, DEPRECATED_KEYS, effective_criteria
 from policies.authoring.pages.form_values import merge_values, parse_index, split_lines
 from policies.authoring.services.policies import PolicyInput
 from policies.engine import wording
@@ -31,9 +31,6 @@ CRITERIA_LISTS = {"c": "filter", "s": datahub_fields.CONSTRAINTS}
 _PROPERTY_LISTS = ("c",)
 
 _SALT = "policies.builder"
-_DEPRECATED_KEYS = ("type", "resources", "allResources")
-_ACTOR_FLAGS = ("allUsers", "allGroups", "resourceOwners")
-_ACTOR_LISTS = ("users", "groups", "roles")
 
 
 @dataclass(slots=True)
@@ -90,7 +87,7 @@ class DataHubDraft:
         return (
             block is not None
             and block.get("filter") is None
-            and any(block.get(key) is not None for key in _DEPRECATED_KEYS)
+            and any(block.get(key) is not None for key in DEPRECATED_KEYS)
         )
 
     def criteria(self, prefix: str) -> list[dict[str, Any]]:
@@ -136,7 +133,7 @@ class DataHubDraft:
         criteria = [
             {**criterion, "condition": Condition.EQUALS.value} for criterion in effective_criteria(self.document)
         ]
-        other_keys = {key: value for key, value in self.block.items() if key not in (*_DEPRECATED_KEYS, "filter")}
+        other_keys = {key: value for key, value in self.block.items() if key not in (*DEPRECATED_KEYS, "filter")}
         self.document["resources"] = {"filter": {"criteria": criteria}, **other_keys}
 
     def _apply_head(self, data: QueryDict) -> None:
@@ -190,9 +187,9 @@ class DataHubDraft:
 
     def _apply_actors(self, data: QueryDict) -> None:
         actors: dict[str, Any] = self.document.setdefault("actors", {})
-        for key in _ACTOR_FLAGS:
+        for key, _ in ACTOR_FLAGS:
             _put_flag(actors, key, is_on=key in data, default=False)
-        for key in _ACTOR_LISTS:
+        for key, _, _ in ACTOR_LISTS:
             urns = self._read_values(actors.get(key) or [], key, f"/actors/{key}", data)
             if urns or key in actors:
                 actors[key] = urns if urns or actors.get(key) is not None else None

@@ -7,10 +7,14 @@ from typing import Any
 
 from django.conf import settings
 
-from policies.authoring.pages.datahub_wording import effective_criteria, subresource_constraints
+from policies.authoring.pages.datahub_wording import (
+    ACTOR_FLAGS,
+    ACTOR_LISTS,
+    effective_criteria,
+    subresource_constraints,
+)
 from policies.engine import families, wording
 from policies.engine.families import datahub, vocabulary
-from policies.engine.selectors import Condition
 from policies.models import Policy
 from policies.pdp import authorizer
 
@@ -18,16 +22,13 @@ PolicyDocument = Mapping[str, Any]
 
 _STATE_BADGES = {"ACTIVE": ("Active", "success"), "INACTIVE": ("Inactive", "neutral"), "DRAFT": ("Draft", "warning")}
 
-#: The lists of an actors block: key, kind of actor, label.
-_ACTOR_LISTS = (("users", "person", "Users"), ("groups", "group", "Groups"), ("roles", "role", "Roles"))
+#: The flags that stand for a whole list.
+_ALL_FLAGS = {"users": "allUsers", "groups": "allGroups"}
 _OWNER_TYPES_KEY = "resourceOwnersTypes"
 
-#: The flags that stand for a whole list, and their labels.
-_ALL_FLAGS = {"users": "allUsers", "groups": "allGroups"}
-_ALL_LABELS = {"users": "All users", "groups": "All groups"}
-
-#: Category and description of privileges that come from the settings.
-CUSTOM_CATEGORY, CUSTOM_DESCRIPTION = "Of this installation", "It is a custom privilege of this installation."
+#: Category and description of privileges that come from the settings, and the category of unknown ones.
+_CUSTOM_CATEGORY, _CUSTOM_DESCRIPTION = "Of this installation", "It is a custom privilege of this installation."
+UNKNOWN_CATEGORY = "Not in the registry"
 
 #: Most names of one kind shown at once, and most that can be unfolded; the document has the rest.
 _MAX_VISIBLE_VALUES = 12
@@ -71,28 +72,23 @@ def summary_facts(policy: Policy, names: Mapping[str, str]) -> list[dict[str, An
     ]
 
 
-def group_privileges(names: Sequence[str], registry: vocabulary.Vocabulary) -> list[dict[str, Any]]:
-    """Return privileges by category with display name and description; unknown ones have a category of their own.
+def describe_privilege(name: str) -> dict[str, Any]:
+    """Return a privilege with its category, display name and description, also a custom or an unknown one."""
+    info = vocabulary.load_datahub().get(name)
+    if info is not None:
+        words = {"category": info.category, "display": info.display, "description": info.description}
+    elif name in settings.CUSTOM_PRIVILEGES:
+        words = {"category": _CUSTOM_CATEGORY, "display": name, "description": _CUSTOM_DESCRIPTION}
+    else:
+        words = {"category": UNKNOWN_CATEGORY, "display": name, "description": "Nothing asks for it."}
+    return {"name": name, **words, "is_deprecated": info is not None and info.is_deprecated}
 
-    A long list is folded, so that its categories can be read before their members.
-    """
+
+def group_privileges(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return privileges by category; a long list is folded, so that its categories can be read before their members."""
     groups: dict[str, list[dict[str, Any]]] = {}
-    for name in names:
-        info = registry.get(name)
-        is_custom = name in settings.CUSTOM_PRIVILEGES
-        category = info.category if info else CUSTOM_CATEGORY if is_custom else "Not in the registry"
-        groups.setdefault(category, []).append(
-            {
-                "name": name,
-                "display": info.display if info else name,
-                "description": info.description
-                if info
-                else CUSTOM_DESCRIPTION
-                if is_custom
-                else "Nothing asks for it.",
-                "is_deprecated": info is not None and info.is_deprecated,
-            }
-        )
+    for row in map(describe_privilege, names):
+        groups.setdefault(row["category"], []).append(row)
     is_open = len(names) <= _MAX_UNFOLDED_PRIVILEGES
     return [{"category": category, "members": members, "is_open": is_open} for category, members in groups.items()]
 
@@ -108,38 +104,32 @@ def build_criteria(document: PolicyDocument) -> dict[str, Any]:
     return {"sentence": "Resources that meet all of these." if rows else "Every resource.", "rows": rows}
 
 
-def build_constraint_rows(document: PolicyDocument) -> list[dict[str, Any]]:
-    """Return the constraints on sub-resources, as rows like those of `build_criteria`."""
-    return _build_criterion_rows(subresource_constraints(document) or ())
-
-
 def build_audience_facts(document: PolicyDocument) -> list[dict[str, Any]]:
     """Return the actors of a policy as facts for the summary component."""
     actors = document.get("actors") or {}
     previews = {
-        key: _preview_values(actors.get(key) or ()) for key in (*(key for key, _, _ in _ACTOR_LISTS), _OWNER_TYPES_KEY)
+        key: _preview_values(actors.get(key) or ()) for key in (*(key for key, _, _ in ACTOR_LISTS), _OWNER_TYPES_KEY)
     }
     names = authorizer.load_names(urns={urn for preview in previews.values() for urn in preview.urns})
     owners = [{"label": "Owners", **_owners_fact(document, previews[_OWNER_TYPES_KEY], names)}]
     return owners + [
-        {"label": label, "value": _ALL_LABELS[key]}
+        {"label": label, "value": f"All {label.lower()}"}
         if actors.get(_ALL_FLAGS.get(key, ""))
         else {"label": label, **_people_fact(previews[key], kind, names)}
-        for key, kind, label in _ACTOR_LISTS
+        for key, kind, label in ACTOR_LISTS
     ]
 
 
 def audience_badges(document: PolicyDocument) -> list[str]:
     """Return labels of the general actors (all users, all groups, owners) of a policy."""
     actors = document.get("actors") or {}
-    flags = (("allUsers", "All users"), ("allGroups", "All groups"), ("resourceOwners", "Owners"))
-    return [label for flag, label in flags if actors.get(flag)]
+    return [label for flag, label in ACTOR_FLAGS if actors.get(flag)]
 
 
 def list_actors(document: PolicyDocument) -> list[tuple[str, str]]:
     """Return the kind and URN of every actor that a policy names."""
     actors = document.get("actors") or {}
-    return [(kind, urn) for key, kind, _ in _ACTOR_LISTS for urn in actors.get(key) or ()]
+    return [(kind, urn) for key, kind, _ in ACTOR_LISTS for urn in actors.get(key) or ()]
 
 
 def build_page_context(document: PolicyDocument) -> dict[str, Any]:
@@ -147,8 +137,8 @@ def build_page_context(document: PolicyDocument) -> dict[str, Any]:
     return {
         "actors": build_audience_facts(document),
         "criteria": build_criteria(document),
-        "constraints": build_constraint_rows(document),
-        "privileges": group_privileges(document.get("privileges") or (), vocabulary.load_datahub()),
+        "constraints": _build_criterion_rows(subresource_constraints(document) or ()),
+        "privileges": group_privileges(document.get("privileges") or ()),
     }
 
 
@@ -164,7 +154,7 @@ def _build_criterion_rows(criteria_list: Iterable[PolicyDocument]) -> list[dict[
     return [
         {
             "field": wording.get_field_words(row["field"]).label,
-            "condition": wording.CONDITION_LABELS[row.get("condition") or Condition.EQUALS],
+            "condition": wording.get_condition_label(row.get("condition")),
             "values": [_value_item(value, names, is_property=is_property) for value in preview.visible],
             "unfolded": [_value_item(value, names, is_property=is_property) for value in preview.folded],
             "more": preview.more_count,
@@ -196,9 +186,7 @@ class ValuePreview:
 
 def _preview_values(values: Sequence[str]) -> ValuePreview:
     # A single name is not worth unfolding.
-    visible = (
-        values[: _MAX_VISIBLE_VALUES + 1] if len(values) == _MAX_VISIBLE_VALUES + 1 else values[:_MAX_VISIBLE_VALUES]
-    )
+    visible = values if len(values) == _MAX_VISIBLE_VALUES + 1 else values[:_MAX_VISIBLE_VALUES]
     folded = values[len(visible) : len(visible) + _MAX_FOLDED_VALUES]
     return ValuePreview(visible, folded, len(values) - len(visible) - len(folded))
 
@@ -217,9 +205,8 @@ def _owners_fact(document: PolicyDocument, types: ValuePreview, names: Mapping[s
 def _people_fact(preview: ValuePreview, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
     if not preview.urns:
         return {"value": ""}
-    return {
-        "template": "policies/_actors.html",
-        "first": [{"name": names.get(urn, urn), "urn": urn, "kind": kind} for urn in preview.visible],
-        "unfolded": [{"name": names.get(urn, urn), "urn": urn, "kind": kind} for urn in preview.folded],
-        "more": preview.more_count,
-    }
+    visible, folded = (
+        [{"name": names.get(urn, urn), "urn": urn, "kind": kind} for urn in urns]
+        for urns in (preview.visible, preview.folded)
+    )
+    return {"template": "policies/_actors.html", "first": visible, "unfolded": folded, "more": preview.more_count}

@@ -13,6 +13,13 @@ PolicyDocument = Mapping[str, Any]
 #: Most items of one kind that the sentence names before it counts the rest.
 _MAX_NAMED_VALUES = 3
 
+#: The lists of an actors block (key, kind of actor, label), and its flags.
+ACTOR_LISTS = (("users", "person", "Users"), ("groups", "group", "Groups"), ("roles", "role", "Roles"))
+ACTOR_FLAGS = (("allUsers", "All users"), ("allGroups", "All groups"), ("resourceOwners", "Owners"))
+
+#: The fields of a resources block that are deprecated.
+DEPRECATED_KEYS = ("type", "resources", "allResources")
+
 _STATE_SENTENCES = {
     datahub.INACTIVE: " It is not active, so it grants nothing.",
     datahub.DRAFT: " It is a draft, so it grants nothing.",

@@ -4,17 +4,19 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from policies.authoring.pages.datahub_wording import effective_criteria, subresource_constraints
+from policies.authoring.pages.datahub_wording import (
+    ACTOR_FLAGS,
+    ACTOR_LISTS,
+    DEPRECATED_KEYS,
+    effective_criteria,
+    subresource_constraints,
+)
 from policies.authoring.pages.version_diff import DiffField, DiffFields
 from policies.engine import wording
 from policies.engine.families import vocabulary
-from policies.engine.selectors import Condition
 
 #: Top-level keys that have a label of their own, or are compared as columns beside the document.
 _LABELED_KEYS = ("displayName", "description", "type", "state", "editable", "privileges", "actors", "resources")
-_ACTOR_LISTS = (("users", "Users"), ("groups", "Groups"), ("roles", "Roles"))
-_ACTOR_FLAGS = (("allUsers", "All users"), ("allGroups", "All groups"), ("resourceOwners", "Owners"))
-_DEPRECATED_KEYS = ("type", "resources", "allResources")
 
 
 def diff_fields(document: Mapping[str, Any]) -> DiffFields:
@@ -27,10 +29,10 @@ def diff_fields(document: Mapping[str, Any]) -> DiffFields:
         **_resource_fields(document),
         "Privileges": DiffField(tuple(document.get("privileges") or ())),
     }
-    fields |= {label: DiffField.from_value(_format_flag(bool(actors.get(key)))) for key, label in _ACTOR_FLAGS}
+    fields |= {label: DiffField.from_value(_format_flag(bool(actors.get(key)))) for key, label in ACTOR_FLAGS}
     types = actors.get("resourceOwnersTypes")
     fields["Types of owners"] = DiffField(("any",) if types is None else tuple(types))
-    fields |= {label: DiffField(tuple(actors.get(key) or ())) for key, label in _ACTOR_LISTS}
+    fields |= {label: DiffField(tuple(actors.get(key) or ())) for key, _, label in ACTOR_LISTS}
     other_members = (
         (key, json.dumps(value, ensure_ascii=False)) for key, value in document.items() if key not in _LABELED_KEYS
     )
@@ -42,7 +44,7 @@ def _resource_fields(document: Mapping[str, Any]) -> dict[str, DiffField]:
     if block is None:
         return {"Resources": DiffField.from_value("everything, and questions without a resource")}
     fields = {"Resources": DiffField.from_value("those that meet all conditions")}
-    if any(block.get(key) is not None for key in _DEPRECATED_KEYS):
+    if any(block.get(key) is not None for key in DEPRECATED_KEYS):
         fields["Form"] = DiffField.from_value(
             "deprecated fields" if block.get("filter") is None else "a filter beside deprecated fields"
         )
@@ -58,8 +60,7 @@ def _criterion_fields(group_label: str, criteria: Iterable[Mapping[str, Any]]) -
     fields: dict[str, DiffField] = {}
     for criterion in criteria:
         field = wording.get_field_words(criterion["field"]).label
-        condition = wording.CONDITION_LABELS[criterion.get("condition") or Condition.EQUALS]
-        base = label = f"{group_label}: {field} {condition}"
+        base = label = f"{group_label}: {field} {wording.get_condition_label(criterion.get('condition'))}"
         number = 1
         while label in fields:
             number += 1

@@ -14,6 +14,7 @@ from policies.engine.errors import Problem, quote
 from policies.engine.families.document_reader import escape
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Invalid
+from policies.identity.services import groups, roles, users
 from policies.models import documents
 from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, MAX_NAME_LENGTH, USER_PREFIX
@@ -21,7 +22,7 @@ from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
 
-USER, GROUP, ROLE, POLICY = "corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"
+USER, GROUP, ROLE, POLICY = users.ENTITY_TYPE, groups.ENTITY_TYPE, roles.ENTITY_TYPE, "dataHubPolicy"
 POLICY_INFO = "dataHubPolicyInfo"
 
 PREFIXES: Mapping[str, str] = MappingProxyType(

@@ -111,26 +111,15 @@ def _write_role(aspect_change: AspectChange, *, by: Actor, channel: str) -> None
         if is_stored:
             roles.delete(urn=aspect_change.urn, by=by, channel=channel)
         return
-    name, description = aspect_change.document["name"], aspect_change.document.get("description") or ""
+    fields: dict[str, Any] = {
+        "name": aspect_change.document["name"],
+        "description": aspect_change.document.get("description") or "",
+        "extra": aspect_change.document,
+    }
     if is_stored:
-        roles.update(
-            urn=aspect_change.urn,
-            name=name,
-            description=description,
-            extra=aspect_change.document,
-            by=by,
-            channel=channel,
-        )
+        roles.update(urn=aspect_change.urn, **fields, by=by, channel=channel)
     else:
-        identifier = aspect_change.urn.removeprefix(ROLE_PREFIX)
-        roles.create(
-            identifier=identifier,
-            name=name,
-            description=description,
-            extra=aspect_change.document,
-            by=by,
-            channel=channel,
-        )
+        roles.create(identifier=aspect_change.urn.removeprefix(ROLE_PREFIX), **fields, by=by, channel=channel)
 
 
 def _write_policies(changes: Sequence[AspectChange], *, by: Actor, channel: str) -> tuple[Problem, ...]:

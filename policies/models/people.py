@@ -8,6 +8,7 @@ import secrets
 import uuid
 from typing import ClassVar
 
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, Group, PermissionsMixin
 from django.db import models
 from django.db.models import F, Q, Value
@@ -34,6 +35,9 @@ MAX_EXTERNAL_ID_LENGTH = 255
 MAX_IDENTIFIER_LENGTH = 200
 
 _MAX_GROUP_NAME_LENGTH = 150
+
+#: Condition on users who have a password, and so can sign in with it.
+HAS_PASSWORD = ~Q(password="") & ~Q(password__startswith=UNUSABLE_PASSWORD_PREFIX)
 
 
 def new_object_id() -> str:

@@ -7,7 +7,6 @@ pass. The system actor is exempt: an operator who runs its commands can also res
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db.models import Exists, OuterRef, QuerySet
 
 from policies.engine import families
@@ -17,6 +16,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor, Question, StatementOrigin
 from policies.engine.snapshot import Snapshot
 from policies.errors import Conflict
 from policies.models import Policy, PolicyFacet, User
+from policies.models.people import HAS_PASSWORD
 from policies.pdp import active_policies, actor_resolution, users_by_actor_clause
 
 _MANAGE_POLICIES = "MANAGE_POLICIES"
@@ -55,14 +55,14 @@ def is_manageable() -> bool:
     tokens = frozenset[str]().union(
         *(statement.actors.tokens for statement in snapshot.list_statements(_MANAGE_POLICIES))
     )
-    people = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).filter(kind=User.Kind.PERSON)
-    urns = people.exclude(password="").exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
-    batch_urns = list(urns.values_list("urn", flat=True)[:_USER_BATCH_SIZE])
+    users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
+    urns = users.filter(HAS_PASSWORD, kind=User.Kind.PERSON).values_list("urn", flat=True)
+    batch_urns = list(urns[:_USER_BATCH_SIZE])
     while batch_urns:
         actors = actor_resolution.load_actors(urns=batch_urns).values()
         if any(decide(snapshot, Question(actor, _MANAGE_POLICIES)).is_allowed for actor in actors):
             return True
-        batch_urns = list(urns.filter(urn__gt=batch_urns[-1]).values_list("urn", flat=True)[:_USER_BATCH_SIZE])
+        batch_urns = list(urns.filter(urn__gt=batch_urns[-1])[:_USER_BATCH_SIZE])
     return False
 
 

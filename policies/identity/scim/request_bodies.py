@@ -25,8 +25,8 @@ MAX_OTHER_OPERATIONS = 40
 MAX_REMOVED_MEMBERS = 1_000
 
 
-def check_size(body: bytes) -> None:
-    """Raise a SCIMException if a body is too large or not JSON; the library validates its content."""
+def read(body: bytes) -> Any:
+    """Return the value of a body; raises a SCIMException if it is too large or not JSON. The library validates it."""
     document = _read_json(body) if body else None
     for name, count, limit in _measure_lists(document):
         if count > limit:
@@ -34,6 +34,7 @@ def check_size(body: bytes) -> None:
     for name, value in document.items() if isinstance(document, dict) else ():
         if name.lower() == "operations" and isinstance(value, list):
             _check_patch(value)
+    return document
 
 
 def _read_json(body: bytes) -> Any:

@@ -5,8 +5,8 @@ nothing is stored when a part is refused.
 """
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db.models import Q
@@ -26,7 +26,7 @@ from policies.identity.scim import queries as scim_queries
 from policies.identity.scim.member_patches import MemberDelta
 from policies.identity.scim.schemas import MAX_PAGE_SIZE
 from policies.identity.services import groups, scim_provisioning, users
-from policies.models import ChangeEvent, GroupProfile, User
+from policies.models import GroupProfile, User
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
 #: Channel of SCIM writes in the change log.
@@ -42,16 +42,14 @@ class PeopleStorage(ScimStorage):
         self.by = by
         self.is_writing = is_writing
         self.uow: UnitOfWork
-        self.pending_events: Sequence[ChangeEvent] = ()
-
-    def operation(self) -> AbstractContextManager[None]:
-        """Return the context of a request: its unit of work if it writes."""
-        return self._open_unit_of_work() if self.is_writing else nullcontext()
 
     @contextmanager
-    def _open_unit_of_work(self) -> Iterator[None]:
+    def operation(self) -> Iterator[None]:
+        """Run a request, in a unit of work if it writes."""
+        if not self.is_writing:
+            yield
+            return
         with open_unit_of_work(by=self.by, channel=CHANNEL) as self.uow:
-            self.pending_events = self.uow.events
             yield
 
     def get(
@@ -59,7 +57,8 @@ class PeopleStorage(ScimStorage):
     ) -> Resource[Any]:
         """Return one resource; raises NotFoundException."""
         row = self._get_row(resource_type, resource_id)
-        return scim_queries.load_resources([row], resource_type, response_parameters, self.pending_events)[0]
+        pending_events = self.uow.events if self.is_writing else ()
+        return scim_queries.load_resources([row], resource_type, response_parameters, pending_events)[0]
 
     def search(self, resource_types: list[ResourceType], search_request: Any, *, position: Any = None) -> SearchPage:  # noqa: ARG002 - no cursors
         """Return a page of resources: users before groups, each in the order of creation."""

@@ -46,11 +46,10 @@ def handle_scim(request: HttpRequest, by: Actor, path: str = "") -> HttpResponse
     """Answer a request below `/scim/v2`; needs MANAGE_USERS_AND_GROUPS."""
     authorizer.require(by=by, any_of=_REQUIRED_PRIVILEGES)
     try:
-        if request.content_type in _JSON_MEDIA_TYPES:
-            request_bodies.check_size(request.body)
+        body = request_bodies.read(request.body) if request.content_type in _JSON_MEDIA_TYPES else None
         scim_request = _parse_request(request, path)
         if scim_request.method in ("POST", "PUT") and path.strip("/").lower().startswith("groups"):
-            member_patches.check_body(request.body)
+            member_patches.check_group(body)
         return _render_response(
             ScimRequestHandler(PeopleStorage(by=by, is_writing=_is_writing(scim_request))).handle(scim_request)
         )

@@ -39,11 +39,12 @@ def sign_in(*, identity: ExternalIdentity, may_sign_up: bool, may_link: bool) ->
     there is no account, it may not be used or linked, or the user would gain other platform privileges; Conflict when
     nobody could manage policies after the change of groups and roles.
     """
-    by = Actor(_find_linked_urn(identity) or USER_PREFIX + identity.username)
+    urn, link = USER_PREFIX + identity.username, _find_link(identity)
+    by = Actor(link.user.urn if link else urn)
     with open_unit_of_work(by=by, channel=CHANNEL, author=_build_author(identity)) as uow:
         # Looked up again under the lock: of two concurrent first sign-ins, the second finds the account of the first.
-        link = SocialAccount.objects.select_related("user").filter(provider=PROVIDER, uid=identity.digest).first()
-        user = link.user if link else User.objects.filter(urn=USER_PREFIX + identity.username).first()
+        link = _find_link(identity)
+        user = link.user if link else users_groups_roles.find_user(urn=urn)
         if user is None:
             user = _create_account(identity, uow, may_sign_up=may_sign_up)
         else:
@@ -95,9 +96,8 @@ def unlink(*, urn: str, by: Actor, channel: str) -> int:
     return len(links)
 
 
-def _find_linked_urn(identity: ExternalIdentity) -> str:
-    links = SocialAccount.objects.filter(provider=PROVIDER, uid=identity.digest)
-    return links.values_list("user__urn", flat=True).first() or ""
+def _find_link(identity: ExternalIdentity) -> SocialAccount | None:
+    return SocialAccount.objects.select_related("user").filter(provider=PROVIDER, uid=identity.digest).first()
 
 
 def _create_account(identity: ExternalIdentity, uow: UnitOfWork, *, may_sign_up: bool) -> User:

@@ -1,6 +1,6 @@
 """Index of the words in names, ids and addresses, by which searches find users and groups."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from policies.models import GroupProfile, NameWord, User
 from policies.models.words import split_words
@@ -21,19 +21,15 @@ def rebuild(*, users: Sequence[User] = (), groups: Sequence[GroupProfile] = ()) 
     if groups:
         NameWord.objects.filter(group__in=groups).delete()
         NameWord.objects.bulk_create(
-            NameWord(group=group, word=word) for group in groups for word in _group_words(group)
+            NameWord(group=group, word=word) for group in groups for word in _first_words(group.name, group.identifier)
         )
 
 
 def _user_words(user: User) -> dict[str, bool]:
     """Return word → whether it occurs only in the user's address."""
     names = set(split_words(f"{user.display_name} {user.username}"))
-    return {word: word not in names for word in _first_words([user.display_name, user.username, user.email])}
+    return {word: word not in names for word in _first_words(user.display_name, user.username, user.email)}
 
 
-def _group_words(group: GroupProfile) -> list[str]:
-    return _first_words([group.name, group.identifier])
-
-
-def _first_words(texts: Iterable[str]) -> list[str]:
+def _first_words(*texts: str) -> list[str]:
     return split_words(" ".join(texts))[:_MAX_WORDS]

@@ -8,7 +8,6 @@ sessions, and its tokens are refused until it is activated.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
-from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db.models import Q
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
@@ -19,7 +18,7 @@ from policies.identity.services import people_writer
 from policies.identity.services import roles as role_service
 from policies.models import ResetToken, User, Verb, documents
 from policies.models.lookalikes import fold_name
-from policies.models.people import MAX_NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
+from policies.models.people import HAS_PASSWORD, MAX_NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
 from policies.writes import delegation, required_privileges
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work, refuse_stale
 from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
@@ -266,9 +265,7 @@ def find_lookalikes(*, usernames: Collection[str]) -> dict[str, str]:
     folded_names = {name: fold_name(name) for name in usernames}
     if not folded_names:
         return {}
-    sign_in_condition = ~Q(password="") & ~Q(password__startswith=UNUSABLE_PASSWORD_PREFIX) | Q(
-        socialaccount__isnull=False
-    )
+    sign_in_condition = HAS_PASSWORD | Q(socialaccount__isnull=False)
     accounts = User.objects.filter(sign_in_condition, folded_username__in=set(folded_names.values()))
     urns_by_folded_name = dict(accounts.order_by("-urn").values_list("folded_username", "urn"))
     return {name: urns_by_folded_name[key] for name, key in folded_names.items() if key in urns_by_folded_name}

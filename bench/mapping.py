@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from bench.tables import Table
 from bench.worlds import dice_of
+from catalog.reports.snapshot.reader import SCHEMA_VERSION
 
 #: datasets, roles, grants, users
 FULL = (1_000_000, 20_000, 5_000_000, 20_000)
@@ -86,7 +87,7 @@ def _write(folder: Path, datasets: int, roles: int, grants: int, users: int) -> 
     for name in ("ancestries", "circumstances", "memberships", "roles", "grants", "patterns", "policies"):
         _table(folder / name, schemas[name], ())
     for name, document in (
-        ("manifest.json", {"schema": tables.SCHEMA_VERSION, "policy_version": 1}),
+        ("manifest.json", {"schema": SCHEMA_VERSION, "policy_version": 1}),
         ("parameters.json", {"tags": ["urn:li:tag:PII"]}),
         ("grants_exports.json", {"folder": "exports"}),
         ("exports/exports.json", {"exports": [_EXPORT]}),

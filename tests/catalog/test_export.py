@@ -14,7 +14,8 @@ from django.contrib.auth.models import Permission
 from catalog.access import coverage_sql
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.reports.snapshot import writer
-from catalog.reports.snapshot.schema import SCHEMA_VERSION, TABLES
+from catalog.reports.snapshot.reader import SCHEMA_VERSION
+from catalog.reports.snapshot.schema import TABLES
 from catalog.reports.spec import UNTESTED_FACET_FIELDS
 from policies.authoring.services import policies
 from policies.engine import families, reach_index, selectors

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE, Partition, SnapshotState
-from catalog.reports.spark import job as spark_job
+from catalog.reports.snapshot.reader import SCHEMA_VERSION
 from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import selectors
 from policies.engine.families import datahub
@@ -152,7 +152,7 @@ def write(world: World, folder: Path, **files: object) -> str:
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
     manifest = {
-        "schema": spark_job.SCHEMA_VERSION,
+        "schema": SCHEMA_VERSION,
         "policy_version": 1,
         "change_seq": 1,
         "as_of": "2026-01-01T00:00:00+00:00",

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from catalog.models import Report
 from catalog.reports.run import access_lookup
-from catalog.reports.snapshot.partitions import CorruptSnapshot
+from catalog.reports.snapshot.reader import CorruptSnapshot
 from policies.errors import PolicyAppError
 
 

@@ -19,7 +19,7 @@ from catalog.reports.pages import cells, layout, runs
 from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.run import access_lookup, result_reader
-from catalog.reports.snapshot.partitions import CorruptSnapshot
+from catalog.reports.snapshot.reader import CorruptSnapshot
 from catalog.reports.spec import ColumnKind, ReportColumn
 from policies.engine import families, selectors
 from policies.errors import NotFound

@@ -3,7 +3,6 @@
 No Django here: Spark jobs use it, and so does `run.access_lookup`. The partitioning changes no answer.
 """
 
-import json
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -13,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyarrow import fs
 
 from catalog.reports.snapshot import reader
 from policies.engine import families, selectors
@@ -30,10 +28,6 @@ GRANT_SETTINGS_FILE = "grants.json"
 
 _OBJECT_COLUMNS = {selectors.ID: "object_id", selectors.PROJECT: "project"}
 _TEXT_COLUMNS = ("field", "value", "type")
-
-
-class CorruptSnapshot(Exception):
-    """A snapshot cannot be read; the message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +53,29 @@ class Partition:
 
 
 def load_state(source: str, version: int) -> SnapshotState:
-    """Return the state that the partitions of a snapshot share. Raises CorruptSnapshot, and UnknownPolicyFamily."""
-    snapshot = reader.build_snapshot(_read_table(source, "policies"), version)
+    """Return the state that the partitions of a snapshot share. Raises CorruptSnapshot."""
+    snapshot = reader.load_snapshot(source, version)
     grant_statements = tuple(load_grant_statements(source))
     if grant_statements:
         snapshot = snapshot.replace(version, {families.grant_origin().policy: grant_statements})
-    actors = reader.build_actors(
-        *(_read_table(source, name) for name in ("users", "memberships", "roles", "circumstances"))
-    )
-    return SnapshotState(source, snapshot, actors, reader.group_descendants(_read_table(source, "ancestries")))
+    return SnapshotState(source, snapshot, reader.load_actors(source), reader.load_descendants(source))
 
 
 def read_entity_numbers(source: str) -> pa.Array:
     """Return the numbers of all entities, sorted."""
-    return _read_table(source, "entities", ["number"]).column("number").combine_chunks().sort()
+    return reader.read_table(source, "entities", ["number"]).column("number").combine_chunks().sort()
 
 
 def find_entity_numbers(source: str, urns: Collection[str]) -> pa.Array:
     """Return the numbers of the entities among these URNs that exist, sorted."""
     condition = ds.field("urn").isin(pa.array(sorted(urns), pa.string()))
-    return _read_table(source, "entities", ["number"], condition).column("number").combine_chunks().sort()
+    return reader.read_table(source, "entities", ["number"], condition).column("number").combine_chunks().sort()
 
 
 def find_numbers_with_facet(source: str, field: str, value: str) -> pa.Array:
     """Return the numbers of the entities that have exactly this facet value, sorted."""
     condition = (ds.field("field") == field) & (ds.field("value") == value)
-    numbers = _read_table(source, "facets", ["entity"], condition).column("entity").combine_chunks()
+    numbers = reader.read_table(source, "facets", ["entity"], condition).column("entity").combine_chunks()
     return pc.unique(numbers).sort()
 
 
@@ -97,7 +88,7 @@ def load_partition(state: SnapshotState, fields: Collection[str], numbers: pa.Ar
         "type",
         *(_OBJECT_COLUMNS[field] for field in sorted(loaded_fields & _OBJECT_COLUMNS.keys())),
     ]
-    entities = _read_table(state.source, "entities", columns, _range_condition("number", numbers))
+    entities = reader.read_table(state.source, "entities", columns, _range_condition("number", numbers))
     entities = entities.filter(pc.is_in(entities.column("number"), value_set=numbers)).sort_by("number")
     present_numbers = entities.column("number").combine_chunks()
     urns = entities.column("urn").to_pylist()
@@ -127,7 +118,7 @@ def _iterate_membership_rows(actors: Iterable[Actor], urns: Sequence[str]) -> It
 
 def _iterate_facet_groups(source: str, fields: Collection[str], numbers: pa.Array) -> Iterator[FacetGroup]:
     """Yield each facet value with the positions, among these numbers, of the entities that have it."""
-    facet_table = _read_table(
+    facet_table = reader.read_table(
         source,
         "facets",
         ["entity", *_TEXT_COLUMNS],
@@ -163,24 +154,6 @@ def _range_condition(column: str, numbers: pa.Array) -> ds.Expression:
     return (ds.field(column) >= numbers[0]) & (ds.field(column) <= numbers[-1])
 
 
-def _read_table(
-    source: str,
-    name: str,
-    columns: Sequence[str] | None = None,
-    condition: ds.Expression | None = None,
-    dictionary_columns: Sequence[str] = (),
-) -> pa.Table:
-    try:
-        filesystem, folder = fs.FileSystem.from_uri(source)
-        file_format = ds.ParquetFileFormat(
-            read_options=ds.ParquetReadOptions(dictionary_columns=list(dictionary_columns))
-        )
-        files = ds.dataset(f"{folder}/{name}.parquet", filesystem=filesystem, format=file_format)
-        return files.to_table(columns=columns, filter=condition)
-    except (OSError, pa.ArrowException) as error:
-        raise CorruptSnapshot(f"{name}.parquet of the snapshot cannot be read.") from error
-
-
 # -- grants -----------------------------------------------------------------------------------------------------------
 
 
@@ -190,33 +163,30 @@ def load_grant_statements(source: str) -> Iterator[Statement]:
     A grant covers its entity and the versions of it, a wildcard grant every URN with its prefix, and where the settings
     say so everything inside these.
     """
-    grant_settings = _read_grant_settings(source)
+    grant_settings = reader.read_json(source, GRANT_SETTINGS_FILE)
     inherited_fields = (WITHIN,) if grant_settings["is_inherited"] else ()
-    for pair, values in sorted(_load_granted_entities(source, grant_settings).items()):
+    for pair, urns in sorted(_load_granted_entities(source, grant_settings).items()):
         for field in (selectors.URN, VERSION_OF, *inherited_fields):
-            yield _grant_statement(*pair, Criterion(field, Condition.EQUALS, frozenset(values)))
-    prefixes: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for row in _read_table(source, "patterns").to_pylist():
-        prefixes[row["holder"], row["privilege"]].add(row["prefix"])
-    for pair, values in sorted(prefixes.items()):
+            yield _grant_statement(*pair, Criterion(field, Condition.EQUALS, frozenset(urns)))
+    prefixes_by_grant = reader.group_rows(source, "patterns", ["holder", "privilege"], ["prefix"])
+    for (holder, privilege), prefixes in sorted(prefixes_by_grant.items()):
         for field in (selectors.URN, *inherited_fields):
-            yield _grant_statement(*pair, Criterion(field, Condition.STARTS_WITH, frozenset(values)))
+            yield _grant_statement(holder, privilege, Criterion(field, Condition.STARTS_WITH, prefixes))
 
 
 def _load_granted_entities(source: str, grant_settings: dict[str, Any]) -> dict[tuple[str, str], set[str]]:
     """Return (holder, privilege) -> URNs of entities; administrators of the instance have all privileges on it."""
-    entities_by_grant: dict[tuple[str, str], set[str]] = defaultdict(set)
-    grants = _read_table(source, "grants")
-    if grants.num_rows:
-        entities = _read_table(source, "entities", ["number", "urn"])
-        urns = dict(zip(entities.column("number").to_pylist(), entities.column("urn").to_pylist(), strict=True))
-        for row in grants.to_pylist():
-            if row["entity"] in urns:
-                entities_by_grant[row["holder"], row["privilege"]].add(urns[row["entity"]])
+    urns_by_grant: dict[tuple[str, str], set[str]] = defaultdict(set)
+    if numbers_by_grant := reader.group_rows(source, "grants", ["holder", "privilege"], ["entity"]):
+        entities = reader.read_table(source, "entities", ["number", "urn"])
+        urns = dict(zip(*(entities.column(name).to_pylist() for name in ("number", "urn")), strict=True))
+        for pair, numbers in numbers_by_grant.items():
+            if granted_urns := {urns[number] for number in numbers if number in urns}:
+                urns_by_grant[pair] |= granted_urns
     for holder in grant_settings["administrators"]:
         for privilege in families.sort_privileges(["ALL"]):
-            entities_by_grant[holder, privilege].add(grant_settings["instance"])
-    return entities_by_grant
+            urns_by_grant[holder, privilege].add(grant_settings["instance"])
+    return urns_by_grant
 
 
 def _grant_statement(holder: str, privilege: str, criterion: Criterion) -> Statement:
@@ -227,13 +197,3 @@ def _grant_statement(holder: str, privilege: str, criterion: Criterion) -> State
         privileges=frozenset((privilege,)),
         resources=Selector((criterion,), needs_resource=True),
     )
-
-
-def _read_grant_settings(source: str) -> dict[str, Any]:
-    filesystem, folder = fs.FileSystem.from_uri(source)
-    try:
-        with filesystem.open_input_stream(f"{folder}/{GRANT_SETTINGS_FILE}") as stream:
-            document: dict[str, Any] = json.loads(stream.read())
-    except (OSError, ValueError) as error:
-        raise CorruptSnapshot(f"{GRANT_SETTINGS_FILE} of the snapshot cannot be read.") from error
-    return document

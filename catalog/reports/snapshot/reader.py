@@ -1,24 +1,97 @@
-"""The tables of a snapshot as objects of the engine: statements, actors, hierarchies. No Django."""
+"""The files of a snapshot as tables, documents and objects of the engine: policies, actors, hierarchies. No Django."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow import fs
 
 from policies.engine import families
 from policies.engine.errors import UnknownFamily
 from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
 
+#: Version of the schemas in `schema.py`, stored in the manifest of every snapshot.
+SCHEMA_VERSION = 2
 
-class UnknownPolicyFamily(Exception):
-    """A policy has a family that is not registered."""
+
+class CorruptSnapshot(Exception):
+    """A snapshot cannot be read; the message names the file, or the policy of an unknown family."""
 
 
-def build_snapshot(policies: pa.Table, version: int) -> Snapshot:
-    """Return the compiled policies of a snapshot on disk. Raises UnknownPolicyFamily."""
-    return Snapshot.build(version, [*families.implicit_policies(), *_compile_policies(policies)])
+def read_table(
+    source: str,
+    name: str,
+    columns: Sequence[str] | None = None,
+    condition: ds.Expression | None = None,
+    dictionary_columns: Sequence[str] = (),
+) -> pa.Table:
+    """Return a table of a snapshot. Raises CorruptSnapshot."""
+    try:
+        filesystem, folder = fs.FileSystem.from_uri(source)
+        file_format = ds.ParquetFileFormat(
+            read_options=ds.ParquetReadOptions(dictionary_columns=list(dictionary_columns))
+        )
+        files = ds.dataset(f"{folder}/{name}.parquet", filesystem=filesystem, format=file_format)
+        return files.to_table(columns=columns, filter=condition)
+    except (OSError, pa.ArrowException) as error:
+        raise CorruptSnapshot(f"{name}.parquet of the snapshot cannot be read.") from error
+
+
+def read_json(source: str, name: str) -> dict[str, Any]:
+    """Return a JSON object from the folder of a snapshot. Raises CorruptSnapshot."""
+    try:
+        filesystem, folder = fs.FileSystem.from_uri(source)
+        with filesystem.open_input_stream(f"{folder}/{name}") as stream:
+            document = json.loads(stream.read())
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise CorruptSnapshot(f"{name} of the snapshot cannot be read.") from error
+    if not isinstance(document, dict):
+        raise CorruptSnapshot(f"{name} of the snapshot is no JSON object.")
+    return document
+
+
+def group_rows(source: str, name: str, keys: Sequence[str], values: Sequence[str]) -> Mapping[Any, frozenset[Any]]:
+    """Return the values of a table by key; several columns make tuples. Raises CorruptSnapshot."""
+    table = read_table(source, name, [*keys, *values])
+    grouped_values: dict[Any, set[Any]] = defaultdict(set)
+    for key, value in zip(_list_values(table, keys), _list_values(table, values), strict=True):
+        grouped_values[key].add(value)
+    return {key: frozenset(group) for key, group in grouped_values.items()}
+
+
+def load_snapshot(source: str, version: int) -> Snapshot:
+    """Return the compiled policies of a snapshot on disk. Raises CorruptSnapshot."""
+    return Snapshot.build(version, [*families.implicit_policies(), *_compile_policies(read_table(source, "policies"))])
+
+
+def load_actors(source: str) -> list[Actor]:
+    """Return every user as an actor with its groups, roles (also those of its groups) and attributes."""
+    groups_by_user = group_rows(source, "memberships", ["user"], ["group"])
+    roles_by_holder = load_roles(source)
+    attributes_by_user = group_rows(source, "circumstances", ["user"], ["field", "value"])
+    no_values: frozenset[Any] = frozenset()
+    actors = []
+    for urn, may_act in _list_values(read_table(source, "users"), ["urn", "may_act"]):
+        groups = groups_by_user.get(urn, no_values)
+        roles = no_values.union(*(roles_by_holder.get(holder, no_values) for holder in (urn, *groups)))
+        attributes = attributes_by_user.get(urn, no_values)
+        actors.append(Actor(urn, groups, roles, is_active=may_act, attributes=attributes))
+    return actors
+
+
+def load_roles(source: str) -> Mapping[str, frozenset[str]]:
+    """Return the roles bound to each user and group."""
+    return group_rows(source, "roles", ["holder"], ["role"])
+
+
+def load_descendants(source: str) -> dict[str, tuple[str, ...]]:
+    """Return the descendants of each node."""
+    nodes_by_ancestor = group_rows(source, "ancestries", ["ancestor"], ["node"])
+    return {node: tuple(nodes - {node}) for node, nodes in nodes_by_ancestor.items()}
 
 
 def _compile_policies(policies: pa.Table) -> Iterator[tuple[str, tuple[Statement, ...]]]:
@@ -26,44 +99,10 @@ def _compile_policies(policies: pa.Table) -> Iterator[tuple[str, tuple[Statement
         try:
             family = families.get(row["family"])
         except UnknownFamily as error:
-            raise UnknownPolicyFamily(f"The policy {row['urn']} is of the unknown family {row['family']!r}.") from error
+            raise CorruptSnapshot(f"The policy {row['urn']} is of the unknown family {row['family']!r}.") from error
         yield row["urn"], family.compile(json.loads(row["document"]), StatementOrigin(row["urn"], row["name"]))
 
 
-def build_actors(users: pa.Table, memberships: pa.Table, roles: pa.Table, circumstances: pa.Table) -> list[Actor]:
-    """Return every user as an actor with its groups, roles (also those of its groups) and attributes."""
-    groups_by_user = _group_values(zip(*_list_columns(memberships, "user", "group"), strict=True))
-    roles_by_holder = _group_values(zip(*_list_columns(roles, "holder", "role"), strict=True))
-    no_urns: frozenset[str] = frozenset()
-    attributes_by_user: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for urn, field, value in zip(*_list_columns(circumstances, "user", "field", "value"), strict=True):
-        attributes_by_user[urn].add((field, value))
-    return [
-        Actor(
-            urn,
-            groups_by_user.get(urn, no_urns),
-            no_urns.union(
-                *(roles_by_holder.get(holder, no_urns) for holder in (urn, *groups_by_user.get(urn, no_urns)))
-            ),
-            is_active=may_act,
-            attributes=frozenset(attributes_by_user.get(urn, ())),
-        )
-        for urn, may_act in zip(*_list_columns(users, "urn", "may_act"), strict=True)
-    ]
-
-
-def group_descendants(ancestries: pa.Table) -> dict[str, tuple[str, ...]]:
-    """Return the descendants of each node, as node -> nodes."""
-    nodes_by_ancestor = _group_values(zip(*_list_columns(ancestries, "ancestor", "node"), strict=True))
-    return {node: tuple(nodes - {node}) for node, nodes in nodes_by_ancestor.items()}
-
-
-def _group_values(pairs: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
-    values_by_key: dict[str, set[str]] = defaultdict(set)
-    for key, value in pairs:
-        values_by_key[key].add(value)
-    return {key: frozenset(values) for key, values in values_by_key.items()}
-
-
-def _list_columns(table: pa.Table, *names: str) -> tuple[list[str], ...]:
-    return tuple(table.column(name).to_pylist() for name in names)
+def _list_values(table: pa.Table, names: Sequence[str]) -> list[Any]:
+    columns = [table.column(name).to_pylist() for name in names]
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))

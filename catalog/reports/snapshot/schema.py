@@ -1,6 +1,6 @@
 """The tables of a snapshot: schemas of what the engine reads, and the queries that fill them.
 
-Readers rely on names and types; a change of either requires a new SCHEMA_VERSION.
+Readers rely on names and types; a change of either requires a new `reader.SCHEMA_VERSION`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,9 +14,6 @@ from django.db.models.functions import Cast, Coalesce
 from catalog.aspects.base import WORD
 from catalog.models import Ancestry, Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant
 from policies.models import Membership, Policy, RoleAssignment, User, documents
-
-#: Version of these schemas, stored in the manifest of every snapshot.
-SCHEMA_VERSION = 2
 
 FACETS_TABLE = "facets"
 

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from catalog.reports.snapshot.schema import FACETS_TABLE, SCHEMA_VERSION, TABLES, SnapshotTable
+from catalog.reports.snapshot.reader import SCHEMA_VERSION
+from catalog.reports.snapshot.schema import FACETS_TABLE, TABLES, SnapshotTable
 from policies.models import PolicyVersion
 
 MANIFEST_FILE = "manifest.json"

@@ -30,15 +30,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from catalog import reports
+from catalog.reports.snapshot import reader
+from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_executors, open_context
 from catalog.reports.summary import Summary
 from policies import engine
 from policies.engine.gc_pause import pause_gc
 
 EXIT_DONE, EXIT_BAD_INPUT, EXIT_FAILED = 0, 10, 11
-
-#: Version of the snapshot schemas that jobs read (catalog/reports/snapshot/schema.py).
-SCHEMA_VERSION = 2
 
 _SPARK_ENDED = "Spark ended before the report was finished."
 
@@ -72,12 +71,12 @@ class Job:
         return self.spark.read.parquet(f"{self.source}/{name}.parquet")
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return a table of the snapshot that fits into the memory of this process. Raises BadInput."""
-        return read_table(self.source, name, columns)
+        """Return a table of the snapshot that fits into the memory of this process. Raises CorruptSnapshot."""
+        return reader.read_table(self.source, name, columns)
 
     def read_json(self, name: str) -> Mapping[str, Any]:
-        """Return a JSON object from the folder of the snapshot. Raises BadInput."""
-        return _read_json(self.source, name)
+        """Return a JSON object from the folder of the snapshot. Raises CorruptSnapshot."""
+        return reader.read_json(self.source, name)
 
     def write_table(self, name: str, table: pa.Table) -> None:
         """Write a table of results with its row order as `position`."""
@@ -118,7 +117,7 @@ def run(
             _run_job(
                 name, compute, preload, arguments.input.rstrip("/"), arguments.output.rstrip("/"), is_short=is_short
             )
-    except BadInput as error:
+    except (BadInput, CorruptSnapshot) as error:
         return _print_exit_sentence(EXIT_BAD_INPUT, str(error))
     except (SparkUnavailable, _SparkFailed) as error:
         return _print_exit_sentence(EXIT_FAILED, str(error))
@@ -133,19 +132,10 @@ def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
     sys.stdout.flush()
 
 
-def read_table(source: str, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a table of a snapshot. Raises BadInput when it is missing or cannot be read."""
-    try:
-        filesystem, folder = fs.FileSystem.from_uri(source)
-        return pq.read_table(f"{folder}/{name}.parquet", columns=columns, filesystem=filesystem)
-    except (OSError, pa.ArrowException) as error:
-        raise BadInput(f"{name}.parquet of the snapshot cannot be read.") from error
-
-
 def _run_job(
     name: str, compute: ComputeFunction, preload: PreloadFunction | None, source: str, target: str, *, is_short: bool
 ) -> None:
-    manifest, parameters = _read_json(source, "manifest.json"), _read_json(source, "parameters.json")
+    manifest, parameters = (reader.read_json(source, name) for name in ("manifest.json", "parameters.json"))
     if manifest.get("schema") != SCHEMA_VERSION:
         raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
     print_progress("Starting Spark")
@@ -162,18 +152,6 @@ def _run_job(
     filesystem.create_dir(folder)
     with filesystem.open_output_stream(f"{folder}/summary.json") as stream:
         stream.write(json.dumps(summary.serialize(), ensure_ascii=False).encode())
-
-
-def _read_json(source: str, name: str) -> dict[str, Any]:
-    try:
-        filesystem, folder = fs.FileSystem.from_uri(source)
-        with filesystem.open_input_stream(f"{folder}/{name}") as stream:
-            document = json.loads(stream.read())
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise BadInput(f"{name} of the snapshot cannot be read.") from error
-    if not isinstance(document, dict):
-        raise BadInput(f"{name} of the snapshot is no JSON object.")
-    return document
 
 
 def _build_archive(folder: Path) -> Path:

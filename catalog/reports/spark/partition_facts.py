@@ -4,17 +4,18 @@
 where only `decide` can. The partitioning changes no answer. Grants are among the statements.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from array import array
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyroaring import FrozenBitMap
 
-from catalog.reports.snapshot import partitions, reader
-from catalog.reports.spark.job import BadInput, Job, print_progress
+from catalog.reports.snapshot import partitions
+from catalog.reports.spark.job import Job, print_progress
 from catalog.reports.spark.parallel_map import map_partitions_unordered
 from policies.engine import reach_index, selectors
 from policies.engine.actor_conditions import relevant_attributes, tested_attributes
@@ -114,20 +115,9 @@ class _BroadcastInput:
 
 
 def load_state(job: Job) -> partitions.SnapshotState:
-    """Return the state that all partitions share. Raises BadInput."""
+    """Return the state that all partitions share. Raises CorruptSnapshot."""
     print_progress("Reading policies and people")
-    try:
-        return partitions.load_state(job.source, job.manifest["policy_version"])
-    except (partitions.CorruptSnapshot, reader.UnknownPolicyFamily) as error:
-        raise BadInput(str(error)) from error
-
-
-def load_roles(job: Job) -> Mapping[str, frozenset[str]]:
-    """Return the roles bound to each user and group, as URN -> role URNs."""
-    roles_by_holder: dict[str, set[str]] = defaultdict(set)
-    for row in job.read_table("roles").to_pylist():
-        roles_by_holder[row["holder"]].add(row["role"])
-    return {holder: frozenset(roles) for holder, roles in roles_by_holder.items()}
+    return partitions.load_state(job.source, job.manifest["policy_version"])
 
 
 def map_partitions(
@@ -139,31 +129,48 @@ def map_partitions(
     fields: Iterable[str],
     stage: str,
 ) -> list[PartitionRowT]:
-    """Return the rows of `compute` over every partition, with these facets loaded and `shared` as its second argument.
+    """Return the rows of `visit_partitions`, in no particular order."""
+    rows: list[PartitionRowT] = []
+    visit_partitions(job, state, compute, shared, lambda _, new_rows: rows.extend(new_rows), fields=fields, stage=stage)
+    return rows
 
-    `compute` has to be a function of a module. The rows are in no particular order.
+
+def visit_partitions(
+    job: Job,
+    state: partitions.SnapshotState,
+    compute: Callable[[PartitionFacts, SharedT], Iterable[PartitionRowT]],
+    shared: SharedT,
+    on_rows: Callable[[int, list[PartitionRowT]], None],
+    *,
+    fields: Iterable[str],
+    stage: str,
+    min_partitions: int = 1,
+) -> None:
+    """Compute every partition, with these facets loaded and `shared` as the second argument of `compute`.
+
+    `compute` has to be a function of a module. `on_rows` receives the number of a partition and its rows, as soon as it
+    is computed.
     """
     loaded_fields = frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANT_FACETS.keys()
     broadcast = job.context.broadcast(_BroadcastInput(state, loaded_fields, shared))
     numbers = partitions.read_entity_numbers(job.source)
-    parts = [
-        numbers[start : start + MAX_PARTITION_ENTITIES].to_pylist()
-        for start in range(0, len(numbers), MAX_PARTITION_ENTITIES)
-    ]
-    rows: list[PartitionRowT] = []
+    part_count = min(max(-(-len(numbers) // MAX_PARTITION_ENTITIES), min_partitions), len(numbers))
+    bounds = [len(numbers) * part // part_count for part in range(part_count + 1)] if part_count else []
+    # Packed, since a list of numbers takes several times as long to send.
+    parts = [array("q", numbers[start:end].to_pylist()).tobytes() for start, end in pairwise(bounds)]
     done_count = 0
 
-    def compute_part(part: list[int]) -> Iterable[PartitionRowT]:
+    def compute_part(part: bytes) -> Iterable[PartitionRowT]:
         broadcast_input: _BroadcastInput = broadcast.value
-        partition = partitions.load_partition(broadcast_input.state, broadcast_input.fields, pa.array(part, pa.int64()))
+        part_numbers = pa.array(memoryview(part).cast("q"), pa.int64())
+        partition = partitions.load_partition(broadcast_input.state, broadcast_input.fields, part_numbers)
         return compute(PartitionFacts(broadcast_input.state, partition), broadcast_input.shared)
 
-    def add_rows(number: int, new_rows: list[PartitionRowT]) -> None:
+    def take_rows(number: int, rows: list[PartitionRowT]) -> None:
         nonlocal done_count
-        rows.extend(new_rows)
-        done_count += len(parts[number])
+        on_rows(number, rows)
+        done_count += bounds[number + 1] - bounds[number]
         print_progress(stage, done_count, len(numbers))
 
     print_progress(stage, 0, len(numbers))
-    map_partitions_unordered(job.context, parts, compute_part, add_rows)
-    return rows
+    map_partitions_unordered(job.context, parts, compute_part, take_rows)

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap, FrozenBitMap
 
 from catalog.reports.snapshot import partitions
-from catalog.reports.spark.job import Job, print_progress
-from catalog.reports.spark.parallel_map import map_partitions_unordered
-from catalog.reports.spark.partition_facts import MAX_PARTITION_ENTITIES
+from catalog.reports.spark.job import Job
+from catalog.reports.spark.partition_facts import PartitionFacts, visit_partitions
 from policies.engine import reach_index, selectors
 from policies.engine.audience import ActorIndex, Audience, AudienceIndex
+from policies.engine.model import Actor
 from policies.engine.postings import Postings
 from policies.engine.statement_groups import StatementGroup, group_statements
 
@@ -45,17 +44,16 @@ class _CountRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _CountInput:
-    """Input that is broadcast to every partition."""
+class _CountQuery:
+    """What every partition counts: the statement groups of each privilege, for these actors."""
 
-    state: partitions.SnapshotState
     statement_groups: Mapping[str, tuple[StatementGroup, ...]]
-    fields: frozenset[str]
+    actors: Sequence[Actor]
 
     @cached_property
     def actor_index(self) -> ActorIndex:
         """The index of actors, built once in each process instead of being broadcast."""
-        return ActorIndex(self.state.actors)
+        return ActorIndex(self.actors)
 
 
 @dataclass(slots=True)
@@ -80,36 +78,34 @@ def count_access(
     job: Job, state: partitions.SnapshotState, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS
 ) -> dict[str, PrivilegeCount]:
     """Return the counts of each privilege, computed in at least `min_partitions` partitions."""
-    numbers = partitions.read_entity_numbers(job.source)
     types = pc.unique(job.read_table("entities", ["type"]).column("type")).to_pylist()
     groups_by_privilege = {privilege: group_statements(state.snapshot, privilege, types) for privilege in privileges}
-    broadcast = job.context.broadcast(_CountInput(state, groups_by_privilege, state.tested_fields(privileges)))
-    spans = _split_spans(len(numbers), min_partitions)
-    accumulator = _Accumulator(spans, len(state.actors), privileges)
-
-    def count_part(packed: bytes) -> Sequence[_CountRow]:
-        return _count_partition(broadcast.value, pa.array(memoryview(packed).cast("q"), pa.int64()))
-
-    parts = [_pack_numbers(numbers[start:end]) for start, end in spans]
-    print_progress("Counting", 0, len(numbers))
-    map_partitions_unordered(job.context, parts, count_part, accumulator.add_partition)
+    accumulator = _Accumulator(len(state.actors), privileges)
+    visit_partitions(
+        job,
+        state,
+        _count_partition,
+        _CountQuery(groups_by_privilege, state.actors),
+        accumulator.add_partition,
+        fields=state.tested_fields(privileges) | frozenset(PLACE_FIELDS.values()),
+        stage="Counting",
+        min_partitions=min_partitions,
+    )
     return accumulator.collect_counts()
 
 
 class _Accumulator:
     """Sum of the counts of all partitions."""
 
-    def __init__(self, spans: Sequence[tuple[int, int]], people_count: int, privileges: Sequence[str]) -> None:
-        self._spans = spans
+    def __init__(self, people_count: int, privileges: Sequence[str]) -> None:
         self._counts = {
             privilege: PrivilegeCount(_make_zeros(people_count), _make_zeros(0), {}) for privilege in privileges
         }
         # Counts of entities by partition number, since partitions finish in any order.
         self._entity_counts: dict[str, dict[int, bytes]] = {privilege: {} for privilege in privileges}
-        self._done_count = 0
 
     def add_partition(self, number: int, rows: Sequence[_CountRow]) -> None:
-        """Add the rows of a partition and print the progress."""
+        """Add the rows of a partition."""
         for row in rows:
             count = self._counts[row.privilege]
             if row.kind == "people":
@@ -119,9 +115,6 @@ class _Accumulator:
                 self._entity_counts[row.privilege][number] = row.data
             else:
                 _add_place(count, row)
-        start, end = self._spans[number]
-        self._done_count += end - start
-        print_progress("Counting", self._done_count, self._spans[-1][1])
 
     def collect_counts(self) -> dict[str, PrivilegeCount]:
         """Return the sums, with the counts of entities in the order of the catalog."""
@@ -131,22 +124,17 @@ class _Accumulator:
         return self._counts
 
 
-def _count_partition(count_input: _CountInput, numbers: pa.Array) -> list[_CountRow]:
+def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRow]:
     """Return the counts of one partition."""
-    fields = count_input.fields | frozenset(PLACE_FIELDS.values())
-    partition = partitions.load_partition(count_input.state, fields, numbers)
     rows: list[_CountRow] = []
-    actor_index = count_input.actor_index
-    place_index = _PlaceIndex(partition.postings)
-    for privilege, statement_groups in count_input.statement_groups.items():
-        entity_counts = reach_index.ReachIndex(
-            partition.postings, count_input.state.snapshot, privilege
-        ).count_entities(count_input.state.actors)
-        counts_by_person = array("q", (entity_counts[actor.urn] for actor in count_input.state.actors))
-        counts_by_entity = _make_zeros(len(partition.numbers))
-        audience_index = AudienceIndex(count_input.state.snapshot, privilege, statement_groups, actor_index)
-        place_counter = _PlaceCounter(place_index, len(actor_index.eligible_actors))
-        for audience in audience_index.iterate_audiences(partition.postings):
+    place_index = _PlaceIndex(facts.postings)
+    for privilege, statement_groups in query.statement_groups.items():
+        entity_counts = reach_index.ReachIndex(facts.postings, facts.snapshot, privilege).count_entities(facts.actors)
+        counts_by_person = array("q", (entity_counts[actor.urn] for actor in facts.actors))
+        counts_by_entity = _make_zeros(len(facts.urns))
+        audience_index = AudienceIndex(facts.snapshot, privilege, statement_groups, query.actor_index)
+        place_counter = _PlaceCounter(place_index, len(query.actor_index.eligible_actors))
+        for audience in audience_index.iterate_audiences(facts.postings):
             _count_entities(audience, counts_by_entity)
             place_counter.add(audience, counts_by_entity)
             for actors in audience.decided_by_entity.values():
@@ -238,16 +226,6 @@ def _add_place(count: PrivilegeCount, row: _CountRow) -> None:
         place_count.entities += row.entities
         place_count.accesses += row.accesses
         place_count.people |= people
-
-
-def _split_spans(count: int, min_partitions: int) -> list[tuple[int, int]]:
-    """Return the partitions as (start, end) ranges of positions, of nearly equal size."""
-    part_count = min(max(-(-count // MAX_PARTITION_ENTITIES), min_partitions), count)
-    return [(count * part // part_count, count * (part + 1) // part_count) for part in range(part_count)]
-
-
-def _pack_numbers(numbers: pa.Array) -> bytes:
-    return array("q", numbers.to_pylist()).tobytes()
 
 
 def _make_zeros(length: int) -> "array[int]":

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.reports.kinds.effective_access.counts import PLACE_FIELDS, PrivilegeCount, count_access
-from catalog.reports.snapshot import partitions, reader
-from catalog.reports.spark.job import BadInput, Job, print_progress, run
+from catalog.reports.snapshot import partitions
+from catalog.reports.spark.job import Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
 
@@ -27,14 +27,11 @@ def load_state(source: str, manifest: Mapping[str, Any]) -> partitions.SnapshotS
 
 
 def compute_results(job: Job) -> Summary:
-    """Count access, write the tables and return the summary. Raises BadInput for a corrupt snapshot."""
-    assert job.preload is not None  # noqa: S101 - main says what to read
+    """Count access, write the tables and return the summary. Raises CorruptSnapshot."""
+    assert job.preload is not None  # noqa: S101 - the program says what to read
     print_progress("Reading policies and people")
-    try:
-        state: partitions.SnapshotState = job.preload.result()
-        counts = count_access(job, state, job.parameters["privileges"])
-    except (partitions.CorruptSnapshot, reader.UnknownPolicyFamily) as error:
-        raise BadInput(str(error)) from error
+    state: partitions.SnapshotState = job.preload.result()
+    counts = count_access(job, state, job.parameters["privileges"])
     print_progress("Writing the results")
     return _write_tables(job, state, counts)
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 from catalog.reports.kinds.policy_hygiene import antipatterns, hygiene
 from catalog.reports.kinds.policy_hygiene.antipatterns import Antipattern
 from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts, HygieneQuery, PolicyStatements
+from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
+from catalog.reports.spark.partition_facts import load_state, map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine.model import Actor
 
@@ -53,7 +54,7 @@ _MAX_NAMED_POLICIES = 3
 
 def compute_results(job: Job) -> Summary:
     """Check every active policy that people can edit, write the tables and return the summary."""
-    state, roles = load_state(job), load_roles(job)
+    state, roles = load_state(job), load_roles(job.source)
     snapshot, actors = state.snapshot, state.actors
     names_by_urn = {
         row["urn"]: row["name"] for row in job.read_table("policies").to_pylist() if _is_editable(row["document"])

@@ -9,8 +9,9 @@ from catalog.reports.kinds.policy_hygiene import hygiene
 from catalog.reports.kinds.unused_access import unused
 from catalog.reports.kinds.unused_access.unused import Usage
 from catalog.reports.kinds.unused_access.usage import UsageRow
+from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
+from catalog.reports.spark.partition_facts import load_state, map_partitions
 from catalog.reports.summary import Number, Summary
 
 
@@ -34,7 +35,10 @@ def compute_results(job: Job) -> Summary:
         "policies": (unused.build_policy_rows(policies, actors, usage), unused.POLICIES),
         "privileges": (privileges, unused.PRIVILEGES),
         "people": (people, unused.PEOPLE),
-        "memberships": (unused.find_unused_memberships(policies, actors, load_roles(job), usage), unused.MEMBERSHIPS),
+        "memberships": (
+            unused.find_unused_memberships(policies, actors, load_roles(job.source), usage),
+            unused.MEMBERSHIPS,
+        ),
     }
     for name, (rows, schema) in tables.items():
         job.write_table(name, pa.Table.from_pylist(rows, schema=schema))

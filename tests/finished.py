@@ -13,7 +13,8 @@ from django.utils import timezone
 from catalog.models import Finding, Report, ReportRow
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_loader, run_state
-from catalog.reports.spec import ColumnKind, ReportColumn, ReportSpec
+from catalog.reports.spec import ReportSpec
+from catalog.reports.tables import ColumnKind, ReportColumn
 from policies.pdp.authorizer import SYSTEM
 
 Rows = Sequence[Mapping[str, Any]]

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reports.spec import ReportSpec
+from catalog.reports.tables import FINDINGS_TABLE
 from policies.pdp import authorizer
 
-#: The table of a kind that holds its findings, and the columns that this table requires.
-FINDINGS_TABLE = "findings"
-FINDING_COLUMNS = ("severity", "type", "sentence", "repair", "key")
+#: Columns of a table of findings that are columns of a finding; all others are among its values.
+_FINDING_COLUMNS = ("severity", "type", "sentence", "repair")
 
 _BATCH_ROWS = 5_000
 #: Columns that a run overwrites; decisions of people are retained.
@@ -103,7 +103,7 @@ def _build_findings(report: Report, spec: ReportSpec) -> Iterator[Finding]:
     now = timezone.now()
     for key, row_values in rows.values_list("key", "values").iterator(chunk_size=_BATCH_ROWS):
         values = dict(zip(names, row_values, strict=True))
-        finding_values = {name: values.pop(name) for name in FINDING_COLUMNS if name != "key"}
+        finding_values = {name: values.pop(name) for name in _FINDING_COLUMNS}
         subject = find_subject(values)
         yield Finding(
             kind=spec.name,

@@ -1,7 +1,7 @@
 """The specification of a kind of report: its parameters, its tables of results, and its job."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from catalog.aspects.base import (
     UPSTREAM,
 )
 from catalog.models import Report
+from catalog.reports.tables import ResultTable
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 from policies.models.fields import is_storable
@@ -37,57 +38,6 @@ UNTESTED_FACET_FIELDS = frozenset(
         *UNTESTED_FIELDS.values(),
     }
 )
-
-
-class ColumnKind(StrEnum):
-    """The kind of the values of a column, which determines display and links.
-
-    ENTITY, ACTOR (user, group or role) and POLICY hold URNs, NUMBER whole numbers, all others text; values may be null.
-    """
-
-    TEXT = "TEXT"
-    NUMBER = "NUMBER"
-    ENTITY = "ENTITY"
-    ACTOR = "ACTOR"
-    POLICY = "POLICY"
-    PRIVILEGE = "PRIVILEGE"
-    SEVERITY = "SEVERITY"
-    STATE = "STATE"
-    SQL = "SQL"
-
-
-@dataclass(frozen=True, slots=True)
-class ReportColumn:
-    """A column of a table of results: its name in files and the API, its heading, and its kind.
-
-    `labels` are the labels of its codes on pages; files and the API use the codes.
-    """
-
-    name: str
-    title: str
-    kind: ColumnKind = ColumnKind.TEXT
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ResultTable:
-    """A table of results. `key` are the columns that identify a row; by default the first column.
-
-    Only the first `limit` rows by position are stored; the files of the run have all of them. `note` is a sentence for
-    the page of a table that leaves rows out by itself.
-    """
-
-    name: str
-    title: str
-    columns: tuple[ReportColumn, ...]
-    key: tuple[str, ...] = ()
-    limit: int | None = None
-    note: str = ""
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The columns that identify a row."""
-        return self.key or (self.columns[0].name,)
 
 
 class ParameterType(StrEnum):
@@ -212,12 +162,6 @@ _CHECKS: Mapping[ParameterType, Callable[[Parameter, Any], Iterable[str]]] = {
 }
 
 
-def _add_nothing(_: Report, __: Path) -> None: ...
-
-
-def _do_nothing(_: Report) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ReportSpec:
     """A kind of report.
@@ -238,8 +182,8 @@ class ReportSpec:
     is_nightly: bool = False
     keeps_snapshot: bool = False
     excluded_fields: frozenset[str] = UNTESTED_FACET_FIELDS
-    prepare: Callable[[Report, Path], None] = field(default=_add_nothing)
-    after_load: Callable[[Report], None] = field(default=_do_nothing)
+    prepare: Callable[[Report, Path], None] = lambda _, __: None
+    after_load: Callable[[Report, "ReportSpec"], None] = lambda _, __: None
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters with defaults filled in.

@@ -9,7 +9,6 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from catalog.models import Report
-from catalog.reports.kinds.effective_access import spec as effective_access_spec
 from catalog.reports.run import run_state
 from catalog.reports.snapshot import writer
 from policies.authoring.services import policies
@@ -51,7 +50,6 @@ def run_of_now() -> Report:
     folder = run_state.report_folder(report.pk)
     folder.mkdir()
     manifest = writer.write(folder=folder / "input", as_of=now)
-    effective_access_spec.write_grant_settings(report, folder / "input")
     ended = {"status": Report.Status.READY, "started_at": now, "finished_at": now, "as_of": now}
     Report.objects.filter(pk=report.pk).update(policy_version=manifest.policy_version, **ended)
     report.refresh_from_db()

@@ -18,7 +18,8 @@ from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, result_loader, run_state, runner
 from catalog.reports.services import reports
 from catalog.reports.snapshot import writer
-from catalog.reports.spec import ColumnKind, Parameter, ParameterType, ReportColumn, ReportSpec, ResultTable
+from catalog.reports.spec import Parameter, ParameterType, ReportSpec
+from catalog.reports.tables import ColumnKind, ReportColumn, ResultTable
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.pdp.authorizer import SYSTEM

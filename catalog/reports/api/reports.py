@@ -17,7 +17,8 @@ from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader
 from catalog.reports.services import reports as service
-from catalog.reports.spec import ColumnKind, ReportSpec, ResultTable
+from catalog.reports.spec import ReportSpec
+from catalog.reports.tables import ColumnKind, ResultTable
 from policies.errors import Conflict, Invalid, NotFound
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation

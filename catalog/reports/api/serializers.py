@@ -8,7 +8,8 @@ from rest_framework import serializers
 from catalog.models import Report
 from catalog.reports.queries.report_rows import DifferenceKind
 from catalog.reports.registry import KINDS
-from catalog.reports.spec import ColumnKind, ParameterType
+from catalog.reports.spec import ParameterType
+from catalog.reports.tables import ColumnKind
 from policies.http.api import strict_fields
 from policies.http.api.views import PageParameters
 

@@ -20,7 +20,7 @@ from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.run import access_lookup, result_reader
 from catalog.reports.snapshot.reader import CorruptSnapshot
-from catalog.reports.spec import ColumnKind, ReportColumn
+from catalog.reports.tables import ColumnKind, ReportColumn
 from policies.engine import families, selectors
 from policies.errors import NotFound
 from policies.http.guard import get_actor

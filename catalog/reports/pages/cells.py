@@ -8,7 +8,7 @@ from django.utils.http import urlencode
 
 from catalog.access.entity_context import build_reference
 from catalog.reports.run.result_reader import VisibleRow
-from catalog.reports.spec import ColumnKind, ReportColumn
+from catalog.reports.tables import ColumnKind, ReportColumn
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine import families
 from policies.engine.model import Actor

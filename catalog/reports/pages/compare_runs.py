@@ -16,7 +16,8 @@ from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.queries.report_rows import DifferenceKind
 from catalog.reports.run import result_reader
-from catalog.reports.spec import ColumnKind, ReportSpec, ResultTable
+from catalog.reports.spec import ReportSpec
+from catalog.reports.tables import ColumnKind, ResultTable
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import get_actor

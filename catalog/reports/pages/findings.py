@@ -25,7 +25,7 @@ from catalog.reports.registry import KINDS
 from catalog.reports.run.result_reader import VisibleRow
 from catalog.reports.services import findings as service
 from catalog.reports.services import reports
-from catalog.reports.spec import ColumnKind, ReportColumn
+from catalog.reports.tables import ColumnKind, ReportColumn
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine import requirements
 from policies.engine.model import Actor

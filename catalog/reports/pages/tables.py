@@ -16,7 +16,7 @@ from catalog.reports.pages import cells, layout, runs
 from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.run import result_reader
-from catalog.reports.spec import ColumnKind, ResultTable
+from catalog.reports.tables import ColumnKind, ResultTable
 from policies.engine import families
 from policies.errors import NotFound
 from policies.http.guard import get_actor

@@ -17,7 +17,8 @@ from django.db import connection, transaction
 
 from catalog.models import Report, ReportRow
 from catalog.models.report import MAX_KEY_LENGTH
-from catalog.reports.spec import ColumnKind, ReportColumn, ReportSpec, ResultTable
+from catalog.reports.spec import ReportSpec
+from catalog.reports.tables import ColumnKind, ReportColumn, ResultTable
 from policies.pdp import bulk_insert
 
 SUMMARY_FILE = "summary.json"

@@ -16,8 +16,9 @@ from django.db.models import QuerySet
 from catalog.access import view_permissions
 from catalog.models import Report, ReportRow
 from catalog.reports.queries import report_rows
-from catalog.reports.spec import ColumnKind, ParameterType, ReportColumn, ReportSpec, ResultTable
+from catalog.reports.spec import ParameterType, ReportSpec
 from catalog.reports.summary import Summary
+from catalog.reports.tables import ColumnKind, ReportColumn, ResultTable
 from policies.engine.model import Actor
 
 _URN_PREFIX = "urn:li:"

@@ -112,7 +112,7 @@ def _load_results(report: Report, spec: ReportSpec, target: Path, job_log: str) 
         ),
     )
     with transaction.atomic():
-        spec.after_load(report)
+        spec.after_load(report, spec)
         _check_not_cancelled(run_state.mark_ready(report, summary=summary, log=job_log))
 
 

@@ -1,4 +1,4 @@
-"""Writes a snapshot: every table as Parquet and a manifest, read in one consistent transaction.
+"""Writes a snapshot: every table as Parquet, a manifest and the settings of grants, in one consistent transaction.
 
 Rows are written in batches, so that memory does not grow with their number. On PostgreSQL they never become objects.
 """
@@ -17,11 +17,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from catalog.access.grant_coverage_sql import instance_administrators
+from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE
 from catalog.reports.snapshot.reader import SCHEMA_VERSION
 from catalog.reports.snapshot.schema import FACETS_TABLE, TABLES, SnapshotTable
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.models import PolicyVersion
 
 MANIFEST_FILE = "manifest.json"
@@ -61,11 +65,20 @@ def write(*, folder: Path, as_of: datetime, excluded_fields: Collection[str] = (
             }
         manifest = Manifest(SCHEMA_VERSION, version, change_seq, as_of.isoformat(), rows)
         (partial_folder / MANIFEST_FILE).write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
+        (partial_folder / GRANT_SETTINGS_FILE).write_text(json.dumps(_grant_settings()), encoding="utf-8")
         partial_folder.rename(folder)
     except BaseException:
         shutil.rmtree(partial_folder)
         raise
     return manifest
+
+
+def _grant_settings() -> dict[str, Any]:
+    return {
+        "administrators": sorted(instance_administrators()),
+        "instance": INSTANCE_URN,
+        "is_inherited": settings.INHERIT_PRIVILEGES,
+    }
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from catalog.reports.snapshot import reader
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_executors, open_context
 from catalog.reports.summary import Summary
+from catalog.reports.tables import ResultTable
 from policies import engine
 from policies.engine.gc_pause import pause_gc
 
@@ -78,6 +79,10 @@ class Job:
         """Return a JSON object from the folder of the snapshot. Raises CorruptSnapshot."""
         return reader.read_json(self.source, name)
 
+    def write_rows(self, table: ResultTable, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows of results by column name; keys that are no columns are left out."""
+        self.write_table(table.name, pa.Table.from_pylist(list(rows), schema=table.schema))
+
     def write_table(self, name: str, table: pa.Table) -> None:
         """Write a table of results with its row order as `position`."""
         positioned_table = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))
@@ -95,12 +100,13 @@ PreloadFunction = Callable[[str, Mapping[str, Any]], Any]
 def run(
     name: str,
     compute: ComputeFunction,
-    argv: Sequence[str],
     *,
     preload: PreloadFunction | None = None,
     is_short: bool = True,
 ) -> int:
-    """Run a job, write the summary that `compute` returns as `summary.json`, and return the exit code.
+    """Run the job that the command line asks for and return the exit code.
+
+    The summary that `compute` returns becomes `summary.json`.
 
     `Job.preload` holds the result or exception of `preload`. `is_short`: the work is done in Python, by partition, and
     not by Spark's joins.
@@ -109,7 +115,7 @@ def run(
     parser.add_argument("--input", required=True, metavar="URL")
     parser.add_argument("--output", required=True, metavar="URL")
     parser.add_argument("--attended", action="store_true", help="end when standard input does")
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args()
     if arguments.attended:
         threading.Thread(target=_end_with_input, daemon=True).start()
     try:

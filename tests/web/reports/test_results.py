@@ -14,7 +14,7 @@ from catalog.reports.pages import layout
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader, run_state
-from catalog.reports.spec import ColumnKind, ReportColumn
+from catalog.reports.tables import ColumnKind, ReportColumn
 from policies.engine.model import Actor
 from policies.pdp import actor_resolution
 from tests import finished

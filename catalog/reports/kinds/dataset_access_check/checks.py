@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from pyroaring import FrozenBitMap
 
+from catalog.reports.kinds.dataset_access_check.tables import MAX_EXPLAINED_PEOPLE
 from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import explain, selectors
 from policies.engine.evaluate import decide
@@ -23,28 +23,6 @@ from policies.engine.snapshot import Snapshot
 NOBODY, EVERY, EXPECT = "nobody", "every", "expect"
 PASS, FAIL = "PASS", "FAIL"
 ALLOW, DENY = "ALLOW", "DENY"
-
-#: People of a claim that are listed and explained at most.
-MAX_EXPLAINED_PEOPLE = 200
-
-#: Schemas of the tables of results.
-ASSERTIONS = pa.schema(
-    [
-        ("assertion", pa.string()),
-        ("state", pa.string()),
-        ("people", pa.int64()),
-        ("entities", pa.int64()),
-        ("line", pa.int64()),
-        ("claim", pa.string()),
-    ]
-)
-FAILURES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("assertion", "person", "privilege", "decision")),
-        ("entities", pa.int64()),
-        *((name, pa.string()) for name in ("entity", "policy", "because", "nearest", "lacks")),
-    ]
-)
 
 
 class ClaimRow(NamedTuple):

@@ -4,9 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from catalog.reports.kinds.dataset_access_check import checks
+from catalog.reports.kinds.dataset_access_check import checks, tables
 from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
 from catalog.reports.spark.partition_facts import load_state, map_partitions
@@ -24,8 +22,8 @@ def compute_results(job: Job) -> Summary:
     rows += checks.check_platform(state.snapshot, claims)
     rows += checks.check_unknown_entities(state.snapshot, claims, answered_indexes)
     lines, failures = checks.aggregate_rows(claims, rows)
-    job.write_table("assertions", pa.Table.from_pylist(lines, schema=checks.ASSERTIONS))
-    job.write_table("failures", pa.Table.from_pylist(failures, schema=checks.FAILURES))
+    job.write_rows(tables.ASSERTIONS, lines)
+    job.write_rows(tables.FAILURES, failures)
     failed_count = sum(line["state"] == checks.FAIL for line in lines)
     states = {"Fail": failed_count, "Pass": len(lines) - failed_count}
     return Summary(
@@ -50,10 +48,5 @@ def _list_fields(assertions: Sequence[Mapping[str, Any]]) -> set[str]:
     return {criterion["field"] for assertion in assertions for criterion in assertion["on"]}
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the job and return its exit code."""
-    return run("dataset_access_check", compute_results, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("dataset_access_check", compute_results))

@@ -7,15 +7,14 @@ from typing import Any
 from catalog.models import Report
 from catalog.reports.assertions import parser
 from catalog.reports.assertions.parser import Assertion, InvalidAssertions
-from catalog.reports.kinds.effective_access import spec as effective_access_spec
+from catalog.reports.kinds.dataset_access_check import tables
 from catalog.reports.queries import assertions as queries
-from catalog.reports.spec import ColumnKind, ReportColumn, ReportSpec, ResultTable
+from catalog.reports.spec import ReportSpec
 from policies.errors import Invalid
 
 
-def prepare(report: Report, folder: Path) -> None:
+def prepare(_: Report, folder: Path) -> None:
     """Write assertions.json, parsed. Raises Invalid with every problem, and OSError for an unreadable file."""
-    effective_access_spec.write_grant_settings(report, folder)
     try:
         parsed_assertions = parser.parse(queries.load_text())
     except InvalidAssertions as error:
@@ -50,38 +49,7 @@ SPEC = ReportSpec(
     title="Access check",
     description="Do the assertions hold: nobody else may, all of them may, these answers? Failures with reasons.",
     module=f"{__package__}.job",
-    tables=(
-        ResultTable(
-            "assertions",
-            "Assertions",
-            (
-                ReportColumn("assertion", "Assertion"),
-                ReportColumn("state", "State", ColumnKind.STATE),
-                ReportColumn("people", "People", ColumnKind.NUMBER),
-                ReportColumn("entities", "Cases", ColumnKind.NUMBER),
-                ReportColumn("line", "Line", ColumnKind.NUMBER),
-                ReportColumn("claim", "Claim"),
-            ),
-        ),
-        ResultTable(
-            "failures",
-            "Failures",
-            (
-                ReportColumn("assertion", "Assertion"),
-                ReportColumn("person", "Person", ColumnKind.ACTOR),
-                ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE),
-                ReportColumn("decision", "Decision", ColumnKind.STATE),
-                ReportColumn("entities", "Entities", ColumnKind.NUMBER),
-                ReportColumn("entity", "First entity", ColumnKind.ENTITY),
-                ReportColumn("policy", "Decided by", ColumnKind.POLICY),
-                ReportColumn("because", "Because"),
-                ReportColumn("nearest", "Nearest policy", ColumnKind.POLICY),
-                ReportColumn("lacks", "What is lacking"),
-            ),
-            key=("assertion", "person", "privilege", "entity"),
-            note="Up to 200 failures of an assertion are listed; the table Assertions counts all of them.",
-        ),
-    ),
+    tables=(tables.ASSERTIONS, tables.FAILURES),
     is_nightly=True,
     prepare=prepare,
 )

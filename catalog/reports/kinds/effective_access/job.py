@@ -115,10 +115,5 @@ def _build_reach_bars(count: PrivilegeCount, entity_count: int) -> Iterator[Bar]
         yield Bar(label, people_counts[share])
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the job and return its exit code."""
-    return run("effective_access", compute_results, argv, preload=load_state)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("effective_access", compute_results, preload=load_state))

@@ -8,9 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
-from catalog.reports.kinds.policy_hygiene import antipatterns, hygiene
+from catalog.reports.kinds.policy_hygiene import antipatterns, hygiene, tables
 from catalog.reports.kinds.policy_hygiene.antipatterns import Antipattern
 from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts, HygieneQuery, PolicyStatements
 from catalog.reports.snapshot.reader import load_roles
@@ -42,12 +40,6 @@ SEVERITIES = {
     Antipattern.CONTAINER_CHAIN: "LOW",
 }
 
-_FINDING_COLUMNS = ("severity", "type", "sentence", "policy", "entity", "person", "other", "repair", "key")
-FINDINGS = pa.schema([(name, pa.string()) for name in _FINDING_COLUMNS])
-POLICIES = pa.schema(
-    [("policy", pa.string()), ("people", pa.int64()), ("entities", pa.int64()), ("findings", pa.int64())]
-)
-
 #: Other policies that a sentence names at most.
 _MAX_NAMED_POLICIES = 3
 
@@ -72,11 +64,8 @@ def compute_results(job: Job) -> Summary:
     ]
     finding_rows.sort(key=lambda row: (list(SEVERITIES).index(row["type"]), row["policy"], row["key"]))
     finding_counts = Counter(row["policy"] for row in finding_rows)
-    job.write_table("findings", pa.Table.from_pylist(finding_rows, schema=FINDINGS))
-    job.write_table(
-        "policies",
-        pa.Table.from_pylist(list(_count_reach(policies, actors, hygiene_facts, finding_counts)), schema=POLICIES),
-    )
+    job.write_rows(tables.FINDINGS, finding_rows)
+    job.write_rows(tables.POLICIES, list(_count_reach(policies, actors, hygiene_facts, finding_counts)))
     type_counts = Counter(row["type"] for row in finding_rows)
     return Summary(
         numbers=(
@@ -195,10 +184,5 @@ def _is_editable(document: str) -> bool:
     return json.loads(document).get("editable") is not False
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the job and return its exit code."""
-    return run("policy_hygiene", compute_results, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("policy_hygiene", compute_results))

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from pyroaring import FrozenBitMap
 
 from catalog.reports.spark.partition_facts import PartitionFacts
@@ -18,27 +17,6 @@ from policies.engine.evaluate import decide
 from policies.engine.families import load_vocabularies
 from policies.engine.model import Actor, Question, Statement
 from policies.engine.snapshot import Snapshot
-
-#: Schemas of the tables of results.
-PRIVILEGES = pa.schema(
-    [
-        ("privilege", pa.string()),
-        *((name, pa.int64()) for name in ("people_gain", "people_lose", "gained", "lost")),
-    ]
-)
-GROUPS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("group", "privilege")),
-        *((name, pa.int64()) for name in ("people_gain", "people_lose", "gained", "lost")),
-    ]
-)
-PEOPLE = pa.schema(
-    [
-        *((name, pa.string()) for name in ("person", "privilege")),
-        *((name, pa.int64()) for name in ("gained", "lost")),
-        *((name, pa.string()) for name in ("gained_entity", "lost_entity", "policy", "because")),
-    ]
-)
 
 #: Group in the table of groups for people without a group.
 NO_GROUP = ""

@@ -1,12 +1,10 @@
 """Job of policy impact: access gained and lost when policies become as proposed."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
-from catalog.reports.kinds.policy_impact import differences
+from catalog.reports.kinds.policy_impact import differences, tables
 from catalog.reports.spark.job import Job, run
 from catalog.reports.spark.partition_facts import load_state, map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
@@ -27,9 +25,9 @@ def compute_results(job: Job) -> Summary:
     rows = map_partitions(job, state, differences.compare_partition, change, fields=fields, stage="Comparing")
     rows += differences.compare_platform(current_snapshot, change)
     privileges, groups, people = differences.aggregate_rows(rows, actors)
-    job.write_table("privileges", pa.Table.from_pylist(privileges, schema=differences.PRIVILEGES))
-    job.write_table("groups", pa.Table.from_pylist(groups, schema=differences.GROUPS))
-    job.write_table("people", pa.Table.from_pylist(people, schema=differences.PEOPLE))
+    job.write_rows(tables.PRIVILEGES, privileges)
+    job.write_rows(tables.GROUPS, groups)
+    job.write_rows(tables.PEOPLE, people)
     return Summary(
         numbers=(
             Number("People who gain", len({row["person"] for row in people if row["gained"]})),
@@ -54,10 +52,5 @@ def _compile_proposed(document: Mapping[str, Any]) -> dict[str, tuple[Statement,
     return statements_by_urn
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the job and return its exit code."""
-    return run("policy_impact", compute_results, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("policy_impact", compute_results))

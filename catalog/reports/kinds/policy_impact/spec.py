@@ -6,16 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from catalog.models import Report
-from catalog.reports.kinds.effective_access import spec as effective_access_spec
-from catalog.reports.spec import (
-    INVALID_PARAMETER,
-    ColumnKind,
-    Parameter,
-    ParameterType,
-    ReportColumn,
-    ReportSpec,
-    ResultTable,
-)
+from catalog.reports.kinds.policy_impact import tables
+from catalog.reports.spec import INVALID_PARAMETER, Parameter, ParameterType, ReportSpec
 from policies.authoring.services import import_export
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -37,7 +29,6 @@ def _check_removed(value: Any) -> Iterable[Problem]:
 
 def prepare(report: Report, folder: Path) -> None:
     """Write proposed.json: the proposed policies as they would be stored; inactive and removed ones as `gone`."""
-    effective_access_spec.write_grant_settings(report, folder)
     parameters: Mapping[str, Any] = report.parameters
     entries = import_export.read_proposals(parameters.get("proposed") or [])
     document = {
@@ -50,17 +41,6 @@ def prepare(report: Report, folder: Path) -> None:
     }
     (folder / "proposed.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
-
-def _change_columns() -> tuple[ReportColumn, ...]:
-    return (
-        ReportColumn("people_gain", "People who gain", ColumnKind.NUMBER),
-        ReportColumn("people_lose", "People who lose", ColumnKind.NUMBER),
-        ReportColumn("gained", "Gained", ColumnKind.NUMBER),
-        ReportColumn("lost", "Lost", ColumnKind.NUMBER),
-    )
-
-
-_PRIVILEGE = ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE)
 
 SPEC = ReportSpec(
     name="policy_impact",
@@ -85,30 +65,6 @@ SPEC = ReportSpec(
             check=_check_removed,
         ),
     ),
-    tables=(
-        ResultTable("privileges", "By privilege", (_PRIVILEGE, *_change_columns())),
-        ResultTable(
-            "groups",
-            "By group",
-            (ReportColumn("group", "Group", ColumnKind.ACTOR), _PRIVILEGE, *_change_columns()),
-            key=("group", "privilege"),
-        ),
-        ResultTable(
-            "people",
-            "By person",
-            (
-                ReportColumn("person", "Person", ColumnKind.ACTOR),
-                _PRIVILEGE,
-                ReportColumn("gained", "Gained", ColumnKind.NUMBER),
-                ReportColumn("lost", "Lost", ColumnKind.NUMBER),
-                ReportColumn("gained_entity", "First gained", ColumnKind.ENTITY),
-                ReportColumn("lost_entity", "First lost", ColumnKind.ENTITY),
-                ReportColumn("policy", "Policy", ColumnKind.POLICY),
-                ReportColumn("because", "Because"),
-            ),
-            key=("person", "privilege"),
-            limit=10_000,
-        ),
-    ),
+    tables=(tables.PRIVILEGES, tables.GROUPS, tables.PEOPLE),
     prepare=prepare,
 )

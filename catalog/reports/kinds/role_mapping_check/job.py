@@ -17,33 +17,19 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, exports, parsing, repairs
+from catalog.reports.kinds.role_mapping_check import declared, drift, exports, parsing, repairs, tables
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity, DifferenceType, Stage
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, BadExports, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
-#: Bad rows that are written; all of them are counted.
-MAX_BAD_ROWS = 10_000
-
 #: Folder of intermediate tables inside the folder for results, deleted when the job ends.
 STAGES_FOLDER = "_stages"
 
 #: Columns that identify a difference across runs; severity and level are not among them.
 _IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")
-_FINDING_SCHEMA = pa.schema(
-    [
-        (name, pa.string())
-        for name in ("severity", "type", "role", "entity", "actor", "export", "sentence", "repair", "key")
-    ]
-)
 _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
-
-
-def main(argv: Sequence[str]) -> int:
-    """Run the job and return its exit code."""
-    return run("role_mapping_check", compute_results, argv, is_short=False)
 
 
 def compute_results(job: Job) -> Summary:
@@ -86,11 +72,11 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     differences = comparison.differences.toArrow()
     print_progress("Writing the findings", 2, 4)
     findings = _build_findings(differences, {export.name: export for export in export_list})
-    job.write_table("findings", findings)
+    job.write_rows(tables.FINDINGS, findings)
     print_progress("Who opens what is sensitive", 3, 4)
-    job.write_table("compliance", _build_compliance(comparison.reach))
-    job.write_table("exports", _count_exports(export_list, counts, comparison.grants))
-    job.write_table("quarantine", _collect_bad_rows(facts))
+    job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach))
+    job.write_rows(tables.EXPORTS, _count_exports(export_list, counts, comparison.grants))
+    job.write_table(tables.QUARANTINE.name, _collect_bad_rows(facts))
     print_progress("Done", 4, 4)
     return _build_summary(findings, counts)
 
@@ -117,12 +103,12 @@ def _count_facts(facts: DataFrame) -> Mapping[tuple[str, str, bool], int]:
 # -- findings ---------------------------------------------------------------------------------------------------------
 
 
-def _build_findings(differences: pa.Table, exports_by_name: Mapping[str, Export]) -> pa.Table:
+def _build_findings(differences: pa.Table, exports_by_name: Mapping[str, Export]) -> list[dict[str, Any]]:
     """Return the differences as findings, the highest severity first."""
     rows = [_finding_row(row, exports_by_name.get(row["export"])) for row in _iterate_rows(differences)]
     severities, types = list(DifferenceSeverity), list(DifferenceType)
     rows.sort(key=lambda row: (severities.index(row["severity"]), types.index(row["type"]), row["key"]))
-    return pa.Table.from_pylist(rows, schema=_FINDING_SCHEMA)
+    return rows
 
 
 def _finding_row(row: Mapping[str, Any], export: Export | None) -> dict[str, Any]:
@@ -154,21 +140,14 @@ def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 # -- the other tables -------------------------------------------------------------------------------------------------
 
 
-def _build_compliance(reach: DataFrame) -> pa.Table:
+def _build_compliance(reach: DataFrame) -> list[dict[str, Any]]:
     rows = sorted(_iterate_rows(reach.toArrow()), key=lambda row: (row["tag"], -row["opened"], row["role_urn"]))
-    columns = {
-        "tag": [row["tag"] for row in rows],
-        "role": [row["role_urn"] for row in rows],
-        "level": [_LEVEL_NAMES.get(row["declared_level"]) for row in rows],
-    }
-    texts = {name: pa.array(values, pa.string()) for name, values in columns.items()}
-    numbers = {name: pa.array([row[name] for row in rows], pa.int64()) for name in ("declared", "opened")}
-    return pa.table({**texts, **numbers})
+    return [{**row, "role": row["role_urn"], "level": _LEVEL_NAMES.get(row["declared_level"])} for row in rows]
 
 
 def _count_exports(
     export_list: Sequence[Export], counts: Mapping[tuple[str, str, bool], int], grants: DataFrame
-) -> pa.Table:
+) -> list[dict[str, Any]]:
     """Return the counts of each export; `unknown` are grants on tables that the catalog does not have."""
     reaching_counts = {
         row["export"]: row["count"] for row in grants.filter("at = ''").groupBy("export").count().collect()
@@ -177,41 +156,38 @@ def _count_exports(
     def sum_counts(export: Export, *kinds: FactKind) -> int:
         return sum(counts.get((export.name, kind, is_container), 0) for kind in kinds for is_container in (False, True))
 
-    columns = {
-        "grants": [sum_counts(export, FactKind.GRANT) for export in export_list],
-        "members": [sum_counts(export, FactKind.MEMBER) for export in export_list],
-        "inherited": [sum_counts(export, FactKind.INHERIT) for export in export_list],
-        "unknown": [
-            counts.get((export.name, FactKind.GRANT, False), 0) - reaching_counts.get(export.name, 0)
-            for export in export_list
-        ],
-        "passed": [sum_counts(export, FactKind.PASSED, FactKind.ROLE) for export in export_list],
-        "bad": [sum_counts(export, FactKind.BAD) for export in export_list],
-    }
-    names = {"export": [export.name for export in export_list], "platform": [export.platform for export in export_list]}
-    return pa.table(
-        {name: pa.array(values, pa.string()) for name, values in names.items()}
-        | {name: pa.array(values, pa.int64()) for name, values in columns.items()}
-    )
+    return [
+        {
+            "export": export.name,
+            "platform": export.platform,
+            "grants": sum_counts(export, FactKind.GRANT),
+            "members": sum_counts(export, FactKind.MEMBER),
+            "inherited": sum_counts(export, FactKind.INHERIT),
+            "unknown": counts.get((export.name, FactKind.GRANT, False), 0) - reaching_counts.get(export.name, 0),
+            "passed": sum_counts(export, FactKind.PASSED, FactKind.ROLE),
+            "bad": sum_counts(export, FactKind.BAD),
+        }
+        for export in export_list
+    ]
 
 
 def _collect_bad_rows(facts: DataFrame) -> pa.Table:
     bad_rows = facts.filter(f.col("what") == FactKind.BAD).select(
         "export", "file", "reason", f.col("object").alias("row")
     )
-    return bad_rows.orderBy("export", "file", "reason", "row").limit(MAX_BAD_ROWS).toArrow()
+    return bad_rows.orderBy("export", "file", "reason", "row").limit(tables.MAX_BAD_ROWS).toArrow()
 
 
-def _build_summary(findings: pa.Table, counts: Mapping[tuple[str, str, bool], int]) -> Summary:
+def _build_summary(findings: Sequence[Mapping[str, Any]], counts: Mapping[tuple[str, str, bool], int]) -> Summary:
     severity_counts, type_counts, export_counts = (
-        Counter(findings.column(name).to_pylist()) for name in ("severity", "type", "export")
+        Counter(row[name] for row in findings) for name in ("severity", "type", "export")
     )
     bad_row_count = sum(number for (_, fact_kind, _), number in counts.items() if fact_kind == FactKind.BAD)
     type_bars = (Bar(item.replace("_", " ").capitalize(), type_counts[item]) for item in DifferenceType)
     export_bars = (Bar(name, number) for name, number in sorted(export_counts.items(), key=str) if name)
     return Summary(
         numbers=(
-            Number("Findings", findings.num_rows),
+            Number("Findings", len(findings)),
             *(Number(item.capitalize(), severity_counts[item]) for item in DifferenceSeverity),
             Number("Rows not understood", bad_row_count),
         ),
@@ -223,4 +199,4 @@ def _build_summary(findings: pa.Table, counts: Mapping[tuple[str, str, bool], in
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("role_mapping_check", compute_results, is_short=False))

@@ -11,17 +11,8 @@ from django.conf import settings
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.models import Report
 from catalog.reports import finding_writer
-from catalog.reports.finding_labels import FINDING_LABELS
-from catalog.reports.spec import (
-    INVALID_PARAMETER,
-    UNTESTED_FACET_FIELDS,
-    ColumnKind,
-    Parameter,
-    ParameterType,
-    ReportColumn,
-    ReportSpec,
-    ResultTable,
-)
+from catalog.reports.kinds.role_mapping_check import tables
+from catalog.reports.spec import INVALID_PARAMETER, UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
@@ -56,15 +47,6 @@ def prepare(_: Report, folder: Path) -> None:
     (folder / EXPORTS_LOCATION_FILE).write_text(json.dumps({"folder": exports_folder}), encoding="utf-8")
 
 
-def merge(report: Report) -> None:
-    """Merge the findings of a run."""
-    finding_writer.merge(report, SPEC)
-
-
-def _number_column(name: str, title: str) -> ReportColumn:
-    return ReportColumn(name, title, ColumnKind.NUMBER)
-
-
 SPEC = ReportSpec(
     name="role_mapping_check",
     title="Role mapping check",
@@ -81,65 +63,9 @@ SPEC = ReportSpec(
             check=_check_tags,
         ),
     ),
-    tables=(
-        ResultTable(
-            finding_writer.FINDINGS_TABLE,
-            "Findings",
-            (
-                ReportColumn("severity", "Severity", ColumnKind.SEVERITY),
-                ReportColumn("type", "Finding", ColumnKind.STATE, FINDING_LABELS),
-                ReportColumn("sentence", "What differs"),
-                ReportColumn("role", "Role", ColumnKind.ENTITY),
-                ReportColumn("entity", "Dataset", ColumnKind.ENTITY),
-                ReportColumn("actor", "Who", ColumnKind.ACTOR),
-                ReportColumn("export", "Export"),
-                ReportColumn("repair", "Repair", ColumnKind.SQL),
-                ReportColumn("key", "Key"),
-            ),
-            key=("key",),
-        ),
-        ResultTable(
-            "compliance",
-            "Roles that open what is sensitive",
-            (
-                ReportColumn("tag", "Tag", ColumnKind.ENTITY),
-                ReportColumn("role", "Role", ColumnKind.ENTITY),
-                ReportColumn("level", "Level"),
-                _number_column("declared", "Datasets by the catalog"),
-                _number_column("opened", "Datasets in the sources"),
-            ),
-            key=("tag", "role"),
-        ),
-        ResultTable(
-            "exports",
-            "Exports",
-            (
-                ReportColumn("export", "Export"),
-                ReportColumn("platform", "Platform"),
-                _number_column("grants", "Grants"),
-                _number_column("members", "Members"),
-                _number_column("inherited", "Roles in roles"),
-                _number_column("unknown", "On unknown tables"),
-                _number_column("passed", "About something else"),
-                _number_column("bad", "Not understood"),
-            ),
-        ),
-        ResultTable(
-            "quarantine",
-            "Rows not understood",
-            (
-                ReportColumn("export", "Export"),
-                ReportColumn("file", "File"),
-                ReportColumn("reason", "Reason"),
-                ReportColumn("row", "Row"),
-            ),
-            key=("export", "file", "row"),
-            limit=10_000,
-            note="Up to 10,000 rows are listed; the table Exports counts all of them.",
-        ),
-    ),
+    tables=(tables.FINDINGS, tables.COMPLIANCE, tables.EXPORTS, tables.QUARANTINE),
     # Nightly only where exports are configured.
     is_nightly=bool(settings.GRANTS_EXPORTS),
     prepare=prepare,
-    after_load=merge,
+    after_load=finding_writer.merge,
 )

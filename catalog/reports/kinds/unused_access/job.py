@@ -1,12 +1,9 @@
 """Job of unused access: privileges, memberships and policies without a use in the decision log for some days."""
 
 import sys
-from collections.abc import Sequence
-
-import pyarrow as pa
 
 from catalog.reports.kinds.policy_hygiene import hygiene
-from catalog.reports.kinds.unused_access import unused
+from catalog.reports.kinds.unused_access import tables, unused
 from catalog.reports.kinds.unused_access.unused import Usage
 from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.snapshot.reader import load_roles
@@ -31,18 +28,15 @@ def compute_results(job: Job) -> Summary:
     )
     held_privileges |= set(unused.find_held_on_platform(snapshot, query))
     privileges, people = unused.build_privilege_rows(query, held_privileges, usage)
-    tables = {
-        "policies": (unused.build_policy_rows(policies, actors, usage), unused.POLICIES),
-        "privileges": (privileges, unused.PRIVILEGES),
-        "people": (people, unused.PEOPLE),
-        "memberships": (
-            unused.find_unused_memberships(policies, actors, load_roles(job.source), usage),
-            unused.MEMBERSHIPS,
-        ),
-    }
-    for name, (rows, schema) in tables.items():
-        job.write_table(name, pa.Table.from_pylist(rows, schema=schema))
-    unused_counts = {name: sum(row["state"] != unused.USED for row in rows) for name, (rows, _) in tables.items()}
+    unused_counts = {}
+    for table, rows in (
+        (tables.POLICIES, unused.build_policy_rows(policies, actors, usage)),
+        (tables.PRIVILEGES, privileges),
+        (tables.PEOPLE, people),
+        (tables.MEMBERSHIPS, unused.find_unused_memberships(policies, actors, load_roles(job.source), usage)),
+    ):
+        job.write_rows(table, rows)
+        unused_counts[table.name] = sum(row["state"] != unused.USED for row in rows)
     return Summary(
         numbers=(
             Number("Days looked back", usage_document["days"]),
@@ -56,10 +50,5 @@ def compute_results(job: Job) -> Summary:
     )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the job and return its exit code."""
-    return run("unused_access", compute_results, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("unused_access", compute_results))

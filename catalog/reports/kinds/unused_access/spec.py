@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports.kinds.effective_access import spec as effective_access_spec
+from catalog.reports.kinds.unused_access import tables
 from catalog.reports.kinds.unused_access.usage import ANY, UsageRow
-from catalog.reports.spec import ColumnKind, Parameter, ParameterType, ReportColumn, ReportSpec, ResultTable
+from catalog.reports.spec import Parameter, ParameterType, ReportSpec
 from policies.pdp import decision_log_queries
 
 _USAGE_SCHEMA = pa.schema([(name, pa.string()) for name in UsageRow._fields])
@@ -23,7 +24,6 @@ def prepare(report: Report, folder: Path) -> None:
 
     It is when it samples every answer, retains answers for `days` or longer, and begins before these days.
     """
-    effective_access_spec.write_grant_settings(report, folder)
     days = report.parameters["days"]
     since = timezone.now() - timedelta(days=days)
     last_use_by_key: dict[tuple[str, str, str], str] = {}
@@ -40,19 +40,6 @@ def prepare(report: Report, folder: Path) -> None:
     document = {"days": days, "percent": round(100 * sample_share, 2), "is_sure": is_sure}
     (folder / "usage.json").write_text(json.dumps(document), encoding="utf-8")
 
-
-def _usage_columns() -> tuple[ReportColumn, ...]:
-    return (
-        ReportColumn("people", "People", ColumnKind.NUMBER),
-        ReportColumn("used_by", "Used by", ColumnKind.NUMBER),
-        ReportColumn("last", "Last use"),
-        ReportColumn("state", "State", ColumnKind.STATE),
-    )
-
-
-_PERSON = ReportColumn("person", "Person", ColumnKind.ACTOR)
-_PRIVILEGE = ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE)
-_STATE = ReportColumn("state", "State", ColumnKind.STATE)
 
 SPEC = ReportSpec(
     name="unused_access",
@@ -79,18 +66,7 @@ SPEC = ReportSpec(
             choices=effective_access_spec.privilege_labels,
         ),
     ),
-    tables=(
-        ResultTable("policies", "Policies", (ReportColumn("policy", "Policy", ColumnKind.POLICY), *_usage_columns())),
-        ResultTable("privileges", "Privileges", (_PRIVILEGE, *_usage_columns())),
-        ResultTable("people", "Not used by", (_PERSON, _PRIVILEGE, _STATE), key=("person", "privilege"), limit=50_000),
-        ResultTable(
-            "memberships",
-            "Memberships",
-            (_PERSON, ReportColumn("group", "Group", ColumnKind.ACTOR), _STATE),
-            key=("person", "group"),
-            limit=50_000,
-        ),
-    ),
+    tables=(tables.POLICIES, tables.PRIVILEGES, tables.PEOPLE, tables.MEMBERSHIPS),
     is_nightly=True,
     prepare=prepare,
 )

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from catalog.reports.kinds.policy_hygiene.hygiene import PolicyStatements
 from catalog.reports.kinds.unused_access.usage import ANY, UsageRow
 from catalog.reports.spark.partition_facts import PartitionFacts
@@ -23,12 +21,6 @@ from policies.engine.snapshot import Snapshot
 
 #: States: used; unused; without a logged use, where the log may be incomplete.
 USED, UNUSED, NOT_SEEN = "USED", "UNUSED", "NOT_SEEN"
-
-_COUNT_COLUMNS = (("people", pa.int64()), ("used_by", pa.int64()), ("last", pa.string()), ("state", pa.string()))
-POLICIES = pa.schema([("policy", pa.string()), *_COUNT_COLUMNS])
-PRIVILEGES = pa.schema([("privilege", pa.string()), *_COUNT_COLUMNS])
-PEOPLE = pa.schema([(name, pa.string()) for name in ("person", "privilege", "state")])
-MEMBERSHIPS = pa.schema([(name, pa.string()) for name in ("person", "group", "state")])
 
 
 class HeldPrivilege(NamedTuple):

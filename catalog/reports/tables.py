@@ -1,0 +1,90 @@
+"""The tables of results of a kind of report, which its job and its spec share: columns, keys, limits. No Django."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pyarrow as pa
+
+from catalog.reports.finding_labels import FINDING_LABELS
+
+
+class ColumnKind(StrEnum):
+    """The kind of the values of a column, which determines display and links.
+
+    ENTITY, ACTOR (user, group or role) and POLICY hold URNs, NUMBER whole numbers, all others text; values may be null.
+    """
+
+    TEXT = "TEXT"
+    NUMBER = "NUMBER"
+    ENTITY = "ENTITY"
+    ACTOR = "ACTOR"
+    POLICY = "POLICY"
+    PRIVILEGE = "PRIVILEGE"
+    SEVERITY = "SEVERITY"
+    STATE = "STATE"
+    SQL = "SQL"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportColumn:
+    """A column of a table of results: its name in files and the API, its heading, and its kind.
+
+    `labels` are the labels of its codes on pages; files and the API use the codes.
+    """
+
+    name: str
+    title: str
+    kind: ColumnKind = ColumnKind.TEXT
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        return self.kind is ColumnKind.NUMBER
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """A table of results. `key` are the columns that identify a row; by default the first column.
+
+    Only the first `limit` rows by position are stored; the files of the run have all of them. `note` is a sentence for
+    the page of a table that leaves rows out by itself.
+    """
+
+    name: str
+    title: str
+    columns: tuple[ReportColumn, ...]
+    key: tuple[str, ...] = ()
+    limit: int | None = None
+    note: str = ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that identify a row."""
+        return self.key or (self.columns[0].name,)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of its files, without the position."""
+        return pa.schema([(column.name, pa.int64() if column.is_number else pa.string()) for column in self.columns])
+
+
+def number_column(name: str, title: str) -> ReportColumn:
+    """Return a column of numbers."""
+    return ReportColumn(name, title, ColumnKind.NUMBER)
+
+
+#: Columns that several kinds have.
+PERSON = ReportColumn("person", "Person", ColumnKind.ACTOR)
+ENTITY = ReportColumn("entity", "Entity", ColumnKind.ENTITY)
+POLICY = ReportColumn("policy", "Policy", ColumnKind.POLICY)
+PRIVILEGE = ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE)
+STATE = ReportColumn("state", "State", ColumnKind.STATE)
+
+#: The table of a kind that holds its findings, and the columns that this table requires beside `sentence`.
+FINDINGS_TABLE = "findings"
+FINDING_SEVERITY = ReportColumn("severity", "Severity", ColumnKind.SEVERITY)
+FINDING_TYPE = ReportColumn("type", "Finding", ColumnKind.STATE, FINDING_LABELS)
+FINDING_REPAIR = ReportColumn("repair", "Repair", ColumnKind.SQL)
+FINDING_KEY = ReportColumn("key", "Key")

@@ -67,7 +67,7 @@ class Parameter:
     help: str = ""
     default: Any = None
     is_required: bool = False
-    choices: Callable[[], Mapping[str, str]] = dict
+    choices: Callable[[], Mapping[str, str]] = lambda: {}  # noqa: PIE807 - the API calls it, as it would not call a class
     minimum: int = 0
     maximum: int = 2**31 - 1
     check: Callable[[Any], Iterable[Problem]] = lambda _: ()

@@ -9,7 +9,7 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.models import Finding, FindingEvent
+from catalog.models import Finding
 from catalog.reports.queries import findings as reading
 from catalog.reports.services import findings as service
 from catalog.reports.services import reports
@@ -28,6 +28,19 @@ VIEW_GUARD = needs(reports.REQUIRED_PRIVILEGE)
 _MAX_CHANGED_FINDINGS = 10_000
 
 
+class _NullableText(serializers.CharField):
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(allow_null=True, **arguments)
+
+    def to_representation(self, value: str) -> str | None:  # type: ignore[override]  # null where nothing is stored
+        return value or None
+
+
+class _ConcealedMark(serializers.BooleanField):
+    def to_representation(self, value: Any) -> bool:
+        return value.pk in self.context["concealed_ids"]
+
+
 class ReportFindingOut(serializers.Serializer[Any]):
     """A finding. Where the caller may not view an entity it names, the naming fields are null and `values` is empty."""
 
@@ -37,36 +50,47 @@ class ReportFindingOut(serializers.Serializer[Any]):
     type = serializers.CharField()
     severity = serializers.ChoiceField(Finding.Severity.choices)
     state = serializers.ChoiceField(Finding.State.choices)
-    assignee = serializers.CharField(allow_null=True)
+    assignee = _NullableText()
     note = serializers.CharField(allow_blank=True)
-    decided_by = serializers.CharField(allow_null=True, help_text="Null: nobody, or a run.")
+    decided_by = _NullableText(help_text="Null: nobody, or a run.")
     decided_at = serializers.DateTimeField(allow_null=True)
     sentence = serializers.CharField(allow_null=True)
     repair = serializers.CharField(allow_null=True, help_text="The statement that would end it in the source system.")
     values = serializers.DictField()
-    is_concealed = serializers.BooleanField()
-    first_seen = serializers.UUIDField(allow_null=True, help_text="The run; null when it is no longer kept.")
+    is_concealed = _ConcealedMark(source="*")
+    first_seen = serializers.UUIDField(
+        source="first_seen_id", allow_null=True, help_text="The run; null when it is no longer kept."
+    )
     first_seen_at = serializers.DateTimeField()
-    last_seen = serializers.UUIDField(allow_null=True)
+    last_seen = serializers.UUIDField(source="last_seen_id", allow_null=True)
     last_seen_at = serializers.DateTimeField()
     accepted_until = serializers.DateField(
         allow_null=True, help_text="The last day (UTC) of an acceptance; the finding is open again after it."
     )
-    subject = serializers.CharField(
-        allow_null=True, help_text="The URN that it is about first; findings of a type about the same one are alike."
+    subject = _NullableText(
+        help_text="The URN that it is about first; findings of a type about the same one are alike."
     )
+
+    def to_representation(self, instance: Finding) -> dict[str, Any]:
+        """Return a finding, with the fields concealed that the caller may not view."""
+        data = super().to_representation(instance)
+        if data["is_concealed"]:
+            data |= {"key": None, "sentence": None, "repair": None, "subject": None, "values": {}}
+        return data
 
 
 class FindingEventOut(serializers.Serializer[Any]):
     """One decision about a finding."""
 
     at = serializers.DateTimeField()
-    by = serializers.CharField(allow_null=True, help_text="Null: a run, or the end of an acceptance.")
+    by = _NullableText(help_text="Null: a run, or the end of an acceptance.")
     state = serializers.ChoiceField(Finding.State.choices)
-    assignee = serializers.CharField(allow_null=True)
+    assignee = _NullableText()
     note = serializers.CharField(allow_blank=True)
     accepted_until = serializers.DateField(allow_null=True)
-    report = serializers.UUIDField(allow_null=True, help_text="The run that did it, while it is kept.")
+    report = serializers.UUIDField(
+        source="report_id", allow_null=True, help_text="The run that did it, while it is kept."
+    )
 
 
 @extend_schema_serializer(component_name="OneReportFindingOut")
@@ -132,12 +156,9 @@ class FindingChangeCountOut(serializers.Serializer[Any]):
 
 class _FindingView(ApiView):
     def serialize_findings(self, findings: Sequence[Finding]) -> list[Any]:
-        """Return findings as `ReportFindingOut`, with the fields concealed that the caller may not view."""
-        concealed_ids = reading.find_concealed(findings=findings, by=self.actor)
-        return [
-            ReportFindingOut(_finding_fields(finding, is_concealed=finding.pk in concealed_ids)).data
-            for finding in findings
-        ]
+        """Return findings as `ReportFindingOut`."""
+        context = {"concealed_ids": reading.find_concealed(findings=findings, by=self.actor)}
+        return list(ReportFindingOut(findings, many=True, context=context).data)
 
 
 @VIEW_GUARD
@@ -190,12 +211,8 @@ class FindingDetailView(_FindingView):
         return Response(self._serialize_detail(reading.get_finding(id=finding.pk)))
 
     def _serialize_detail(self, finding: Finding) -> dict[str, Any]:
-        is_concealed = finding.pk in reading.find_concealed(findings=[finding], by=self.actor)
-        trail = [_event_fields(event) for event in reading.list_trail(finding=finding)]
-        data: dict[str, Any] = ReportFindingDetailOut(
-            {**_finding_fields(finding, is_concealed=is_concealed), "trail": trail}
-        ).data
-        return data
+        (data,) = self.serialize_findings([finding])
+        return {**data, "trail": FindingEventOut(reading.list_trail(finding=finding), many=True).data}
 
 
 def _apply_decision(ids: Collection[int], payload: Mapping[str, Any], by: Actor) -> int:
@@ -209,43 +226,3 @@ def _apply_decision(ids: Collection[int], payload: Mapping[str, Any], by: Actor)
             return service.close(ids=ids, note=note, by=by)
         case Finding.State.OPEN:
             return service.reopen(ids=ids, by=by)
-
-
-def _finding_fields(finding: Finding, *, is_concealed: bool) -> dict[str, Any]:
-    columns = (
-        "id",
-        "kind",
-        "type",
-        "severity",
-        "state",
-        "note",
-        "decided_at",
-        "first_seen_at",
-        "last_seen_at",
-        "accepted_until",
-    )
-    concealable_columns = ("key", "sentence", "repair", "subject")
-    return {
-        **{column: getattr(finding, column) for column in columns},
-        **{column: None if is_concealed else _concealable_value(finding, column) for column in concealable_columns},
-        "assignee": finding.assignee or None,
-        "decided_by": finding.decided_by or None,
-        "values": {} if is_concealed else finding.values,
-        "is_concealed": is_concealed,
-        "first_seen": finding.first_seen_id,
-        "last_seen": finding.last_seen_id,
-    }
-
-
-def _concealable_value(finding: Finding, column: str) -> str | None:
-    value: str = getattr(finding, column)
-    return value or None if column == "subject" else value
-
-
-def _event_fields(event: FindingEvent) -> dict[str, Any]:
-    return {
-        **{name: getattr(event, name) for name in ("at", "state", "note", "accepted_until")},
-        "by": event.by or None,
-        "assignee": event.assignee or None,
-        "report": event.report_id,
-    }

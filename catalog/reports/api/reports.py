@@ -12,14 +12,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.models import Report, ReportRow
+from catalog.reports import registry
 from catalog.reports.api import serializers as shapes
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader
 from catalog.reports.services import reports as service
-from catalog.reports.spec import ReportSpec
-from catalog.reports.tables import ColumnKind, ResultTable
-from policies.errors import Conflict, Invalid, NotFound
+from catalog.reports.tables import ResultTable
+from policies.errors import Conflict, Invalid
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.views import ApiView, PageParameters, build_page_serializer
@@ -48,30 +48,20 @@ class _FixedContentNegotiation(BaseContentNegotiation):
 
 
 class _ReportView(ApiView):
-    def serialize_runs(self, runs: Sequence[Report]) -> list[Any]:
-        """Return runs as `RunOut`, for lists."""
-        return [shapes.RunOut(_report_fields(run)).data for run in runs]
-
-    def serialize_run(self, run: Report) -> Any:
+    def serialize_run(self, run: Report) -> dict[str, Any]:
         """Return a run as `RunDetailOut`: with parameters, log and summary as the caller may view them."""
         spec = KINDS.get(run.kind)
-        summary = result_reader.read_summary(run=run, by=self.actor)
-        return shapes.RunDetailOut(
-            _report_fields(run)
-            | {
-                "parameters": result_reader.read_parameters(spec=spec, run=run, by=self.actor) if spec else {},
-                "log": run.log,
-                "summary": summary,
-            }
-        ).data
+        return {
+            **shapes.RunOut(run).data,
+            "parameters": result_reader.read_parameters(spec=spec, run=run, by=self.actor) if spec else {},
+            "summary": shapes.SummaryOut(result_reader.read_summary(run=run, by=self.actor)).data,
+            "log": run.log,
+        }
 
     def get_ready_table(self, id: str, name: str) -> tuple[Report, ResultTable]:
         """Return a READY run and one of its tables. Raises NotFound, and Conflict while the run has no results."""
         run = report_rows.get_report(id=UUID(id))
-        spec = KINDS.get(run.kind)
-        table = next((candidate for candidate in spec.tables if candidate.name == name), None) if spec else None
-        if table is None:
-            raise NotFound(f"Reports of this kind have no table {name}.")
+        table = registry.get_table(run, name)
         if run.status != Report.Status.READY:
             raise Conflict(f"This report is {Report.Status(run.status).label.lower()}; it has no results.")
         return run, table
@@ -104,7 +94,7 @@ class ReportKindListView(_ReportView):
     def get(self, _request: Request) -> Response:
         """Return a page of kinds, each with its parameters and tables."""
         return self.paginate(
-            list(KINDS.values()), lambda specs: [_serialize_spec(spec) for spec in specs], self.parse_query()
+            list(KINDS.values()), lambda specs: shapes.KindOut(specs, many=True).data, self.parse_query()
         )
 
 
@@ -123,7 +113,8 @@ class ReportListView(_ReportView):
         """Return a page of runs, newest first."""
         query = self.parse_query(shapes.RunListFilters)
         filters = {name: query[name] for name in ("kind", "status") if name in query}
-        return self.paginate(report_rows.list_reports(**filters), self.serialize_runs, query)
+        runs = report_rows.list_reports(**filters)
+        return self.paginate(runs, lambda page: shapes.RunOut(page, many=True).data, query)
 
     @openapi_operation(
         "reports_create",
@@ -184,7 +175,7 @@ class ReportTableView(_ReportView):
         rows = self.list_rows(run, result_table, query)
         if sort := query.get("sort", ""):
             column_index = _column_index(result_table, sort.removeprefix("-"), "/sort")
-            is_number = result_table.columns[column_index].kind is ColumnKind.NUMBER
+            is_number = result_table.columns[column_index].is_number
             rows = report_rows.sort_rows(
                 rows, column=column_index, is_number=is_number, is_descending=sort.startswith("-")
             )
@@ -301,36 +292,3 @@ def _column_index(table: ResultTable, name: str, pointer: str) -> int:
 
 def _row_fields(table: ResultTable, row: result_reader.VisibleRow) -> dict[str, Any]:
     return {"key": row.key, "values": result_reader.to_dict(table.columns, row), "is_concealed": bool(row.concealed)}
-
-
-def _report_fields(run: Report) -> dict[str, Any]:
-    columns = ("id", "kind", "status", "problem", "requested_by", "requested_at", "started_at", "finished_at")
-    return {
-        **{column: getattr(run, column) for column in (*columns, "policy_version", "as_of")},
-        "progress": {"stage": run.stage, "done": run.done, "total": run.total},
-    }
-
-
-def _serialize_spec(spec: ReportSpec) -> Any:
-    parameters = [
-        {
-            **{name: getattr(item, name) for name in ("name", "title", "help", "default", "is_required")},
-            "input": item.input.value,
-            "choices": dict(item.choices()),
-        }
-        for item in spec.parameters
-    ]
-    tables = [
-        {
-            "name": item.name,
-            "title": item.title,
-            "columns": [
-                {"name": column.name, "title": column.title, "kind": column.kind.value} for column in item.columns
-            ],
-            "key": list(item.keys),
-            "limit": item.limit,
-        }
-        for item in spec.tables
-    ]
-    fields_by_name = {name: getattr(spec, name) for name in ("name", "title", "description", "is_nightly")}
-    return shapes.KindOut({**fields_by_name, "parameters": parameters, "tables": tables}).data

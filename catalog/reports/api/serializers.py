@@ -40,7 +40,7 @@ class TableOut(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField()
     columns = ColumnOut(many=True)
-    key = serializers.ListField(child=serializers.CharField())
+    key = serializers.ListField(child=serializers.CharField(), source="keys")
     limit = serializers.IntegerField(allow_null=True, help_text="How many rows of a run are kept; null: all.")
 
 
@@ -99,7 +99,7 @@ class RunOut(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     kind = serializers.CharField()
     status = serializers.ChoiceField(Report.Status.choices)
-    progress = ProgressOut()
+    progress = ProgressOut(source="*")
     problem = serializers.CharField(allow_blank=True, help_text="Why it failed, in a sentence.")
     requested_by = serializers.CharField()
     requested_at = serializers.DateTimeField()

@@ -2,34 +2,31 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.models import Report
+from catalog.reports import registry
 from catalog.reports.pages import cells, layout, runs
 from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.run import access_lookup, result_reader
 from catalog.reports.snapshot.reader import CorruptSnapshot
-from catalog.reports.tables import ColumnKind, ReportColumn
+from catalog.reports.tables import ENTITY, PERSON, ReportColumn, number_column
 from policies.engine import families, selectors
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import page_view
 
 #: Rows of an answer on the page at most; `manage.py access` prints all.
 MAX_ROWS = 10_000
-
-PEOPLE_QUESTION, ENTITIES_QUESTION, CHANGES_QUESTION = "who", "what", "changed"
 
 #: Facet by which an entity of a type selects a part of the catalog.
 _FACETS = {
@@ -43,26 +40,10 @@ _FACETS = {
     "corpGroup": selectors.OWNER,
 }
 
-_PERSON = ReportColumn("person", "Person", ColumnKind.ACTOR)
-_ENTITY = ReportColumn("entity", "Entity", ColumnKind.ENTITY)
-_GAINED = ReportColumn("gained", "Gained on", ColumnKind.NUMBER)
-_LOST = ReportColumn("lost", "Lost on", ColumnKind.NUMBER)
+_CHANGE_COLUMNS = (PERSON, number_column("gained", "Gained on"), number_column("lost", "Lost on"))
 
-AnswerRow = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AccessAnswer:
-    """The first MAX_ROWS rows of an answer, their columns, and the total number of rows."""
-
-    columns: tuple[ReportColumn, ...]
-    rows: Sequence[AnswerRow]
-    total: int
-
-    @classmethod
-    def from_rows(cls, columns: tuple[ReportColumn, ...], rows: Sequence[AnswerRow]) -> "AccessAnswer":
-        """Return the answer with these rows, cut to MAX_ROWS."""
-        return cls(columns, rows[:MAX_ROWS], len(rows))
+#: The columns of an answer, its rows, of which the first MAX_ROWS are kept, and their total number.
+AccessAnswer = tuple[tuple[ReportColumn, ...], list[tuple[Any, ...]], int]
 
 
 class AccessForm(forms.Form):
@@ -72,9 +53,9 @@ class AccessForm(forms.Form):
         label="Question",
         required=False,
         choices=[
-            (PEOPLE_QUESTION, "Who could use it on an entity"),
-            (ENTITIES_QUESTION, "What a person could use it on"),
-            (CHANGES_QUESTION, "Who gained and lost it"),
+            ("who", "Who could use it on an entity"),
+            ("what", "What a person could use it on"),
+            ("changed", "Who gained and lost it"),
         ],
     )
     privilege = forms.ChoiceField(label="Privilege", required=False)
@@ -107,7 +88,7 @@ class AccessForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Reject a question about changes for a URN that selects no part of the catalog, or without an earlier run."""
         values = self.cleaned_data
-        if values.get("ask") == CHANGES_QUESTION and "urn" in values:
+        if values.get("ask") == "changed" and "urn" in values:
             if urns.entity_type(values["urn"]) not in _FACETS:
                 self.add_error("urn", "Name a tag, domain, container, term, platform instance or owner.")
             if not values.get("since"):
@@ -115,13 +96,11 @@ class AccessForm(forms.Form):
         return values
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def show_access(request: HttpRequest, id: UUID) -> HttpResponse:
     """Page of questions about a finished run; an htmx request gets only the answer."""
     run = report_rows.get_report(id=id)
-    spec = layout.get_spec(run)
+    spec = registry.get_spec(run)
     if run.status != Report.Status.READY or not spec.keeps_snapshot:
         raise NotFound("This report cannot be asked.")
     earlier_runs = list(report_rows.list_earlier(run=run))
@@ -140,54 +119,43 @@ def _answer_question(
     request: HttpRequest, run: Report, earlier_runs: Sequence[Report], query: Mapping[str, Any]
 ) -> dict[str, Any]:
     since = next((item for item in earlier_runs if str(item.pk) == query["since"]), None)
-    look_up = _LOOKUPS[query["ask"] or PEOPLE_QUESTION]
     key_source = json.dumps([str(run.pk), str(since and since.pk), query["ask"], query["privilege"], query["urn"]])
     key = f"report-access:{hashlib.sha256(key_source.encode()).hexdigest()}"
     try:
-        answer = layout.cache_report_result(key, lambda: look_up(run, since, query["privilege"], query["urn"]))
+        columns, rows, total = layout.cache_report_result(key, lambda: _look_up(run, since, query))
     except (NotFound, CorruptSnapshot) as refusal:
         return {"refusal": str(refusal)}
     by = get_actor(request)
-    page = list_and_form_pages.get_page(request, answer.rows)
-    visible_rows = result_reader.redact_rows(columns=answer.columns, rows=[("", row) for row in page], by=by)
+    page = list_and_form_pages.get_page(request, rows)
+    visible_rows = result_reader.redact_rows(columns=columns, rows=[("", row) for row in page], by=by)
     return {
         "page": page,
-        "rows": cells.render_cells(answer.columns, visible_rows, by),
-        "columns": [{"label": item.title, "is_number": item.kind is ColumnKind.NUMBER} for item in answer.columns],
+        "rows": cells.render_cells(columns, visible_rows, by),
+        "columns": cells.list_headings(columns),
         "is_answered": True,
-        "is_cut": answer.total > len(answer.rows),
-        "total": answer.total,
+        "is_cut": total > len(rows),
+        "total": total,
     }
 
 
-def _look_up_people(run: Report, _: Report | None, privilege: str, urn: str) -> AccessAnswer:
-    return AccessAnswer.from_rows(
-        (_PERSON,), [(person,) for person in access_lookup.list_people(report=run, privilege=privilege, entity=urn)]
-    )
-
-
-def _look_up_entities(run: Report, _: Report | None, privilege: str, urn: str) -> AccessAnswer:
-    return AccessAnswer.from_rows(
-        (_ENTITY,), [(entity,) for entity in access_lookup.list_entities(report=run, privilege=privilege, person=urn)]
-    )
-
-
-def _look_up_changes(run: Report, since: Report | None, privilege: str, urn: str) -> AccessAnswer:
-    if since is None:
-        raise NotFound("There is no earlier run to compare with.")
-    field = _FACETS[urns.entity_type(urn)]
-    changes = access_lookup.count_changes(older=since, newer=run, privilege=privilege, field=field, value=urn)
-    people = sorted(
-        changes.gained.keys() | changes.lost.keys(),
-        key=lambda person: (-changes.gained[person], -changes.lost[person], person),
-    )
-    return AccessAnswer.from_rows(
-        (_PERSON, _GAINED, _LOST), [(person, changes.gained[person], changes.lost[person]) for person in people]
-    )
-
-
-_LOOKUPS: Mapping[str, Callable[[Report, Report | None, str, str], AccessAnswer]] = {
-    PEOPLE_QUESTION: _look_up_people,
-    ENTITIES_QUESTION: _look_up_entities,
-    CHANGES_QUESTION: _look_up_changes,
-}
+def _look_up(run: Report, since: Report | None, query: Mapping[str, Any]) -> AccessAnswer:
+    privilege, urn = query["privilege"], query["urn"]
+    columns: tuple[ReportColumn, ...]
+    rows: list[tuple[Any, ...]]
+    match query["ask"]:
+        case "changed":
+            if since is None:
+                raise NotFound("There is no earlier run to compare with.")
+            field = _FACETS[urns.entity_type(urn)]
+            changes = access_lookup.count_changes(older=since, newer=run, privilege=privilege, field=field, value=urn)
+            people = changes.gained.keys() | changes.lost.keys()
+            columns = _CHANGE_COLUMNS
+            rows = [(person, changes.gained[person], changes.lost[person]) for person in people]
+            rows.sort(key=lambda row: (-row[1], -row[2], row[0]))
+        case "what":
+            entities = access_lookup.list_entities(report=run, privilege=privilege, person=urn)
+            columns, rows = (ENTITY,), [(entity,) for entity in entities]
+        case _:
+            columns = (PERSON,)
+            rows = [(item,) for item in access_lookup.list_people(report=run, privilege=privilege, entity=urn)]
+    return columns, rows[:MAX_ROWS], len(rows)

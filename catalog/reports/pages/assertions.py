@@ -10,19 +10,18 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog.models import AssertionText
 from catalog.reports.assertions.parser import MAX_TEXT_LENGTH
 from catalog.reports.pages import layout
-from catalog.reports.pages.layout import VIEW_GUARD
+from catalog.reports.pages.layout import SECTION, VIEW_GUARD
 from catalog.reports.queries import assertions as queries
 from catalog.reports.services import assertions as service
 from policies.engine.errors import Problem
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
+from policies.http.pages.list_and_form_pages import form_view, page_view
 from policies.pdp import authorizer
 
 #: Problems and earlier versions on the page at most.
@@ -42,9 +41,7 @@ class AssertionsForm(forms.Form):
     seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
 
-@require_http_methods(["GET", "POST"])
-@never_cache
-@VIEW_GUARD
+@form_view(VIEW_GUARD)
 def edit_assertions(request: HttpRequest) -> HttpResponse:
     """Page to read and edit the assertions in force; a rejected text stays in the form."""
     if request.method == "GET":
@@ -65,9 +62,7 @@ def edit_assertions(request: HttpRequest) -> HttpResponse:
     return redirect("assertions")
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def show_version(request: HttpRequest, number: int) -> HttpResponse:
     """Page of an earlier version of the assertions."""
     version = queries.list_versions().filter(number=number).first()
@@ -76,7 +71,7 @@ def show_version(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         "version": version,
         "by": _load_names([version])[version.by],
-        "breadcrumbs": layout.breadcrumbs(("Assertions", reverse("assertions")), (f"Version {number}", "")),
+        "breadcrumbs": SECTION.breadcrumbs(("Assertions", reverse("assertions")), f"Version {number}"),
     }
     return render(request, "reports/assertions_version.html", context)
 
@@ -114,7 +109,7 @@ def _render_page(
         "versions": [{"version": version, "by": names[version.by]} for version in versions[:_MAX_VERSIONS]],
         "newest": _MAX_VERSIONS if len(versions) > _MAX_VERSIONS else None,
         "tabs": layout.tabs("assertions"),
-        "breadcrumbs": layout.breadcrumbs(("Assertions", "")),
+        "breadcrumbs": SECTION.breadcrumbs("Assertions"),
         "start_url": reverse("report-new", args=["dataset_access_check"]),
     }
     return render(request, "reports/assertions.html", context, status=status)

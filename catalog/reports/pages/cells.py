@@ -29,6 +29,11 @@ _COLOURS = {
 Cell = dict[str, Any]
 
 
+def list_headings(columns: Sequence[ReportColumn]) -> list[dict[str, Any]]:
+    """Return the headings of columns for components/table.html."""
+    return [{"label": column.title, "is_number": column.is_number} for column in columns]
+
+
 def render_cells(columns: Sequence[ReportColumn], rows: Sequence[VisibleRow], by: Actor) -> list[list[Cell]]:
     """Return the cells of each row for reports/_cell.html; the number of queries is constant."""
     urn_columns = [index for index, column in enumerate(columns) if column.kind in _URN_COLUMN_KINDS]

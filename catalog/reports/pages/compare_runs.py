@@ -7,21 +7,21 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from catalog.models import Report, ReportRow
+from catalog.reports import registry
 from catalog.reports.pages import cells, layout
-from catalog.reports.pages.layout import VIEW_GUARD
+from catalog.reports.pages.layout import SECTION, VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.queries.report_rows import DifferenceKind
 from catalog.reports.run import result_reader
 from catalog.reports.spec import ReportSpec
-from catalog.reports.tables import ColumnKind, ResultTable
+from catalog.reports.tables import ResultTable
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import page_view
 
 _TIME_FORMAT = "%Y-%m-%d %H:%M"
 
@@ -49,13 +49,11 @@ class CompareForm(forms.Form):
         self.is_valid()
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def compare_runs(request: HttpRequest, id: UUID) -> HttpResponse:
     """Page of the differences between a run and another one; an htmx request gets only the differences."""
     run = report_rows.get_report(id=id)
-    spec = layout.get_spec(run)
+    spec = registry.get_spec(run)
     if run.status != Report.Status.READY or not spec.tables:
         raise NotFound("There is nothing to compare.")
     compare_url = reverse("report-compare", args=[id])
@@ -63,7 +61,7 @@ def compare_runs(request: HttpRequest, id: UUID) -> HttpResponse:
         "kind": spec,
         "compare_url": compare_url,
         "newer": _report_link(run),
-        "breadcrumbs": layout.breadcrumbs((spec.title, reverse("report", args=[id])), ("Compare", "")),
+        "breadcrumbs": SECTION.breadcrumbs((spec.title, reverse("report", args=[id])), "Compare"),
     }
     # The previous run comes first, as the default.
     other_runs = list(dict.fromkeys([*report_rows.list_earlier(run=run)[:1], *report_rows.list_comparable(run=run)]))
@@ -101,7 +99,7 @@ def _build_differences(
     return {
         "page": page,
         "rows": _build_rows(list(page), table, get_actor(request)),
-        "columns": [{"label": column.title, "is_number": column.kind is ColumnKind.NUMBER} for column in table.columns],
+        "columns": cells.list_headings(table.columns),
         "caption": f"{table.title}: {_DIFFERENCE_LABELS[difference_kind][0].lower()}",
         "empty": _DIFFERENCE_LABELS[difference_kind][1],
         "differences": [

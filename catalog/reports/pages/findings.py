@@ -12,14 +12,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from catalog.models import Finding, FindingEvent, Report
 from catalog.reports.finding_labels import finding_type_label
 from catalog.reports.pages import cells, layout
 from catalog.reports.pages.charts import CONCEALED_LABEL
-from catalog.reports.pages.layout import VIEW_GUARD
+from catalog.reports.pages.layout import SECTION, VIEW_GUARD
 from catalog.reports.queries import findings as reading
 from catalog.reports.registry import KINDS
 from catalog.reports.run.result_reader import VisibleRow
@@ -32,6 +30,7 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import form_view
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
 
@@ -154,9 +153,7 @@ class DecisionForm(forms.Form):
             return None
 
 
-@require_http_methods(["GET", "POST"])
-@never_cache
-@VIEW_GUARD
+@form_view(VIEW_GUARD)
 def show_findings(request: HttpRequest) -> HttpResponse:
     """Page of the findings, worst first, with decisions about chosen ones; an htmx request gets only the list."""
     form, by = FindingFilterForm(request.GET), get_actor(request)
@@ -195,7 +192,7 @@ def show_findings(request: HttpRequest) -> HttpResponse:
     }
     if not list_and_form_pages.is_fragment_request(request):
         form.set_type_choices(reading.count_waiting_by_type())
-        context |= {"form": form, "tabs": layout.tabs("findings"), "breadcrumbs": layout.breadcrumbs(("Findings", ""))}
+        context |= {"form": form, "tabs": layout.tabs("findings"), "breadcrumbs": SECTION.breadcrumbs("Findings")}
     response = list_and_form_pages.render_list(
         request, page_template="reports/findings.html", fragment_template="reports/_findings.html", context=context
     )
@@ -203,9 +200,7 @@ def show_findings(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@require_http_methods(["GET", "POST"])
-@never_cache
-@signed_in
+@form_view(signed_in)
 def show_finding(request: HttpRequest, id: int) -> HttpResponse:
     """Page of one finding: its facts, repair, trail and decision form. Its assignee may see it too."""
     by = get_actor(request)
@@ -239,7 +234,7 @@ def show_finding(request: HttpRequest, id: int) -> HttpResponse:
         "newest": len(trail) if len(trail) == reading.TRAIL_LENGTH else None,
         "trail": [_event_row(event, people, is_linked=may_decide) for event in trail],
         "change_form": decision if may_decide else None,
-        "breadcrumbs": layout.breadcrumbs(("Findings", reverse("findings")), (title, "")) if may_decide else [],
+        "breadcrumbs": SECTION.breadcrumbs(("Findings", reverse("findings")), title) if may_decide else [],
         "title": title,
     }
     return render(request, "reports/finding.html", context, status=status)

@@ -10,16 +10,17 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from catalog.models import Report
-from catalog.reports.registry import KINDS
 from catalog.reports.services import reports as service
-from catalog.reports.spec import ReportSpec
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine.model import SYSTEM_ACTOR
 from policies.http.guard import needs
+from policies.http.pages.list_and_form_pages import Section
 from policies.pdp import authorizer
 
 #: Reports show what every user may do, so viewing them requires the privilege to manage policies.
 VIEW_GUARD = needs(service.REQUIRED_PRIVILEGE)
+
+SECTION = Section("Reports", "reports")
 
 ResultT = TypeVar("ResultT")
 
@@ -41,18 +42,6 @@ _STATUS_BADGES = {
 def tabs(current: str) -> list[dict[str, Any]]:
     """Return the tabs of Reports."""
     return [{"label": label, "url": reverse(route), "is_current": route == current} for route, label in _TABS.items()]
-
-
-def breadcrumbs(*items: tuple[str, str]) -> list[dict[str, str]]:
-    """Return the breadcrumbs of a page below Reports; items are (label, URL), with '' for the page itself."""
-    links = [{"label": "Reports", "url": reverse("reports")} if items else {"label": "Reports"}]
-    return links + [{"label": label, "url": url} if url else {"label": label} for label, url in items]
-
-
-def get_spec(run: Report) -> ReportSpec:
-    """Return the kind of a run; for a kind that no longer exists, one with only its name."""
-    spec = KINDS.get(run.kind)
-    return spec or ReportSpec(name=run.kind, title=run.kind, description="", module="", tables=())
 
 
 def status_badge(run: Report) -> dict[str, str]:

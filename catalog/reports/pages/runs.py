@@ -8,12 +8,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog.models import Report
+from catalog.reports import registry
 from catalog.reports.pages import charts, layout, start_form
-from catalog.reports.pages.layout import VIEW_GUARD
+from catalog.reports.pages.layout import SECTION, VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader
@@ -22,6 +21,7 @@ from policies.decisions.pages.explore_common import AnswerViewer
 from policies.errors import Conflict
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import form_view, page_view
 
 _COLUMNS = (
     {"label": "Report"},
@@ -50,9 +50,7 @@ class RunFilterForm(forms.Form):
         self.fields["kind"].choices = [("", "Any"), *kind_choices]  # type: ignore[attr-defined]  # a ChoiceField
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def list_reports(request: HttpRequest) -> HttpResponse:
     """Page of the kinds of reports and the runs, filtered and paged; an htmx request gets only the runs."""
     viewer = AnswerViewer.from_actor(get_actor(request))
@@ -72,16 +70,14 @@ def list_reports(request: HttpRequest) -> HttpResponse:
             "kinds": _build_kind_rows(),
             "kind_columns": _KIND_COLUMNS,
             "tabs": layout.tabs("reports"),
-            "breadcrumbs": layout.breadcrumbs(),
+            "breadcrumbs": SECTION.breadcrumbs(),
         }
     return list_and_form_pages.render_list(
         request, page_template="reports/list.html", fragment_template="reports/_runs.html", context=context
     )
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def show_run(request: HttpRequest, id: UUID) -> HttpResponse:
     """Page of one run: progress, results, or the reason of its failure. An htmx request gets only the progress."""
     run = report_rows.get_report(id=id)
@@ -106,9 +102,7 @@ def show_run(request: HttpRequest, id: UUID) -> HttpResponse:
     return render(request, "reports/run.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@never_cache
-@VIEW_GUARD
+@form_view(VIEW_GUARD)
 def cancel_run(request: HttpRequest, id: UUID) -> HttpResponse:
     """Confirmation page for cancelling a run, and the cancellation."""
     run = report_rows.get_report(id=id)
@@ -122,7 +116,7 @@ def cancel_run(request: HttpRequest, id: UUID) -> HttpResponse:
         return redirect("report", id=id)
     return list_and_form_pages.render_confirmation(
         request,
-        title=f"Cancel {layout.get_spec(run).title}?",
+        title=f"Cancel {registry.get_spec(run).title}?",
         text="What it has worked out so far is lost. Earlier results stay.",
         label="Cancel report",
         cancel_url=reverse("report", args=[id]),
@@ -131,7 +125,7 @@ def cancel_run(request: HttpRequest, id: UUID) -> HttpResponse:
 
 def build_run_context(request: HttpRequest, run: Report, *, tab: str) -> dict[str, Any]:
     """Return the context that all pages of a run share; `tab` is the name of its table, "report" or "access"."""
-    spec = layout.get_spec(run)
+    spec = registry.get_spec(run)
     viewer = AnswerViewer.from_actor(get_actor(request))
     url = reverse("report", args=[run.pk])
     is_ready = run.status == Report.Status.READY
@@ -151,7 +145,7 @@ def build_run_context(request: HttpRequest, run: Report, *, tab: str) -> dict[st
         "compare_url": reverse("report-compare", args=[run.pk]) if is_ready and spec.tables else "",
         "again_url": f"{reverse('report-new', args=[spec.name])}?again={run.pk}" if spec.name in KINDS else "",
         "parameters": start_form.list_parameter_facts(spec, run, viewer.actor),
-        "breadcrumbs": layout.breadcrumbs((spec.title, "")),
+        "breadcrumbs": SECTION.breadcrumbs(spec.title),
     }
 
 
@@ -206,7 +200,7 @@ def _build_rows(runs: list[Report], viewer: AnswerViewer) -> list[dict[str, Any]
     return [
         {
             "url": reverse("report", args=[run.pk]),
-            "title": layout.get_spec(run).title,
+            "title": registry.get_spec(run).title,
             "state": layout.status_badge(run),
             "sentence": run.problem or (run.stage if run.status == Report.Status.RUNNING else ""),
             "requested_at": run.requested_at,

@@ -11,13 +11,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from catalog.models import Report
-from catalog.reports.pages import layout
 from catalog.reports.pages.charts import CONCEALED_LABEL
-from catalog.reports.pages.layout import VIEW_GUARD
+from catalog.reports.pages.layout import SECTION, VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader
@@ -27,6 +24,7 @@ from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
 from policies.http.guard import get_actor
+from policies.http.pages.list_and_form_pages import form_view
 
 #: JSON pointer under which the service reports problems of parameters.
 _PARAMETERS_POINTER = "/parameters/"
@@ -68,9 +66,7 @@ class StartForm(forms.Form):
         ]
 
 
-@require_http_methods(["GET", "POST"])
-@never_cache
-@VIEW_GUARD
+@form_view(VIEW_GUARD)
 def start_report(request: HttpRequest, kind: str) -> HttpResponse:
     """Page to start a report, filled with defaults, the parameters of an earlier run or the query string."""
     spec = KINDS.get(kind)
@@ -102,7 +98,7 @@ def start_report(request: HttpRequest, kind: str) -> HttpResponse:
         "form": form,
         "running": {"url": reverse("report", args=[open_report.pk])} if open_report else None,
         "cancel_url": reverse("reports"),
-        "breadcrumbs": layout.breadcrumbs((f"Start {spec.title}", "")),
+        "breadcrumbs": SECTION.breadcrumbs(f"Start {spec.title}"),
     }
     return render(request, "reports/new.html", context, status=status)
 

@@ -8,10 +8,9 @@ from django import forms
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from catalog.models import Report, ReportRow
+from catalog.reports import registry
 from catalog.reports.pages import cells, layout, runs
 from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
@@ -21,6 +20,7 @@ from policies.engine import families
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import page_view
 
 #: Kinds of columns with few distinct values, which get a choice filter.
 _CHOICE_COLUMN_KINDS = (ColumnKind.PRIVILEGE, ColumnKind.SEVERITY, ColumnKind.STATE)
@@ -71,20 +71,18 @@ class TableFilterForm(forms.Form):
         )
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def show_table(request: HttpRequest, id: UUID, name: str) -> HttpResponse:
     """Page of a table of a run; an htmx request gets only the table."""
     run = report_rows.get_report(id=id)
-    result_table = _get_table(run, name)
+    result_table = registry.get_table(run, name)
     if run.status != Report.Status.READY:
         return redirect("report", id=id)
     form = TableFilterForm(request.GET, run, result_table)
     rows = form.list_rows(run, result_table)
     column, is_descending = _read_order(request, result_table)
     if column is not None:
-        is_number = result_table.columns[column].kind is ColumnKind.NUMBER
+        is_number = result_table.columns[column].is_number
         rows = report_rows.sort_rows(rows, column=column, is_number=is_number, is_descending=is_descending)
     page = list_and_form_pages.get_page(request, rows)
     by = get_actor(request)
@@ -111,13 +109,11 @@ def show_table(request: HttpRequest, id: UUID, name: str) -> HttpResponse:
     )
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def download_file(request: HttpRequest, id: UUID, name: str, ending: str) -> HttpResponseBase:
     """Download of the rows that match the filters, as a streamed file."""
     run = report_rows.get_report(id=id)
-    result_table = _get_table(run, name)
+    result_table = registry.get_table(run, name)
     if run.status != Report.Status.READY or ending not in _CONTENT_TYPES:
         raise NotFound("There is no such file.")
     rows = TableFilterForm(request.GET, run, result_table).list_rows(run, result_table)
@@ -131,13 +127,6 @@ def download_file(request: HttpRequest, id: UUID, name: str, ending: str) -> Htt
     return StreamingHttpResponse(
         chunks, content_type=_CONTENT_TYPES[ending], headers={"Content-Disposition": disposition}
     )
-
-
-def _get_table(run: Report, name: str) -> ResultTable:
-    table = next((candidate for candidate in layout.get_spec(run).tables if candidate.name == name), None)
-    if table is None:
-        raise NotFound(f"Reports of this kind have no table {name}.")
-    return table
 
 
 def _load_choices(run: Report, table: ResultTable, column_index: int) -> list[str]:
@@ -160,15 +149,13 @@ def _build_headings(
 ) -> list[dict[str, Any]]:
     query = request.GET.copy()
     query.pop("page", None)
-    headings: list[dict[str, Any]] = []
-    for index, column in enumerate(table.columns):
-        heading: dict[str, Any] = {"label": column.title, "is_number": column.kind is ColumnKind.NUMBER}
+    headings = cells.list_headings(table.columns)
+    for index, (column, heading) in enumerate(zip(table.columns, headings, strict=True)):
         if index == sort_column:
             heading["sort"] = "descending" if is_descending else "ascending"
         if column.kind is not ColumnKind.SQL:
             query["sort"] = f"-{column.name}" if index == sort_column and not is_descending else column.name
             heading["sort_url"] = f"{request.path}?{query.urlencode()}"
-        headings.append(heading)
     return headings
 
 

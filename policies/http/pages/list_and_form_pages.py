@@ -20,7 +20,7 @@ from django import forms
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
@@ -50,7 +50,7 @@ UNPROCESSABLE_STATUS = 422
 
 Breadcrumb = dict[str, str]
 Result = TypeVar("Result")
-PageView = Callable[..., HttpResponse]
+PageView = Callable[..., HttpResponseBase]
 
 
 def page_view(guard: Guard) -> Callable[[PageView], PageView]:

@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.reports.pages import layout
+from catalog.reports import registry
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader, run_state
@@ -58,7 +58,7 @@ def test_a_table_is_shown_with_links_to_people_and_privileges(browse, run):
 def test_a_table_that_is_cut_says_so_whatever_is_searched(browse, world, tmp_path, monkeypatch):
     tables = tuple(replace(table, limit=2 if table.name == TABLE else None) for table in KINDS[KIND].tables)
     kinds = {**KINDS, KIND: replace(KINDS[KIND], tables=tables)}
-    for module in (finished, layout):
+    for module in (finished, registry):
         monkeypatch.setattr(module, "KINDS", kinds)
     sentence, admin = "Only the first 2 rows are kept here", browse("admin")
     short, long = (

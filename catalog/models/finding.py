@@ -57,6 +57,9 @@ class Finding(models.Model):
     last_seen = models.ForeignKey(Report, on_delete=models.SET_NULL, null=True, related_name="findings")
     last_seen_at = models.DateTimeField(default=timezone.now)
 
+    #: Whether what names an entity was taken out for a viewer; never stored.
+    is_concealed = False
+
     class Meta:
         ordering = ("kind", "key")
         constraints = [

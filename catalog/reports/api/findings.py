@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
@@ -16,7 +17,8 @@ from catalog.reports.services import reports
 from policies.engine.model import Actor
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
-from policies.http.api.views import ApiView, PageParameters, build_page_serializer
+from policies.http.api.operations import api_operation, list_operation
+from policies.http.api.views import ApiView, PageParameters
 from policies.http.guard import needs, signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
@@ -36,11 +38,6 @@ class _NullableText(serializers.CharField):
         return value or None
 
 
-class _ConcealedMark(serializers.BooleanField):
-    def to_representation(self, value: Any) -> bool:
-        return value.pk in self.context["concealed_ids"]
-
-
 class ReportFindingOut(serializers.Serializer[Any]):
     """A finding. Where the caller may not view an entity it names, the naming fields are null and `values` is empty."""
 
@@ -57,7 +54,7 @@ class ReportFindingOut(serializers.Serializer[Any]):
     sentence = serializers.CharField(allow_null=True)
     repair = serializers.CharField(allow_null=True, help_text="The statement that would end it in the source system.")
     values = serializers.DictField()
-    is_concealed = _ConcealedMark(source="*")
+    is_concealed = serializers.BooleanField()
     first_seen = serializers.UUIDField(
         source="first_seen_id", allow_null=True, help_text="The run; null when it is no longer kept."
     )
@@ -70,13 +67,6 @@ class ReportFindingOut(serializers.Serializer[Any]):
     subject = _NullableText(
         help_text="The URN that it is about first; findings of a type about the same one are alike."
     )
-
-    def to_representation(self, instance: Finding) -> dict[str, Any]:
-        """Return a finding, with the fields concealed that the caller may not view."""
-        data = super().to_representation(instance)
-        if data["is_concealed"]:
-            data |= {"key": None, "sentence": None, "repair": None, "subject": None, "values": {}}
-        return data
 
 
 class FindingEventOut(serializers.Serializer[Any]):
@@ -154,51 +144,39 @@ class FindingChangeCountOut(serializers.Serializer[Any]):
     changed = serializers.IntegerField(min_value=0)
 
 
-class _FindingView(ApiView):
-    def serialize_findings(self, findings: Sequence[Finding]) -> list[Any]:
-        """Return findings as `ReportFindingOut`."""
-        context = {"concealed_ids": reading.find_concealed(findings=findings, by=self.actor)}
-        return list(ReportFindingOut(findings, many=True, context=context).data)
-
-
 @VIEW_GUARD
-class FindingListView(_FindingView):
+class FindingListView(ApiView):
     """The findings of all reports."""
 
-    @openapi_operation(
-        "reports_findings",
-        "List findings",
-        query=FindingListFilters,
-        answer=build_page_serializer(ReportFindingOut, "ReportFinding"),
-        tag=TAG,
+    @list_operation(
+        "reports_findings", "List findings", ReportFindingOut, "ReportFinding", query=FindingListFilters, tag=TAG
     )
-    def get(self, _request: Request) -> Response:
+    def get(self, q: str = "", state: str = "", **filters: str) -> QuerySet[Finding]:
         """Return a page of findings, the highest severity first."""
-        query = self.parse_query(FindingListFilters)
-        filters = {name: query[name] for name in ("kind", "type", "severity", "assignee", "subject") if name in query}
-        states = [query["state"]] if "state" in query else []
-        return self.paginate(
-            reading.list_findings(text=query.get("q", ""), states=states, **filters), self.serialize_findings, query
-        )
+        return reading.list_findings(text=q, states=[state] if state else [], **filters)
 
-    @openapi_operation(
+    def prepare_rows(self, rows: Sequence[Finding]) -> list[Finding]:
+        """Return the findings as the caller may view them."""
+        return reading.redact(findings=rows, by=self.actor)
+
+    @api_operation(
         "reports_findings_change", "Decide about findings", body=DecisionsIn, answer=FindingChangeCountOut, tag=TAG
     )
-    def patch(self, request: Request) -> Response:
+    def patch(self, payload: dict[str, Any]) -> dict[str, int]:
         """Apply one decision to all findings in `ids`, in one transaction, and return how many were changed."""
-        payload = strict_fields.validate(DecisionsIn, request.data)
-        return Response({"changed": _apply_decision(payload.pop("ids"), payload, self.actor)})
+        return {"changed": _apply_decision(payload.pop("ids"), payload, self.actor)}
 
 
 @signed_in
-class FindingDetailView(_FindingView):
+class FindingDetailView(ApiView):
     """One finding; its assignee may read it too."""
 
-    @openapi_operation("reports_finding", "Get a finding", answer=ReportFindingDetailOut, tag=TAG)
-    def get(self, _request: Request, number: str) -> Response:
+    @api_operation("reports_finding", "Get a finding", answer=ReportFindingDetailOut, tag=TAG)
+    def get(self, number: str) -> Response:
         """Return the finding with its trail."""
-        return Response(self._serialize_detail(service.read(id=int(number), by=self.actor)))
+        return self._send_finding(service.read(id=int(number), by=self.actor))
 
+    # Not `api_operation`: the caller is refused before the body is looked at.
     @openapi_operation(
         "reports_finding_change", "Decide about a finding", body=DecisionIn, answer=ReportFindingDetailOut, tag=TAG
     )
@@ -208,11 +186,12 @@ class FindingDetailView(_FindingView):
         payload = strict_fields.validate(DecisionIn, request.data)
         finding = reading.get_finding(id=int(number))
         _apply_decision([finding.pk], payload, self.actor)
-        return Response(self._serialize_detail(reading.get_finding(id=finding.pk)))
+        return self._send_finding(reading.get_finding(id=finding.pk))
 
-    def _serialize_detail(self, finding: Finding) -> dict[str, Any]:
-        (data,) = self.serialize_findings([finding])
-        return {**data, "trail": FindingEventOut(reading.list_trail(finding=finding), many=True).data}
+    def _send_finding(self, finding: Finding) -> Response:
+        (visible_finding,) = reading.redact(findings=[finding], by=self.actor)
+        trail = FindingEventOut(reading.list_trail(finding=finding), many=True).data
+        return Response({**ReportFindingOut(visible_finding).data, "trail": trail})
 
 
 def _apply_decision(ids: Collection[int], payload: Mapping[str, Any], by: Actor) -> int:

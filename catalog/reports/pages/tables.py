@@ -117,11 +117,7 @@ def download_file(request: HttpRequest, id: UUID, name: str, ending: str) -> Htt
     if run.status != Report.Status.READY or ending not in _CONTENT_TYPES:
         raise NotFound("There is no such file.")
     rows = TableFilterForm(request.GET, run, result_table).list_rows(run, result_table)
-    by = get_actor(request)
-    if ending == "csv":
-        chunks = result_reader.as_csv(table=result_table, rows=rows, by=by)
-    else:
-        chunks = result_reader.as_json(run=run, table=result_table, rows=rows, by=by)
+    chunks = result_reader.iterate_file(ending, run=run, table=result_table, rows=rows, by=get_actor(request))
     day = run.requested_at.strftime("%Y-%m-%d")
     disposition = f'attachment; filename="{run.kind}-{name}-{day}.{ending}"'
     return StreamingHttpResponse(

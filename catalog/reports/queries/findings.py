@@ -121,5 +121,18 @@ def find_concealed(*, findings: Iterable[Finding], by: Actor) -> frozenset[int]:
     return frozenset(finding_id for finding_id, urns in urns_by_id.items() if urns & hidden_urns)
 
 
+def redact(*, findings: Iterable[Finding], by: Actor) -> list[Finding]:
+    """Return findings to be shown: one that the caller may not view in full keeps nothing that names the entity."""
+    findings = list(findings)
+    concealed_ids = find_concealed(findings=findings, by=by)
+    for finding in findings:
+        finding.is_concealed = finding.pk in concealed_ids
+        if finding.is_concealed:
+            finding.values = {}
+            for name in ("key", "sentence", "repair", "subject"):
+                setattr(finding, name, None)
+    return findings
+
+
 def _is_urn(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("urn:li:")

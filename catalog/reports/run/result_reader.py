@@ -95,6 +95,13 @@ def read_parameters(*, spec: ReportSpec, run: Report, by: Actor) -> dict[str, An
     }
 
 
+def iterate_file(
+    ending: str, *, run: Report, table: ResultTable, rows: QuerySet[ReportRow], by: Actor
+) -> Iterator[str]:
+    """Yield a table as a file with the ending "csv" or "json"."""
+    return as_csv(table=table, rows=rows, by=by) if ending == "csv" else as_json(run=run, table=table, rows=rows, by=by)
+
+
 def as_csv(*, table: ResultTable, rows: QuerySet[ReportRow], by: Actor) -> Iterator[str]:
     """Yield a table as CSV (RFC 4180), column names first, read from the database in batches.
 

@@ -35,6 +35,7 @@ def list_operation(
     *,
     tag: str,
     query: type[PageParameters] = PageParameters,
+    statuses: Sequence[int] = (),
 ) -> Callable[[Method], Handler]:
     """Decorate a method that returns all rows of a list, of which one page is sent; `page` names the shape of a page.
 
@@ -42,7 +43,9 @@ def list_operation(
     """
 
     def decorate_method(method: Method) -> Handler:
-        @openapi_operation(name, summary, query=query, answer=build_page_serializer(row, page), tag=tag)
+        page_serializer = build_page_serializer(row, page)
+
+        @openapi_operation(name, summary, query=query, answer=page_serializer, statuses=statuses, tag=tag)
         @wraps(method)
         def handle(view: ApiView, _request: Request, **path_parts: Any) -> HttpResponseBase:
             parameters = view.parse_query(query)

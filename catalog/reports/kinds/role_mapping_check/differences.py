@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.grant_facts import select_columns
 
 
 class DifferenceType(StrEnum):
@@ -65,13 +66,7 @@ EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers")
 
 def select_difference_columns(rows: DataFrame, **columns: Column | str) -> DataFrame:
     """Return rows with DIFFERENCE_COLUMNS; columns without an argument are null."""
-    selected_columns = [
-        (f.col(column) if isinstance(column := columns.get(name, f.lit(None)), str) else column)
-        .cast(type_name)
-        .alias(name)
-        for name, type_name in DIFFERENCE_COLUMNS.items()
-    ]
-    return rows.select(*selected_columns)
+    return select_columns(rows, DIFFERENCE_COLUMNS, columns)
 
 
 def excess_severity(is_sensitive: Column) -> Column:

@@ -1,8 +1,8 @@
 """`exports.json`: the exports of grants, their formats and the mapping of their names."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 EXPORTS_FILE = "exports.json"
@@ -141,16 +141,12 @@ def _parse_export(entry: Any, pointer: str, problems: list[str]) -> Export | Non
     if not isinstance(entry, dict):
         problems.append(f"{pointer} is no object.")
         return None
-    problem_count = len(problems)
-    problems += [f"{pointer} has an unknown key {key!r}." for key in entry if key not in _KEYS]
-    for key, is_valid, type_label in (
-        *((key, _is_text, "a text") for key in _TEXT_KEYS),
-        *((key, _is_text_list, "a list of texts") for key in ("grants", "members", "ignored_roles")),
-        *((key, _is_text_map, "an object of texts") for key in ("roles", "levels")),
-        ("has_groups", lambda value: isinstance(value, bool), "true or false"),
-    ):
-        if key in entry and not is_valid(entry[key]):
-            problems.append(f"{pointer}/{key} has to be {type_label}.")
+    problem_count, known_keys = len(problems), {attribute.name for attribute in fields(Export)}
+    problems += [f"{pointer} has an unknown key {key!r}." for key in entry if key not in known_keys]
+    for attribute in fields(Export):
+        type_label, is_valid = _SHAPES[attribute.type]
+        if attribute.name in entry and not is_valid(entry[attribute.name]):
+            problems.append(f"{pointer}/{attribute.name} has to be {type_label}.")
     problems += [f"{pointer}/{key} is missing." for key in ("name", "platform", "form", "grants") if not entry.get(key)]
     if len(problems) > problem_count:
         return None
@@ -201,28 +197,17 @@ def _find_clashes(exports: Iterable[Export]) -> Iterable[str]:
         earlier_exports.append(export)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(item, str) for item in values)
 
 
-def _is_text_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _is_text_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
-
-
-_TEXT_KEYS = (
-    "name",
-    "platform",
-    "form",
-    "instance",
-    "env",
-    "dialect",
-    "spelling",
-    "role_prefix",
-    "email_domain",
-    "owner",
-)
-_KEYS = (*_TEXT_KEYS, "grants", "members", "roles", "levels", "ignored_roles", "has_groups")
+#: How each type of an attribute is written in JSON: a phrase, and the check.
+_SHAPES: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
+    str: ("a text", lambda value: isinstance(value, str)),
+    bool: ("true or false", lambda value: isinstance(value, bool)),
+    tuple[str, ...]: ("a list of texts", lambda value: isinstance(value, list) and _are_texts(value)),
+    **dict.fromkeys(
+        (Mapping[str, str], Mapping[str, int]),
+        ("an object of texts", lambda value: isinstance(value, dict) and _are_texts(value.values())),
+    ),
+}

@@ -9,7 +9,6 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 
@@ -46,22 +45,20 @@ class Grantee(StrEnum):
 
 #: Names as in the source, and `…_key` for comparison with the catalog; `bit` is one privilege of the form's vocabulary,
 #: `level` its level; `is_container` when the object contains tables.
-SCHEMA = StructType(
-    [
-        StructField("export", StringType()),
-        StructField("file", StringType()),
-        StructField("what", StringType()),
-        StructField("object", StringType()),
-        StructField("object_key", StringType()),
-        StructField("is_container", BooleanType()),
-        StructField("bit", LongType()),
-        StructField("level", IntegerType()),
-        StructField("kind", StringType()),
-        StructField("grantee", StringType()),
-        StructField("grantee_key", StringType()),
-        StructField("reason", StringType()),
-    ]
-)
+FACT_COLUMNS = {
+    "export": "string",
+    "file": "string",
+    "what": "string",
+    "object": "string",
+    "object_key": "string",
+    "is_container": "boolean",
+    "bit": "bigint",
+    "level": "int",
+    "kind": "string",
+    "grantee": "string",
+    "grantee_key": "string",
+    "reason": "string",
+}
 
 
 def role_key(export: Export, name: Column) -> Column:
@@ -110,13 +107,15 @@ def list_privileges(export: Export, bits: int) -> list[str]:
     return [name for index, name in enumerate(export.vocabulary) if bits >> index & 1]
 
 
-def select_fact_columns(rows: DataFrame, export: Export, **columns: Column) -> DataFrame:
-    """Return rows with the columns of SCHEMA for an export; columns without an argument are null."""
-    columns_by_name = {"export": f.lit(export.name), **columns}
-    selected_columns = [
-        columns_by_name.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in SCHEMA.fields
-    ]
-    return rows.select(*selected_columns)
+def select_columns(rows: DataFrame, types: Mapping[str, str], columns: Mapping[str, Column | str]) -> DataFrame:
+    """Return rows with columns of these types; columns that are not given are null."""
+    values = {name: columns.get(name, f.lit(None)) for name in types}
+    return rows.select(
+        *(
+            (f.col(value) if isinstance(value, str) else value).cast(types[name]).alias(name)
+            for name, value in values.items()
+        )
+    )
 
 
 def truncate_row(row: Column) -> Column:

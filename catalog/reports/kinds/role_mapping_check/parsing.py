@@ -13,6 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import (
+    FACT_COLUMNS,
     SEPARATOR,
     FactKind,
     Grantee,
@@ -20,7 +21,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import (
     privilege_bit,
     privilege_level,
     role_key,
-    select_fact_columns,
+    select_columns,
     truncate_row,
     without_domain,
 )
@@ -52,6 +53,10 @@ def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> D
                 raise
             raise BadExports(f"The export {export.name} names files that are not there.") from error
     return reduce(DataFrame.union, frames)
+
+
+def _select_fact_columns(rows: DataFrame, export: Export, **columns: Column) -> DataFrame:
+    return select_columns(rows, FACT_COLUMNS, {"export": f.lit(export.name), **columns})
 
 
 # -- CSV --------------------------------------------------------------------------------------------------------------
@@ -127,7 +132,7 @@ def _build_csv_facts(rows: DataFrame, export: Export, *, is_plain: bool = False)
     key = f.when(f.col("object_type").isin(*_ROLE_TYPES), role_key(export, f.col("path")))
     person_key = without_domain(export, f.col("grantee"))
     grantee_kind = f.when(to_role, Grantee.ROLE).otherwise(f.col("grantee_type"))
-    return select_fact_columns(
+    return _select_fact_columns(
         typed_rows,
         export,
         file=f.col("file"),
@@ -283,7 +288,7 @@ def _build_binding_facts(rows: DataFrame, export: Export) -> DataFrame:
     account = f.when(member_kind == "group", role_key(export, name)).when(
         member_kind == "user", without_domain(export, name)
     )
-    return select_fact_columns(
+    return _select_fact_columns(
         rows.withColumn("reason", reason),
         export,
         file=f.col("file"),

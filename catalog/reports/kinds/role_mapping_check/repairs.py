@@ -11,7 +11,7 @@ from typing import Any
 
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
 from catalog.reports.kinds.role_mapping_check.exports import ADMIN, LEVELS, READ, WRITE, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, list_privileges
+from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee, list_privileges
 
 DifferenceRow = Mapping[str, Any]
 
@@ -32,27 +32,34 @@ _BIGQUERY_OBJECT_TYPES = {1: "PROJECT", 2: "SCHEMA", 3: "TABLE"}
 
 def render_repair(export: Export | None, difference: DifferenceRow) -> str:
     """Return the statements that end a difference, one a line; a line that begins with -- is a manual step."""
-    return _REPAIRS[DifferenceType(difference["type"])](export, difference)
+    difference_type = DifferenceType(difference["type"])
+    render = _RENDERERS.get(difference_type)
+    if render is None or export is None or not export.dialect:
+        return _render_comment(_MANUAL_STEPS[difference_type].format(**_list_words(difference)))
+    return render(export, difference)
 
 
 def render_sentence(difference: DifferenceRow) -> str:
     """Return the description of a difference."""
-    words = {
+    template = _SENTENCES[DifferenceType(difference["type"])]
+    if difference["type"] == DifferenceType.EXTRA_GRANT and not difference["entity"]:
+        template = _CONTAINER_GRANT_SENTENCE if difference["object"] else _ROLE_GRANT_SENTENCE
+    return template.format(**_list_words(difference))
+
+
+def _list_words(difference: DifferenceRow) -> dict[str, Any]:
+    """Return the words of sentences and manual steps."""
+    return {
+        **difference,
         "role": _role_label(difference),
         "who": difference["grantee"] or difference["actor"],
         "there": _LEVEL_NAMES.get(difference["level"] or 0, ""),
         "wanted": _LEVEL_NAMES.get(difference["wanted"] or 0, ""),
+        "object": _dotted_name(difference["object"]),
         "place": _dotted_name(difference["object"]) or difference["name"] or difference["entity"],
         "datasets": "1 dataset" if difference["count"] == 1 else f"{difference['count'] or 0:,} datasets",
         "via": f" through {difference['via']}" if difference["via"] else "",
     }
-    difference_type = difference["type"]
-    if difference_type == DifferenceType.EXTRA_GRANT and not difference["entity"]:
-        object_phrase = " on {place}" if difference["object"] else ""
-        return (
-            "{role} has {there}{via}" + object_phrase + ", which opens {datasets} that the catalog does not name."
-        ).format(**words)
-    return _SENTENCES[DifferenceType(difference_type)].format(**words)
 
 
 _SENTENCES: Mapping[DifferenceType, str] = {
@@ -65,6 +72,22 @@ _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.MEMBER_MISSING: "{who} should hold {role} and does not.",
     DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}; the catalog does not say so.",
     DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place} without any role.",
+}
+#: Sentences of access that reaches many datasets, on a container and through a role alone.
+_CONTAINER_GRANT_SENTENCE = "{role} has {there}{via} on {place}, which opens {datasets} that the catalog does not name."
+_ROLE_GRANT_SENTENCE = "{role} has {there}{via}, which opens {datasets} that the catalog does not name."
+
+#: What to do where there is no statement for it, or no dialect.
+_MANUAL_STEPS: Mapping[DifferenceType, str] = {
+    DifferenceType.GRANT_MISSING: "Give {role} access to {name}.",
+    DifferenceType.EXTRA_GRANT: "Take the access to {object} from {role}.",
+    DifferenceType.WRONG_LEVEL: "Give {role} {wanted} on {object} and no more.",
+    DifferenceType.ROLE_GONE: "Make the role {role}, or take it off its datasets.",
+    DifferenceType.ROLE_WITHOUT_DATASETS: "Name {role} on what it opens, or delete it.",
+    DifferenceType.SENSITIVE_WITHOUT_ROLE: "Name an external role on {entity}, or take its tag off.",
+    DifferenceType.MEMBER_MISSING: "Give {role} to {actor}.",
+    DifferenceType.EXTRA_MEMBER: "Take {role} from {grantee}.",
+    DifferenceType.DIRECT_USER_GRANT: "Take the access to {object} from {grantee}.",
 }
 
 
@@ -119,16 +142,16 @@ def _object_clause(export: Export, difference: DifferenceRow) -> str:
 
 
 def _grantee_clause(export: Export, difference: DifferenceRow) -> str:
-    """Return the grantee in the dialect of the source."""
     name = difference["grantee"]
-    is_user = difference["kind"] == "USER"
     if export.dialect == "bigquery":
         return _quote_text(name or f"group:{export.role_name(difference['role'])}")
-    if is_user:
-        return ("USER " if export.dialect == "snowflake" else "") + _quote_identifier(export, name)
-    return ("ROLE " if export.dialect == "snowflake" else "") + _quote_identifier(
-        export, name or _role_name(export, difference)
-    )
+    return _principal_clause(export, difference["kind"], name or _role_name(export, difference))
+
+
+def _principal_clause(export: Export, kind: str | None, name: str) -> str:
+    """Return a user or role; Snowflake says which it is, and its groups are roles."""
+    noun = ("USER " if kind == Grantee.USER else "ROLE ") if export.dialect == "snowflake" else ""
+    return noun + _quote_identifier(export, name)
 
 
 def _role_name(export: Export, difference: DifferenceRow) -> str:
@@ -184,53 +207,39 @@ def _sql_privileges(privileges: Sequence[str]) -> list[str]:
     return ["ALL PRIVILEGES"] if "ALL PRIVILEGES" in names else list(dict.fromkeys(names))
 
 
-def _require_dialect(
-    render: Callable[[Export, DifferenceRow], str], describe: Callable[[DifferenceRow], str]
-) -> Callable[[Export | None, DifferenceRow], str]:
-    """Return a repair that renders a statement where the export has a dialect, else the description as a comment."""
-
-    def render_or_comment(export: Export | None, difference: DifferenceRow) -> str:
-        if export is None or not export.dialect:
-            return _render_comment(describe(difference))
-        return render(export, difference)
-
-    return render_or_comment
-
-
 def _repair_missing_grant(export: Export, difference: DifferenceRow) -> str:
     return _render_grant(export, difference, difference["wanted"])
 
 
 def _repair_extra_grant(export: Export, difference: DifferenceRow) -> str:
     if difference["via"]:
-        return _render_role_revoke(export, difference["via"], difference)
+        return _render_role_revoke(export, difference)
     return "\n".join(_render_revokes(export, difference, list_privileges(export, difference["bits"])))
 
 
-def _render_role_revoke(export: Export, granted_role: str, difference: DifferenceRow) -> str:
-    holder = _quote_identifier(export, difference["grantee"] or _role_name(export, difference))
-    if export.dialect == "snowflake":
-        return f"REVOKE ROLE {_quote_identifier(export, granted_role)} FROM ROLE {holder};"
-    if export.dialect == "postgres":
-        return f"REVOKE {_quote_identifier(export, granted_role)} FROM {holder};"
-    return _render_comment(f"Take {_role_label(difference)} out of {granted_role}.")
+def _render_role_revoke(export: Export, difference: DifferenceRow) -> str:
+    """Return the statement that takes the inherited role from the role of a difference."""
+    if export.dialect == "bigquery":
+        return _render_comment(f"Take {_role_label(difference)} out of {difference['via']}.")
+    holder = difference["grantee"] or _role_name(export, difference)
+    return _render_membership("REVOKE", export, difference["via"], Grantee.ROLE, holder)
 
 
 def _repair_wrong_level(export: Export, difference: DifferenceRow) -> str:
     """Revoke what exceeds the declared level, or the inherited role, then grant that level if necessary."""
     target_level = difference["wanted"]
+    grant = _render_grant(export, difference, target_level)
     if difference["level"] < target_level:
-        return _render_grant(export, difference, target_level)
+        return grant
     if difference["via"]:
-        revoke = _render_role_revoke(export, difference["via"], difference)
-        return f"{revoke}\n{_render_grant(export, difference, target_level)}"
+        return f"{_render_role_revoke(export, difference)}\n{grant}"
     held_privileges = list_privileges(export, difference["bits"])
     excess_privileges = [privilege for privilege in held_privileges if export.vocabulary[privilege] > target_level]
     lines = _render_revokes(export, difference, excess_privileges)
     if not any(
         export.vocabulary[privilege] == target_level for privilege in held_privileges
     ) or "ALL PRIVILEGES" in _sql_privileges(excess_privileges):
-        lines.append(_render_grant(export, difference, target_level))
+        lines.append(grant)
     return "\n".join(lines)
 
 
@@ -249,60 +258,32 @@ def _repair_idle_role(export: Export, difference: DifferenceRow) -> str:
 
 def _repair_missing_member(export: Export, difference: DifferenceRow) -> str:
     account = export.account_name(_urn_identifier(difference["actor"]))
-    if export.dialect == "bigquery":
-        return _render_command(
-            *_MEMBERSHIP_COMMAND, "add", f"--group-email={_role_name(export, difference)}", f"--member-email={account}"
-        )
-    grantee_type = {"snowflake": {"USER": "USER ", "GROUP": "ROLE "}[difference["kind"]]}.get(export.dialect, "")
-    verb = "GRANT ROLE" if export.dialect == "snowflake" else "GRANT"
-    role = _quote_identifier(export, _role_name(export, difference))
-    return f"{verb} {role} TO {grantee_type}{_quote_identifier(export, account)};"
+    return _render_membership("GRANT", export, _role_name(export, difference), difference["kind"], account)
 
 
 def _repair_extra_member(export: Export, difference: DifferenceRow) -> str:
-    granted_role = difference["via"] or difference["object"] or _role_name(export, difference)
+    held_role = difference["via"] or difference["object"] or _role_name(export, difference)
+    return _render_membership("REVOKE", export, held_role, difference["kind"], difference["grantee"])
+
+
+def _render_membership(verb: str, export: Export, role: str, kind: str | None, account: str) -> str:
+    """Return the statement that gives ("GRANT") or takes ("REVOKE") a role."""
     if export.dialect == "bigquery":
-        member_option = f"--member-email={difference['grantee']}"
-        return _render_command(*_MEMBERSHIP_COMMAND, "delete", f"--group-email={granted_role}", member_option)
-    grantee_type = {"snowflake": {"USER": "USER ", "GROUP": "ROLE "}[difference["kind"]]}.get(export.dialect, "")
-    verb = "REVOKE ROLE" if export.dialect == "snowflake" else "REVOKE"
-    grantee = _quote_identifier(export, difference["grantee"])
-    return f"{verb} {_quote_identifier(export, granted_role)} FROM {grantee_type}{grantee};"
+        command = "add" if verb == "GRANT" else "delete"
+        return _render_command(*_MEMBERSHIP_COMMAND, command, f"--group-email={role}", f"--member-email={account}")
+    noun = " ROLE" if export.dialect == "snowflake" else ""
+    preposition = "TO" if verb == "GRANT" else "FROM"
+    principal = _principal_clause(export, kind, account)
+    return f"{verb}{noun} {_quote_identifier(export, role)} {preposition} {principal};"
 
 
-def _repair_direct_grant(export: Export, difference: DifferenceRow) -> str:
-    return "\n".join(_render_revokes(export, difference, list_privileges(export, difference["bits"])))
-
-
-def _repair_uncovered_dataset(_: Export | None, difference: DifferenceRow) -> str:
-    return _render_comment(f"Name an external role on {difference['entity']}, or take its tag off.")
-
-
-_REPAIRS: Mapping[DifferenceType, Callable[[Export | None, DifferenceRow], str]] = {
-    DifferenceType.GRANT_MISSING: _require_dialect(
-        _repair_missing_grant, lambda it: f"Give {_role_label(it)} access to {it['name']}."
-    ),
-    DifferenceType.EXTRA_GRANT: _require_dialect(
-        _repair_extra_grant, lambda it: f"Take the access to {_dotted_name(it['object'])} from {_role_label(it)}."
-    ),
-    DifferenceType.WRONG_LEVEL: _require_dialect(
-        _repair_wrong_level,
-        lambda it: f"Give {_role_label(it)} {_LEVEL_NAMES[it['wanted']]} on {_dotted_name(it['object'])} and no more.",
-    ),
-    DifferenceType.ROLE_GONE: _require_dialect(
-        _repair_missing_role, lambda it: f"Make the role {_role_label(it)}, or take it off its datasets."
-    ),
-    DifferenceType.ROLE_WITHOUT_DATASETS: _require_dialect(
-        _repair_idle_role, lambda it: f"Name {_role_label(it)} on what it opens, or delete it."
-    ),
-    DifferenceType.SENSITIVE_WITHOUT_ROLE: _repair_uncovered_dataset,
-    DifferenceType.MEMBER_MISSING: _require_dialect(
-        _repair_missing_member, lambda it: f"Give {_role_label(it)} to {it['actor']}."
-    ),
-    DifferenceType.EXTRA_MEMBER: _require_dialect(
-        _repair_extra_member, lambda it: f"Take {_role_label(it)} from {it['grantee']}."
-    ),
-    DifferenceType.DIRECT_USER_GRANT: _require_dialect(
-        _repair_direct_grant, lambda it: f"Take the access to {_dotted_name(it['object'])} from {it['grantee']}."
-    ),
+_RENDERERS: Mapping[DifferenceType, Callable[[Export, DifferenceRow], str]] = {
+    DifferenceType.GRANT_MISSING: _repair_missing_grant,
+    DifferenceType.EXTRA_GRANT: _repair_extra_grant,
+    DifferenceType.WRONG_LEVEL: _repair_wrong_level,
+    DifferenceType.ROLE_GONE: _repair_missing_role,
+    DifferenceType.ROLE_WITHOUT_DATASETS: _repair_idle_role,
+    DifferenceType.MEMBER_MISSING: _repair_missing_member,
+    DifferenceType.EXTRA_MEMBER: _repair_extra_member,
+    DifferenceType.DIRECT_USER_GRANT: _repair_extra_grant,
 }

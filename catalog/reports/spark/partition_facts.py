@@ -17,7 +17,7 @@ from pyroaring import FrozenBitMap
 from catalog.reports.snapshot import partitions
 from catalog.reports.spark.job import Job, print_progress
 from catalog.reports.spark.parallel_map import map_partitions_unordered
-from policies.engine import reach_index, selectors
+from policies.engine import families, reach_index, selectors
 from policies.engine.actor_conditions import relevant_attributes, tested_attributes
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Question
@@ -112,6 +112,16 @@ class _BroadcastInput:
     state: partitions.SnapshotState
     fields: frozenset[str]
     shared: Any
+
+
+def split_by_scope(privileges: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the privileges on entities and those on the platform, both sorted."""
+    vocabularies = families.load_vocabularies().values()
+    platform_names = {info.name for vocabulary in vocabularies for info in vocabulary.platform_privileges()}
+    names = sorted(privileges)
+    return tuple(name for name in names if name not in platform_names), tuple(
+        name for name in names if name in platform_names
+    )
 
 
 def load_state(job: Job) -> partitions.SnapshotState:

@@ -77,6 +77,11 @@ class PolicyStatements:
         """Whether every statement needs a resource, so that the policy grants nothing where it covers no entity."""
         return all(statement.resources.needs_resource for statement in self.statements)
 
+    def count_people(self, actors: Iterable[Actor]) -> int:
+        """Return the number of active actors that it names; owners are not counted."""
+        tokens = self.tokens
+        return sum(actor.is_active and not actor.tokens.isdisjoint(tokens) for actor in actors)
+
     def iterate_references(self) -> Iterator[tuple[str, str]]:
         """Yield (URN, facet) of each URN in the resources, and (URN, "") of users, groups and roles."""
         for statement in self.statements:
@@ -283,23 +288,15 @@ class _GrantIndex:
                     statements_by_policy[other_statement.origin.policy].append(other_statement)
         if not statements_by_policy:
             return None
-        includes_platform = not statement.resources.needs_resource
-        covering_policies = set()
-        for urn, policy_statements in statements_by_policy.items():
-            covers_extent = not extent - union(postings.find_extent(item.resources) for item in policy_statements)
-            if covers_extent and (
-                not includes_platform or any(item.resources.covers(None) for item in policy_statements)
-            ):
-                covering_policies.add(urn)
-        if covering_policies:
-            return covering_policies
-        all_statements = [item for policy_statements in statements_by_policy.values() for item in policy_statements]
-        is_covered = not extent - union(postings.find_extent(item.resources) for item in all_statements)
-        return (
-            set()
-            if is_covered and (not includes_platform or any(item.resources.covers(None) for item in all_statements))
-            else None
-        )
+
+        def is_covered(statements: Collection[Statement]) -> bool:
+            covers_extent = not extent - union(postings.find_extent(item.resources) for item in statements)
+            is_about_platform = not statement.resources.needs_resource
+            return covers_extent and (not is_about_platform or any(item.resources.covers(None) for item in statements))
+
+        covering_policies = {urn for urn, statements in statements_by_policy.items() if is_covered(statements)}
+        all_statements = [item for statements in statements_by_policy.values() for item in statements]
+        return covering_policies if covering_policies or is_covered(all_statements) else None
 
 
 def _implied_tokens(
@@ -323,10 +320,7 @@ def _owner_type(token: str) -> str | None:
 
 def reaches_nobody(policy: PolicyStatements, actors: Sequence[Actor], hygiene_facts: HygieneFacts) -> bool:
     """Whether the policy applies to no active actor, not even as an owner."""
-    tokens = policy.tokens
-    if ONESELF in tokens or hygiene_facts.is_owned(policy.urn):
-        return False
-    return not any(actor.is_active and not actor.tokens.isdisjoint(tokens) for actor in actors)
+    return not (ONESELF in policy.tokens or hygiene_facts.is_owned(policy.urn) or policy.count_people(actors))
 
 
 def missing_references(

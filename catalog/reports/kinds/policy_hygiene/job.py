@@ -65,7 +65,16 @@ def compute_results(job: Job) -> Summary:
     finding_rows.sort(key=lambda row: (list(SEVERITIES).index(row["type"]), row["policy"], row["key"]))
     finding_counts = Counter(row["policy"] for row in finding_rows)
     job.write_rows(tables.FINDINGS, finding_rows)
-    job.write_rows(tables.POLICIES, list(_count_reach(policies, actors, hygiene_facts, finding_counts)))
+    policy_rows = [
+        {
+            "policy": policy.urn,
+            "people": policy.count_people(actors),
+            "entities": hygiene_facts.count_covered(policy.urn),
+            "findings": finding_counts[policy.urn],
+        }
+        for policy in policies
+    ]
+    job.write_rows(tables.POLICIES, policy_rows)
     type_counts = Counter(row["type"] for row in finding_rows)
     return Summary(
         numbers=(
@@ -137,24 +146,6 @@ def list_antipatterns(
         yield _finding_row(
             finding.pattern, finding.policy, finding.sentence, entity=finding.entity, person=finding.actor
         )
-
-
-def _count_reach(
-    policies: Sequence[PolicyStatements],
-    actors: Sequence[Actor],
-    hygiene_facts: HygieneFacts,
-    finding_counts: Mapping[str, int],
-) -> Iterator[dict[str, Any]]:
-    """Yield a row for each policy: people it names (owners are not counted), entities it covers, findings."""
-    for policy in policies:
-        tokens = policy.tokens
-        people = sum(actor.is_active and not actor.tokens.isdisjoint(tokens) for actor in actors)
-        counts = {
-            "people": people,
-            "entities": hygiene_facts.count_covered(policy.urn),
-            "findings": finding_counts.get(policy.urn, 0),
-        }
-        yield {"policy": policy.urn, **counts}
 
 
 def _finding_row(

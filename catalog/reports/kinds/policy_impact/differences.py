@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 from pyroaring import FrozenBitMap
 
-from catalog.reports.spark.partition_facts import PartitionFacts
+from catalog.reports.spark.partition_facts import PartitionFacts, split_by_scope
 from policies.engine import explain, reach_index, selectors
 from policies.engine.evaluate import decide
-from policies.engine.families import load_vocabularies
 from policies.engine.model import Actor, Question, Statement
 from policies.engine.snapshot import Snapshot
 
@@ -23,20 +22,17 @@ NO_GROUP = ""
 
 #: People of a privilege that are explained in each partition.
 _MAX_EXPLAINED_PEOPLE = 200
-_NO_ENTITY = -1
 
 
 class AccessChange(NamedTuple):
-    """The change for one person and one privilege; `first_…` are numbers of entities, -1 for none."""
+    """The change for one person and one privilege; `first_…` are number and URN of the first entity, None for none."""
 
     privilege: str
     person: str
     gained: int
     lost: int
-    first_gained: int = _NO_ENTITY
-    gained_urn: str | None = None
-    first_lost: int = _NO_ENTITY
-    lost_urn: str | None = None
+    first_gained: tuple[int, str] | None = None
+    first_lost: tuple[int, str] | None = None
     policy: str | None = None
     because: str | None = None
 
@@ -58,17 +54,13 @@ def compare_policies(current_snapshot: Snapshot, proposed_snapshot: Snapshot, ac
     )
     changed_privileges = frozenset[str]().union(*(item.privileges for item in changed_statements))
     tokens = frozenset[str]().union(*(item.actors.tokens for item in changed_statements))
-    platform_names = {
-        item.name
-        for family_vocabulary in load_vocabularies().values()
-        for item in family_vocabulary.platform_privileges()
-    }
+    privileges, platform_privileges = split_by_scope(changed_privileges)
     is_relational = any(item == selectors.ONESELF or item.startswith(selectors.OWNER_OF_ANY_TYPE) for item in tokens)
     people = [item for item in actors if item.is_active and (is_relational or not item.tokens.isdisjoint(tokens))]
     return PolicyChange(
         proposed_snapshot=proposed_snapshot,
-        privileges=tuple(sorted(changed_privileges - platform_names)),
-        platform_privileges=tuple(sorted(changed_privileges & platform_names)),
+        privileges=privileges,
+        platform_privileges=platform_privileges,
         people=tuple(sorted(people, key=lambda item: item.urn)),
     )
 
@@ -79,15 +71,19 @@ def compare_partition(facts: PartitionFacts, change: PolicyChange) -> Iterator[A
     for privilege in change.privileges:
         explained_count = 0
         for actor in change.people:
-            current_extent, proposed_extent = (
-                facts.find_allowed(actor, privilege),
-                proposed_facts.find_allowed(actor, privilege),
+            difference = reach_index.compare_extents(
+                facts.find_allowed(actor, privilege), proposed_facts.find_allowed(actor, privilege)
             )
-            difference = reach_index.compare_extents(current_extent, proposed_extent)
             if not difference.gained and not difference.lost:
                 continue
-            row = AccessChange(privilege, actor.urn, len(difference.gained), len(difference.lost))
-            row = _add_first_entities(row, facts, difference)
+            row = AccessChange(
+                privilege,
+                actor.urn,
+                len(difference.gained),
+                len(difference.lost),
+                _find_first(facts, difference.gained),
+                _find_first(facts, difference.lost),
+            )
             if explained_count < _MAX_EXPLAINED_PEOPLE:
                 entity_index = (difference.gained or difference.lost).min()
                 deciding_facts = proposed_facts if difference.gained else facts
@@ -137,8 +133,8 @@ def aggregate_rows(
                 "privilege": row.privilege,
                 "gained": row.gained,
                 "lost": row.lost,
-                "gained_entity": row.gained_urn,
-                "lost_entity": row.lost_urn,
+                "gained_entity": row.first_gained and row.first_gained[1],
+                "lost_entity": row.first_lost and row.first_lost[1],
                 "policy": row.policy,
                 "because": row.because,
             }
@@ -151,14 +147,8 @@ def _subtract_statements(snapshot: Snapshot, other_snapshot: Snapshot) -> list[S
     return list(set(snapshot.statements) - set(other_snapshot.statements))
 
 
-def _add_first_entities(row: AccessChange, facts: PartitionFacts, difference: reach_index.Difference) -> AccessChange:
-    def first_entity(indexes: FrozenBitMap) -> tuple[int, str | None]:
-        return (facts.numbers[indexes.min()], facts.urns[indexes.min()]) if indexes else (_NO_ENTITY, None)
-
-    first_gained, first_lost = first_entity(difference.gained), first_entity(difference.lost)
-    return row._replace(
-        first_gained=first_gained[0], gained_urn=first_gained[1], first_lost=first_lost[0], lost_urn=first_lost[1]
-    )
+def _find_first(facts: PartitionFacts, indexes: FrozenBitMap) -> tuple[int, str] | None:
+    return (facts.numbers[indexes.min()], facts.urns[indexes.min()]) if indexes else None
 
 
 def _explain_row(row: AccessChange, snapshot: Snapshot, question: Question) -> AccessChange:
@@ -170,20 +160,16 @@ def _explain_row(row: AccessChange, snapshot: Snapshot, question: Question) -> A
 
 def _merge_rows(row: AccessChange, other_row: AccessChange) -> AccessChange:
     """Return the sum of two rows, explained by the first entity gained, else by the first lost."""
-    gain = min(row, other_row, key=lambda candidate: (candidate.first_gained == _NO_ENTITY, candidate.first_gained))
-    loss = min(row, other_row, key=lambda candidate: (candidate.first_lost == _NO_ENTITY, candidate.first_lost))
-    explained_row = gain if gain.first_gained != _NO_ENTITY else loss
-    return AccessChange(
-        row.privilege,
-        row.person,
-        row.gained + other_row.gained,
-        row.lost + other_row.lost,
-        gain.first_gained,
-        gain.gained_urn,
-        loss.first_lost,
-        loss.lost_urn,
-        explained_row.policy,
-        explained_row.because,
+    rows = (row, other_row)
+    first_gained = min((item.first_gained for item in rows if item.first_gained), default=None)
+    first_lost = min((item.first_lost for item in rows if item.first_lost), default=None)
+    has_first = row.first_gained == first_gained if first_gained else row.first_lost == first_lost
+    first_row = row if has_first else other_row
+    return first_row._replace(
+        gained=row.gained + other_row.gained,
+        lost=row.lost + other_row.lost,
+        first_gained=first_gained,
+        first_lost=first_lost,
     )
 
 

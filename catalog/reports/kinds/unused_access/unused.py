@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from catalog.reports.kinds.policy_hygiene.hygiene import PolicyStatements
 from catalog.reports.kinds.unused_access.usage import ANY, UsageRow
-from catalog.reports.spark.partition_facts import PartitionFacts
-from policies.engine import families
+from catalog.reports.spark.partition_facts import PartitionFacts, split_by_scope
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Effect, Question
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE
@@ -50,16 +49,7 @@ def build_query(
         if EVERYONE in statement.actors.tokens:
             public_privileges |= statement.privileges
     privileges = frozenset(requested_privileges) or allowed_privileges - public_privileges
-    platform_names = {
-        item.name
-        for family_vocabulary in families.load_vocabularies().values()
-        for item in family_vocabulary.platform_privileges()
-    }
-    return UsageQuery(
-        tuple(sorted(privileges - platform_names)),
-        tuple(sorted(privileges & platform_names)),
-        tuple(actor for actor in actors if actor.is_active),
-    )
+    return UsageQuery(*split_by_scope(privileges), tuple(actor for actor in actors if actor.is_active))
 
 
 def find_held(facts: PartitionFacts, query: UsageQuery) -> Iterator[HeldPrivilege]:
@@ -145,12 +135,8 @@ def build_policy_rows(
 ) -> list[dict[str, Any]]:
     """Return a row for each policy, with the number of people it names (owners are not counted)."""
     uses = usage.group_uses(lambda use: use.policy)
-    people_counts = {
-        policy.urn: sum(actor.is_active and not actor.tokens.isdisjoint(policy.tokens) for actor in actors)
-        for policy in policies
-    }
     rows = [
-        usage.build_row("policy", policy.urn, people_counts[policy.urn], uses.get(policy.urn, ()))
+        usage.build_row("policy", policy.urn, policy.count_people(actors), uses.get(policy.urn, ()))
         for policy in policies
     ]
     return _sort_unused_first(rows, "policy")

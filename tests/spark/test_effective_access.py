@@ -89,8 +89,8 @@ def test_two_slices_and_twenty_count_what_decide_says(spark: SparkSession, tmp_p
     world = max(drawn(strategies.worlds(), 40), key=lambda one: len(one.policies))
     source = slices.write(world, tmp_path / "in", grants=GRANTS)
     job = Job(spark.sparkContext, source, (tmp_path / "out").as_uri(), {}, {"policy_version": 1})
-    state = reading.load_state(source, 1)
-    two, twenty = (count_access(job, state, [VIEW], min_partitions=number)[VIEW] for number in (2, 20))
+    state = job.state
+    two, twenty = (count_access(job, [VIEW], min_partitions=number)[VIEW] for number in (2, 20))
     assert two == twenty
     snapshot, urns = state.snapshot, sorted(world.raw["entities"])
     reached = [

@@ -30,7 +30,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from catalog import reports
-from catalog.reports.snapshot import reader
+from catalog.reports.snapshot import partitions, reader
+from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_executors, open_context
 from catalog.reports.summary import Summary
@@ -60,7 +61,13 @@ class Job:
     target: str
     parameters: Mapping[str, Any]
     manifest: Mapping[str, Any]
-    preload: Future[Any] | None = None
+    preload: Future[SnapshotState] | None = None
+
+    @cached_property
+    def state(self) -> SnapshotState:
+        """The state that all partitions share, loaded while Spark starts. Raises CorruptSnapshot."""
+        print_progress("Reading policies and people")
+        return self.preload.result() if self.preload is not None else _load_state(self.source, self.manifest)
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -93,22 +100,12 @@ class Job:
 
 #: The work of a job: receives it and returns its summary.
 ComputeFunction = Callable[[Job], Summary]
-#: Work that can be done while Spark starts: receives the URL of the snapshot and its manifest.
-PreloadFunction = Callable[[str, Mapping[str, Any]], Any]
 
 
-def run(
-    name: str,
-    compute: ComputeFunction,
-    *,
-    preload: PreloadFunction | None = None,
-    is_short: bool = True,
-) -> int:
+def run(name: str, compute: ComputeFunction, *, is_short: bool = True) -> int:
     """Run the job that the command line asks for and return the exit code.
 
-    The summary that `compute` returns becomes `summary.json`.
-
-    `Job.preload` holds the result or exception of `preload`. `is_short`: the work is done in Python, by partition, and
+    The summary that `compute` returns becomes `summary.json`. `is_short`: the work is done in Python, by partition, and
     not by Spark's joins.
     """
     parser = argparse.ArgumentParser(prog=name)
@@ -120,9 +117,7 @@ def run(
         threading.Thread(target=_end_with_input, daemon=True).start()
     try:
         with pause_gc():
-            _run_job(
-                name, compute, preload, arguments.input.rstrip("/"), arguments.output.rstrip("/"), is_short=is_short
-            )
+            _run_job(name, compute, arguments.input.rstrip("/"), arguments.output.rstrip("/"), is_short=is_short)
     except (BadInput, CorruptSnapshot) as error:
         return _print_exit_sentence(EXIT_BAD_INPUT, str(error))
     except (SparkUnavailable, _SparkFailed) as error:
@@ -138,26 +133,28 @@ def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
     sys.stdout.flush()
 
 
-def _run_job(
-    name: str, compute: ComputeFunction, preload: PreloadFunction | None, source: str, target: str, *, is_short: bool
-) -> None:
+def _run_job(name: str, compute: ComputeFunction, source: str, target: str, *, is_short: bool) -> None:
     manifest, parameters = (reader.read_json(source, name) for name in ("manifest.json", "parameters.json"))
     if manifest.get("schema") != SCHEMA_VERSION:
         raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
     print_progress("Starting Spark")
     with ThreadPoolExecutor(1) as executor:
-        preload_future = executor.submit(preload, source, manifest) if preload is not None else None
+        preload = executor.submit(_load_state, source, manifest) if is_short else None
         with open_context(name, is_short=is_short) as context:
             if has_executors(context):
                 context.addPyFile(str(_build_archive(find_local_folder())))
             try:
-                summary = compute(Job(context, source, target, parameters, manifest, preload_future))
+                summary = compute(Job(context, source, target, parameters, manifest, preload))
             except (Py4JError, PySparkException) as error:
                 raise _SparkFailed(_log_spark_error(error)) from None
     filesystem, folder = fs.FileSystem.from_uri(target)
     filesystem.create_dir(folder)
     with filesystem.open_output_stream(f"{folder}/summary.json") as stream:
         stream.write(json.dumps(summary.serialize(), ensure_ascii=False).encode())
+
+
+def _load_state(source: str, manifest: Mapping[str, Any]) -> SnapshotState:
+    return partitions.load_state(source, manifest["policy_version"])
 
 
 def _build_archive(folder: Path) -> Path:

@@ -124,15 +124,8 @@ def split_by_scope(privileges: Iterable[str]) -> tuple[tuple[str, ...], tuple[st
     )
 
 
-def load_state(job: Job) -> partitions.SnapshotState:
-    """Return the state that all partitions share. Raises CorruptSnapshot."""
-    print_progress("Reading policies and people")
-    return partitions.load_state(job.source, job.manifest["policy_version"])
-
-
 def map_partitions(
     job: Job,
-    state: partitions.SnapshotState,
     compute: Callable[[PartitionFacts, SharedT], Iterable[PartitionRowT]],
     shared: SharedT,
     *,
@@ -141,13 +134,12 @@ def map_partitions(
 ) -> list[PartitionRowT]:
     """Return the rows of `visit_partitions`, in no particular order."""
     rows: list[PartitionRowT] = []
-    visit_partitions(job, state, compute, shared, lambda _, new_rows: rows.extend(new_rows), fields=fields, stage=stage)
+    visit_partitions(job, compute, shared, lambda _, new_rows: rows.extend(new_rows), fields=fields, stage=stage)
     return rows
 
 
 def visit_partitions(
     job: Job,
-    state: partitions.SnapshotState,
     compute: Callable[[PartitionFacts, SharedT], Iterable[PartitionRowT]],
     shared: SharedT,
     on_rows: Callable[[int, list[PartitionRowT]], None],
@@ -162,7 +154,7 @@ def visit_partitions(
     is computed.
     """
     loaded_fields = frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANT_FACETS.keys()
-    broadcast = job.context.broadcast(_BroadcastInput(state, loaded_fields, shared))
+    broadcast = job.context.broadcast(_BroadcastInput(job.state, loaded_fields, shared))
     numbers = partitions.read_entity_numbers(job.source)
     part_count = min(max(-(-len(numbers) // MAX_PARTITION_ENTITIES), min_partitions), len(numbers))
     bounds = [len(numbers) * part // part_count for part in range(part_count + 1)] if part_count else []

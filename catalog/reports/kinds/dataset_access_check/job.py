@@ -7,17 +7,17 @@ from typing import Any
 from catalog.reports.kinds.dataset_access_check import checks, tables
 from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import load_state, map_partitions
+from catalog.reports.spark.partition_facts import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
 
 def compute_results(job: Job) -> Summary:
     """Check every claim against the catalog and the platform, write the tables and return the summary."""
     assertions = job.read_json("assertions.json")["assertions"]
-    state = load_state(job)
+    state = job.state
     fields = state.snapshot.tested_fields(_list_privileges(assertions)) | _list_fields(assertions)
     claims = checks.build_claims(assertions, state.actors, load_roles(job.source))
-    rows = map_partitions(job, state, checks.check_partition, claims, fields=fields, stage="Checking")
+    rows = map_partitions(job, checks.check_partition, claims, fields=fields, stage="Checking")
     answered_indexes = frozenset((row.claim_index, row.answer_index) for row in rows)
     rows += checks.check_platform(state.snapshot, claims)
     rows += checks.check_unknown_entities(state.snapshot, claims, answered_indexes)

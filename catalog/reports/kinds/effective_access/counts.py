@@ -75,15 +75,15 @@ class PrivilegeCount:
 
 
 def count_access(
-    job: Job, state: partitions.SnapshotState, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS
+    job: Job, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS
 ) -> dict[str, PrivilegeCount]:
     """Return the counts of each privilege, computed in at least `min_partitions` partitions."""
     types = pc.unique(job.read_table("entities", ["type"]).column("type")).to_pylist()
+    state = job.state
     groups_by_privilege = {privilege: group_statements(state.snapshot, privilege, types) for privilege in privileges}
     accumulator = _Accumulator(len(state.actors), privileges)
     visit_partitions(
         job,
-        state,
         _count_partition,
         _CountQuery(groups_by_privilege, state.actors),
         accumulator.add_partition,

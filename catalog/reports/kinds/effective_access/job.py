@@ -7,12 +7,10 @@ broadcast. `reach_index` counts the entities of each person, `AudienceIndex` the
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from catalog.reports.kinds.effective_access.counts import PLACE_FIELDS, PrivilegeCount, count_access
-from catalog.reports.snapshot import partitions
 from catalog.reports.spark.job import Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
@@ -21,29 +19,17 @@ from policies.engine import families
 _REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
 
 
-def load_state(source: str, manifest: Mapping[str, Any]) -> partitions.SnapshotState:
-    """Return the state that all partitions share."""
-    return partitions.load_state(source, manifest["policy_version"])
-
-
 def compute_results(job: Job) -> Summary:
     """Count access, write the tables and return the summary. Raises CorruptSnapshot."""
-    assert job.preload is not None  # noqa: S101 - the program says what to read
-    print_progress("Reading policies and people")
-    state: partitions.SnapshotState = job.preload.result()
-    counts = count_access(job, state, job.parameters["privileges"])
+    counts = count_access(job, job.parameters["privileges"])
     print_progress("Writing the results")
-    return _write_tables(job, state, counts)
-
-
-def _write_tables(job: Job, state: partitions.SnapshotState, counts: Mapping[str, PrivilegeCount]) -> Summary:
     urns = job.read_table("entities", ["number", "urn"]).sort_by("number").column("urn").combine_chunks()
-    people = pa.array([actor.urn for actor in state.actors], pa.string())
+    people = pa.array([actor.urn for actor in job.state.actors], pa.string())
     job.write_table("people", _rank_counts(counts, "person", "entities", lambda count: (people, count.people)))
     job.write_table("entities", _rank_counts(counts, "entity", "people", lambda count: (urns, count.entities)))
     for kind in PLACE_FIELDS:
         job.write_table(f"{kind}s", _build_place_table(counts, kind))
-    return Summary(tuple(_build_numbers(state, counts, len(urns))), tuple(_build_charts(counts, len(urns))))
+    return Summary(tuple(_build_numbers(len(people), len(urns), counts)), tuple(_build_charts(counts, len(urns))))
 
 
 def _rank_counts(
@@ -76,10 +62,8 @@ def _build_place_table(counts: Mapping[str, PrivilegeCount], kind: str) -> pa.Ta
     return pa.table({name: pa.array([row[i] for row in rows], types[i]) for i, name in enumerate(names)})
 
 
-def _build_numbers(
-    state: partitions.SnapshotState, counts: Mapping[str, PrivilegeCount], entity_count: int
-) -> Iterator[Number]:
-    yield Number("People", len(state.actors))
+def _build_numbers(people_count: int, entity_count: int, counts: Mapping[str, PrivilegeCount]) -> Iterator[Number]:
+    yield Number("People", people_count)
     yield Number("Entities", entity_count)
     for privilege, count in counts.items():
         name = families.display_privilege(privilege)
@@ -116,4 +100,4 @@ def _build_reach_bars(count: PrivilegeCount, entity_count: int) -> Iterator[Bar]
 
 
 if __name__ == "__main__":
-    sys.exit(run("effective_access", compute_results, preload=load_state))
+    sys.exit(run("effective_access", compute_results))

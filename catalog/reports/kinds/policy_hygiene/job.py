@@ -13,7 +13,7 @@ from catalog.reports.kinds.policy_hygiene.antipatterns import Antipattern
 from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts, HygieneQuery, PolicyStatements
 from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import load_state, map_partitions
+from catalog.reports.spark.partition_facts import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine.model import Actor
 
@@ -46,7 +46,7 @@ _MAX_NAMED_POLICIES = 3
 
 def compute_results(job: Job) -> Summary:
     """Check every active policy that people can edit, write the tables and return the summary."""
-    state, roles = load_state(job), load_roles(job.source)
+    state, roles = job.state, load_roles(job.source)
     snapshot, actors = state.snapshot, state.actors
     names_by_urn = {
         row["urn"]: row["name"] for row in job.read_table("policies").to_pylist() if _is_editable(row["document"])
@@ -56,7 +56,7 @@ def compute_results(job: Job) -> Summary:
     privileges = {name for policy in policies for statement in policy.statements for name in statement.privileges}
     fields = snapshot.tested_fields(privileges) | hygiene.URN_FIELDS
     hygiene_facts = HygieneFacts(
-        map_partitions(job, state, hygiene.collect_facts, query, fields=fields, stage="Looking at policies")
+        map_partitions(job, hygiene.collect_facts, query, fields=fields, stage="Looking at policies")
     )
     finding_rows = [
         *find_idle(policies, query, actors, hygiene_facts, frozenset(job.read_json("known.json")["people"])),

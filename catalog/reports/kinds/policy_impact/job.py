@@ -6,7 +6,7 @@ from typing import Any
 
 from catalog.reports.kinds.policy_impact import differences, tables
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import load_state, map_partitions
+from catalog.reports.spark.partition_facts import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
 from policies.engine.model import Statement, StatementOrigin
@@ -14,7 +14,7 @@ from policies.engine.model import Statement, StatementOrigin
 
 def compute_results(job: Job) -> Summary:
     """Decide every question that the change can affect with both snapshots, write the tables and return the summary."""
-    state = load_state(job)
+    state = job.state
     current_snapshot, actors = state.snapshot, state.actors
     proposed_snapshot = current_snapshot.replace(
         current_snapshot.version, _compile_proposed(job.read_json("proposed.json"))
@@ -22,7 +22,7 @@ def compute_results(job: Job) -> Summary:
     change = differences.compare_policies(current_snapshot, proposed_snapshot, actors)
     # Load the facets that either side tests; loading more never changes an answer.
     fields = current_snapshot.tested_fields(change.privileges) | proposed_snapshot.tested_fields(change.privileges)
-    rows = map_partitions(job, state, differences.compare_partition, change, fields=fields, stage="Comparing")
+    rows = map_partitions(job, differences.compare_partition, change, fields=fields, stage="Comparing")
     rows += differences.compare_platform(current_snapshot, change)
     privileges, groups, people = differences.aggregate_rows(rows, actors)
     job.write_rows(tables.PRIVILEGES, privileges)

@@ -8,13 +8,13 @@ from catalog.reports.kinds.unused_access.unused import Usage
 from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import load_state, map_partitions
+from catalog.reports.spark.partition_facts import map_partitions
 from catalog.reports.summary import Number, Summary
 
 
 def compute_results(job: Job) -> Summary:
     """Compare access with its uses, write the tables and return the summary."""
-    state, usage_document = load_state(job), job.read_json("usage.json")
+    state, usage_document = job.state, job.read_json("usage.json")
     snapshot, actors = state.snapshot, state.actors
     policies = hygiene.group_by_policy(
         snapshot.statements, {row["urn"]: row["name"] for row in job.read_table("policies").to_pylist()}
@@ -23,9 +23,7 @@ def compute_results(job: Job) -> Summary:
     usage = Usage(uses, policies, actors, is_sure=usage_document["is_sure"])
     query = unused.build_query(policies, actors, job.parameters.get("privileges") or ())
     fields = snapshot.tested_fields(query.privileges)
-    held_privileges = set(
-        map_partitions(job, state, unused.find_held, query, fields=fields, stage="Looking who holds what")
-    )
+    held_privileges = set(map_partitions(job, unused.find_held, query, fields=fields, stage="Looking who holds what"))
     held_privileges |= set(unused.find_held_on_platform(snapshot, query))
     privileges, people = unused.build_privilege_rows(query, held_privileges, usage)
     unused_counts = {}

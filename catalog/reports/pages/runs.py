@@ -21,21 +21,7 @@ from policies.decisions.pages.explore_common import AnswerViewer
 from policies.errors import Conflict
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.list_and_form_pages import form_view, page_view
-
-_COLUMNS = (
-    {"label": "Report"},
-    {"label": "Status"},
-    {"label": "Asked for"},
-    {"label": "By"},
-    {"label": "Took", "is_number": True},
-)
-_KIND_COLUMNS = (
-    {"label": "Report"},
-    {"label": "Last run"},
-    {"label": "Last results"},
-    {"label": "Actions", "is_hidden_label": True},
-)
+from policies.http.pages.list_and_form_pages import build_columns, form_view, page_view
 
 
 class RunFilterForm(forms.Form):
@@ -54,26 +40,19 @@ class RunFilterForm(forms.Form):
 def list_reports(request: HttpRequest) -> HttpResponse:
     """Page of the kinds of reports and the runs, filtered and paged; an htmx request gets only the runs."""
     viewer = AnswerViewer.from_actor(get_actor(request))
-    form = RunFilterForm(request.GET)
-    form.is_valid()
-    filters = {name: value for name, value in form.cleaned_data.items() if value}
-    page = list_and_form_pages.get_page(request, report_rows.list_reports(**filters))
-    context: dict[str, Any] = {
-        "page": page,
-        "rows": _build_rows(list(page), viewer),
-        "columns": _COLUMNS,
-        "is_filtered": bool(filters),
-    }
-    if not list_and_form_pages.is_fragment_request(request):
-        context |= {
-            "form": form,
-            "kinds": _build_kind_rows(),
-            "kind_columns": _KIND_COLUMNS,
-            "tabs": layout.tabs("reports"),
-            "breadcrumbs": SECTION.breadcrumbs(),
-        }
-    return list_and_form_pages.render_list(
-        request, page_template="reports/list.html", fragment_template="reports/_runs.html", context=context
+    return list_and_form_pages.render_filtered_list(
+        request,
+        "reports/list.html",
+        "reports/_runs.html",
+        form=RunFilterForm(request.GET),
+        query=report_rows.list_reports,
+        build_rows=lambda runs: _build_rows(runs, viewer),
+        columns=build_columns("Report", "Status", "Asked for", "By", "Took", numbers=["Took"]),
+        # A function, since the fragment does not need it.
+        kinds=_build_kind_rows,
+        kind_columns=build_columns("Report", "Last run", "Last results", "Actions"),
+        tabs=layout.tabs("reports"),
+        breadcrumbs=SECTION.breadcrumbs(),
     )
 
 

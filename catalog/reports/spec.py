@@ -1,6 +1,6 @@
 """The specification of a kind of report: its parameters, its tables of results, and its job."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -77,9 +77,19 @@ class Parameter:
         if value in (None, "", []):
             return [Problem(REQUIRED_PARAMETER, "", f"{self.title}: give one.")] if self.is_required else []
         problems = [
-            Problem(INVALID_PARAMETER, "", f"{self.title}: {sentence}") for sentence in _CHECKS[self.input](self, value)
+            Problem(INVALID_PARAMETER, "", f"{self.title}: {sentence}") for sentence in self._describe_problems(value)
         ]
         return problems or list(self.check(value))
+
+    def _describe_problems(self, value: Any) -> Iterator[str]:
+        is_valid, sentence = _FORMS[self.input]
+        if not is_valid(self, value):
+            yield sentence.format(self)
+        elif self.input in (ParameterType.CHOICE, ParameterType.CHOICES):
+            choices = self.choices()
+            for item in [value] if self.input is ParameterType.CHOICE else value:
+                if not isinstance(item, str) or item not in choices:
+                    yield f"{item!r} is not one of the choices."
 
     def parse_texts(self, texts: Sequence[str]) -> Any:
         """Return the value of the texts of a form; unparsable input stays text, which `find_problems` then rejects."""
@@ -96,47 +106,6 @@ class Parameter:
         return text or None
 
 
-def _check_text(_: Parameter, value: Any) -> Iterable[str]:
-    if not isinstance(value, str) or not is_storable(value):
-        yield "this has to be a text."
-
-
-def _check_number(parameter: Parameter, value: Any) -> Iterable[str]:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or not parameter.minimum <= value <= parameter.maximum:
-        yield f"this has to be a whole number from {parameter.minimum} to {parameter.maximum}."
-
-
-def _check_flag(_: Parameter, value: Any) -> Iterable[str]:
-    if not isinstance(value, bool):
-        yield "this has to be true or false."
-
-
-def _check_date(_: Parameter, value: Any) -> Iterable[str]:
-    try:
-        date.fromisoformat(value)
-    except (TypeError, ValueError):
-        yield "this has to be a date such as 2026-03-31."
-
-
-def _check_choice(parameter: Parameter, value: Any) -> Iterable[str]:
-    if not isinstance(value, str) or value not in parameter.choices():
-        yield f"{value!r} is not one of the choices."
-
-
-def _check_texts(_: Parameter, value: Any) -> Iterable[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) and is_storable(item) for item in value):
-        yield "this has to be a list of texts."
-
-
-def _check_choices(parameter: Parameter, value: Any) -> Iterable[str]:
-    problems = list(_check_texts(parameter, value))
-    yield from problems
-    if not problems:
-        choices = parameter.choices()
-        yield from (f"{item!r} is not one of the choices." for item in value if item not in choices)
-
-
 def _parse_json(text: str) -> Any:
     """Return the JSON value of a text; invalid JSON stays text."""
     try:
@@ -145,20 +114,37 @@ def _parse_json(text: str) -> Any:
         return text
 
 
-def _check_json(_: Parameter, value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield "this is no JSON."
+def _is_text(_: Parameter, value: Any) -> bool:
+    return isinstance(value, str) and is_storable(value)
 
 
-_CHECKS: Mapping[ParameterType, Callable[[Parameter, Any], Iterable[str]]] = {
-    ParameterType.TEXT: _check_text,
-    ParameterType.NUMBER: _check_number,
-    ParameterType.FLAG: _check_flag,
-    ParameterType.DATE: _check_date,
-    ParameterType.CHOICE: _check_choice,
-    ParameterType.CHOICES: _check_choices,
-    ParameterType.TEXTS: _check_texts,
-    ParameterType.JSON: _check_json,
+def _are_texts(parameter: Parameter, value: Any) -> bool:
+    return isinstance(value, list) and all(_is_text(parameter, item) for item in value)
+
+
+def _is_in_range(parameter: Parameter, value: Any) -> bool:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return is_whole and parameter.minimum <= value <= parameter.maximum
+
+
+def _is_date(_: Parameter, value: Any) -> bool:
+    try:
+        date.fromisoformat(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+#: Whether a value has the form of its type, and what to say if it has not.
+_FORMS: Mapping[ParameterType, tuple[Callable[[Parameter, Any], bool], str]] = {
+    ParameterType.TEXT: (_is_text, "this has to be a text."),
+    ParameterType.NUMBER: (_is_in_range, "this has to be a whole number from {0.minimum} to {0.maximum}."),
+    ParameterType.FLAG: (lambda _, value: isinstance(value, bool), "this has to be true or false."),
+    ParameterType.DATE: (_is_date, "this has to be a date such as 2026-03-31."),
+    ParameterType.CHOICE: (lambda *_: True, ""),
+    ParameterType.CHOICES: (_are_texts, "this has to be a list of texts."),
+    ParameterType.TEXTS: (_are_texts, "this has to be a list of texts."),
+    ParameterType.JSON: (lambda _, value: not isinstance(value, str), "this is no JSON."),
 }
 
 

@@ -211,6 +211,8 @@ def test_every_problem_of_parameters_at_once():
         "/parameters/other",
         "/parameters/wanted",
     ]
+    with pytest.raises(Invalid):
+        reports.request_report(kind="things", parameters={"wanted": ["well"]}, by=SYSTEM)
     with pytest.raises(NotFound):
         reports.request_report(kind="nothing", parameters={}, by=SYSTEM)
     with pytest.raises(Forbidden):

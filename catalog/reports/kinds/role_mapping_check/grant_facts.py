@@ -15,9 +15,6 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 #: Separator of the parts of a name in `object`; any printable character may be in a part.
 SEPARATOR = "\x1f"
 
-#: Maximum length of a bad row in a fact, in characters.
-_MAX_ROW_LENGTH = 500
-
 
 class FactKind(StrEnum):
     """The kinds of facts.
@@ -116,8 +113,3 @@ def select_columns(rows: DataFrame, types: Mapping[str, str], columns: Mapping[s
             for name, value in values.items()
         )
     )
-
-
-def truncate_row(row: Column) -> Column:
-    """Return the first `_MAX_ROW_LENGTH` characters of a bad row."""
-    return f.substring(row, 1, _MAX_ROW_LENGTH)

@@ -22,10 +22,11 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import (
     privilege_level,
     role_key,
     select_columns,
-    truncate_row,
     without_domain,
 )
 
+#: Maximum length of a bad row in a fact, in characters.
+_MAX_ROW_LENGTH = 500
 _TABLE_TYPES = (
     *("TABLE", "VIEW", "MATERIALIZED VIEW", "EXTERNAL TABLE", "DYNAMIC TABLE", "EVENT TABLE", "HYBRID TABLE"),
     *("ICEBERG TABLE", "SEMANTIC VIEW"),
@@ -55,8 +56,28 @@ def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> D
     return reduce(DataFrame.union, frames)
 
 
-def _select_fact_columns(rows: DataFrame, export: Export, **columns: Column) -> DataFrame:
-    return select_columns(rows, FACT_COLUMNS, {"export": f.lit(export.name), **columns})
+def _select_facts(
+    rows: DataFrame, export: Export, *, reason: Column, path: Column, bad_row: Column, **columns: Column | str
+) -> DataFrame:
+    """Return facts of rows with `file` and `privilege`; the object of a row with a `reason` is the row itself.
+
+    `reason` and `columns` may use the columns `bit` and `reason`.
+    """
+    rows = rows.withColumn("bit", privilege_bit(export, f.col("privilege"))).withColumn("reason", reason)
+    fact_columns: dict[str, Column | str] = {
+        "export": f.lit(export.name),
+        "file": "file",
+        "object": f.when(f.col("reason").isNull(), path).otherwise(f.substring(bad_row, 1, _MAX_ROW_LENGTH)),
+        "object_key": object_key(export, path),
+        "bit": "bit",
+        "level": privilege_level(export, f.col("privilege")),
+        "reason": "reason",
+    }
+    return select_columns(rows, FACT_COLUMNS, fact_columns | columns)
+
+
+def _describe_unknown_level() -> Column:
+    return f.concat(f.lit("How far "), "privilege", f.lit(' goes is not known; say it under "levels".'))
 
 
 # -- CSV --------------------------------------------------------------------------------------------------------------
@@ -102,7 +123,6 @@ def _build_csv_facts(rows: DataFrame, export: Export, *, is_plain: bool = False)
     to_role = f.col("grantee_type").isin(*_ROLE_TYPES)
     to_person = f.col("grantee_type").isin("USER", "GROUP")
     bit = f.col("bit")
-    rows = rows.withColumn("bit", privilege_bit(export, f.col("privilege")))
     is_membership = f.col("privilege").isin("USAGE", "MEMBER", "") if is_plain else f.col("privilege") == "USAGE"
     reason = (
         f.when(f.col("wrong").isNotNull(), f.col("wrong"))
@@ -114,10 +134,7 @@ def _build_csv_facts(rows: DataFrame, export: Export, *, is_plain: bool = False)
             ~on_role & ~on_table & ~on_container & f.lit(is_plain),
             f.concat(f.lit("There is no "), "object_type", f.lit(" to grant on.")),
         )
-        .when(
-            f.lit(is_plain) & ~on_role & bit.isNull(),
-            f.concat(f.lit("How far "), "privilege", f.lit(' goes is not known; say it under "levels".')),
-        )
+        .when(f.lit(is_plain) & ~on_role & bit.isNull(), _describe_unknown_level())
     )
     fact_kind = (
         f.when(f.col("reason").isNotNull(), FactKind.BAD)
@@ -128,24 +145,20 @@ def _build_csv_facts(rows: DataFrame, export: Export, *, is_plain: bool = False)
         .when((on_table | (on_container & f.lit(is_plain))) & bit.isNotNull() & (to_role | to_person), FactKind.GRANT)
         .otherwise(FactKind.PASSED)
     )
-    typed_rows = rows.withColumn("reason", reason).withColumn("what", fact_kind)
-    key = f.when(f.col("object_type").isin(*_ROLE_TYPES), role_key(export, f.col("path")))
+    key = f.when(on_role, role_key(export, f.col("path"))).otherwise(object_key(export, f.col("path")))
     person_key = without_domain(export, f.col("grantee"))
-    grantee_kind = f.when(to_role, Grantee.ROLE).otherwise(f.col("grantee_type"))
-    return _select_fact_columns(
-        typed_rows,
+    return _select_facts(
+        rows,
         export,
-        file=f.col("file"),
-        what=f.col("what"),
-        object=f.when(f.col("reason").isNull(), f.col("path")).otherwise(truncate_row(f.col("row"))),
-        object_key=key.otherwise(object_key(export, f.col("path"))),
+        reason=reason,
+        path=f.col("path"),
+        bad_row=f.col("row"),
+        what=fact_kind,
+        object_key=key,
         is_container=on_container,
-        bit=bit,
-        level=privilege_level(export, f.col("privilege")),
-        kind=grantee_kind,
-        grantee=f.col("grantee"),
+        kind=f.when(to_role, Grantee.ROLE).otherwise(f.col("grantee_type")),
+        grantee="grantee",
         grantee_key=f.when(to_role, role_key(export, f.col("grantee"))).otherwise(person_key),
-        reason=f.col("reason"),
     )
 
 
@@ -254,7 +267,7 @@ def _read_iam_policies(spark: SparkSession, path: str, export: Export) -> DataFr
         "file", "place", "value", line_problem.alias("wrong"), f.explode_outer(bindings).alias("binding")
     )
     rows = binding_rows.select(
-        "*", f.col("binding.role").alias("role"), f.explode_outer("binding.members").alias("member")
+        "*", f.col("binding.role").alias("privilege"), f.explode_outer("binding.members").alias("member")
     )
     return _build_binding_facts(rows.filter("wrong IS NOT NULL OR binding IS NOT NULL"), export)
 
@@ -266,17 +279,13 @@ def _build_binding_facts(rows: DataFrame, export: Export) -> DataFrame:
     ]
     is_ours = f.col("place").rlike("^//(bigquery|cloudresourcemanager)[.]googleapis[.]com/projects/[^/]+")
     member_kind, name = f.substring_index("member", ":", 1), f.regexp_replace("member", "^[A-Za-z]+:", "")
-    is_custom = ~f.col("role").startswith("roles/")
+    is_custom = ~f.col("privilege").startswith("roles/")
     bit = f.col("bit")
-    rows = rows.withColumn("bit", privilege_bit(export, f.col("role")))
     reason = (
         f.when(f.col("wrong").isNotNull(), f.col("wrong"))
-        .when(f.col("role").isNull() | (f.col("role") == ""), "A binding names no role.")
+        .when(f.col("privilege").isNull() | (f.col("privilege") == ""), "A binding names no role.")
         .when(f.col("member").isNull() | (f.col("member") == ""), "A binding names no member.")
-        .when(
-            is_ours & is_custom & bit.isNull(),
-            f.concat(f.lit("How far "), "role", f.lit(' goes is not known; say it under "levels".')),
-        )
+        .when(is_ours & is_custom & bit.isNull(), _describe_unknown_level())
     )
     is_deleted = member_kind == "deleted"
     fact_kind = (
@@ -288,25 +297,19 @@ def _build_binding_facts(rows: DataFrame, export: Export) -> DataFrame:
     account = f.when(member_kind == "group", role_key(export, name)).when(
         member_kind == "user", without_domain(export, name)
     )
-    return _select_fact_columns(
-        rows.withColumn("reason", reason),
+    whole_row = f.concat_ws(" ", "place", "privilege", "member")
+    return _select_facts(
+        rows,
         export,
-        file=f.col("file"),
+        reason=reason,
+        path=path,
+        bad_row=f.when(f.col("wrong").isNull(), whole_row).otherwise(f.col("value")),
         what=fact_kind,
-        object=f.when(f.col("reason").isNull(), path).otherwise(
-            truncate_row(
-                f.when(f.col("wrong").isNull(), f.concat_ws(" ", "place", "role", "member")).otherwise(f.col("value"))
-            )
-        ),
-        object_key=object_key(export, path),
         is_container=path_parts[2] == "",
-        bit=bit,
-        level=privilege_level(export, f.col("role")),
         # Any member but a user counts as a role: groups, service accounts, everybody.
         kind=f.when(member_kind == "user", Grantee.USER).otherwise(Grantee.ROLE),
-        grantee=f.col("member"),
+        grantee="member",
         grantee_key=account.otherwise(f.lower("member")),
-        reason=f.col("reason"),
     )
 
 

@@ -8,7 +8,7 @@ from functools import partial, wraps
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
@@ -46,7 +46,7 @@ def _decorate_with(decorate: Callable[[PageView], PageView]) -> Callable[[PageVi
 
     def decorate_view(view: PageView) -> PageView:
         @wraps(view)
-        def check_setting(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def check_setting(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not settings.SHOW_ACCESS_MANAGEMENT:
                 raise NotFound("External roles are not shown here (SHOW_ACCESS_MANAGEMENT is off).")
             return view(request, *args, **kwargs)

@@ -192,8 +192,8 @@ def _build_form_page(request: HttpRequest, role: ExternalRole | None) -> FormPag
         ExternalRoleForm if role else NewExternalRoleForm,
         title=title,
         label="Save",
-        cancel_url=reverse("external-role", args=[role.urn]) if role else SECTION.url,
-        breadcrumbs=SECTION.breadcrumbs(title),
+        section=SECTION,
+        cancel_url=reverse("external-role", args=[role.urn]) if role else "",
         initial={name: getattr(role, name) for name in ExternalRoleForm.base_fields} if role else {},
         pickers=[
             EntityPicker(kind, get_actor(request), initial_urns=chosen_urns, chosen_urns=chosen_urns)

@@ -7,8 +7,6 @@ from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from policies.authoring.pages.datahub_presenter import format_json
 from policies.decisions import audit_search
@@ -16,8 +14,9 @@ from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine.model import SYSTEM_ACTOR, DecisionCode
 from policies.http.guard import get_actor, needs
 from policies.http.pages import channel_names, list_and_form_pages
+from policies.http.pages.filter_forms import user_urn
+from policies.http.pages.list_and_form_pages import Section, page_view
 from policies.models import LoggedDecision, PolicyEvent, Verb
-from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, decision_log_queries, display_names, explanations
 from policies.pdp.decision_log_queries import LogPosition
 from policies.writes import change_log_queries
@@ -25,11 +24,13 @@ from policies.writes import change_log_queries
 #: The same privilege as at /api/v1/audit/.
 VIEW_GUARD = needs("MANAGE_POLICIES")
 
+SECTION = Section("Audit", "audit", ("Settings", "Installation"))
+
 _MAX_TEXT_LENGTH = 512
 _TABS = (("audit", "Decisions"), ("audit-policies", "Changes to policies"), ("audit-people", "Other changes"))
 
-_DECISION_COLUMNS = [{"label": "Time (UTC)"}, {"label": "Who"}, {"label": "Question"}, {"label": "Answer"}]
-_CHANGE_COLUMNS = [{"label": "Time (UTC)"}, {"label": "Who"}, {"label": "What"}, {"label": "Before and after"}]
+_DECISION_COLUMNS = list_and_form_pages.build_columns("Time (UTC)", "Who", "Question", "Answer")
+_CHANGE_COLUMNS = list_and_form_pages.build_columns("Time (UTC)", "Who", "What", "Before and after")
 
 
 def _text_field(label: str, placeholder: str = "") -> forms.CharField:
@@ -69,16 +70,14 @@ class ChangeFilterForm(forms.Form):
     verb = forms.ChoiceField(label="What", required=False, choices=[("", "Anything"), *Verb.choices])
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def list_decisions(request: HttpRequest) -> HttpResponse:
     """Page of the decision log, paged by position: page numbers would need a count of all rows."""
     form = DecisionFilterForm(request.GET)
     form.is_valid()
     filters = form.cleaned_data
     rows = audit_search.list_decisions(
-        actor=_user_urn(filters.get("actor")),
+        actor=user_urn(filters.get("actor") or ""),
         privilege=filters.get("privilege") or "",
         resource=filters.get("resource") or "",
         is_allowed={"ALLOW": True, "DENY": False}.get(filters.get("decision") or ""),
@@ -86,10 +85,9 @@ def list_decisions(request: HttpRequest) -> HttpResponse:
         since=filters.get("since"),
         until=filters.get("until"),
     )
-    size = {str(page_size): page_size for page_size in list_and_form_pages.PAGE_SIZES}.get(
-        request.GET.get("size", ""), list_and_form_pages.PAGE_SIZE
+    log_page = decision_log_queries.load_decision_page(
+        rows, size=list_and_form_pages.get_page_size(request), **_parse_position(request)
     )
-    log_page = decision_log_queries.load_decision_page(rows, size=size, **_parse_position(request))
     context = {
         **_page_context("audit", "decisions"),
         "form": form,
@@ -106,9 +104,7 @@ def list_decisions(request: HttpRequest) -> HttpResponse:
     )
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def list_policy_changes(request: HttpRequest) -> HttpResponse:
     """Page of every write to a policy; the states before and after are on the page of the version."""
     form, filters = _parse_filters(request)
@@ -134,9 +130,7 @@ def _version_url(event: PolicyEvent) -> str:
     return reverse("policy-version", args=[event.version, event.policy_urn])
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def list_people_changes(request: HttpRequest) -> HttpResponse:
     """Page of every write to users, groups, roles, tokens, grants and the catalog, with the object before and after."""
     form, filters = _parse_filters(request)
@@ -223,15 +217,9 @@ def _parse_filters(request: HttpRequest) -> tuple[ChangeFilterForm, dict[str, st
     cleaned_data = form.cleaned_data
     return form, {
         "urn": cleaned_data.get("object") or "",
-        "by": _user_urn(cleaned_data.get("by")),
+        "by": user_urn(cleaned_data.get("by") or ""),
         "verb": cleaned_data.get("verb") or "",
     }
-
-
-def _user_urn(text: str | None) -> str:
-    if not text or text.startswith("urn:"):
-        return text or ""
-    return f"{USER_PREFIX}{text}"
 
 
 def _render_changes(
@@ -254,5 +242,5 @@ def _page_context(route: str, fragment_id: str) -> dict[str, Any]:
         "tabs": [{"label": label, "url": reverse(name), "is_current": name == route} for name, label in _TABS],
         "route": reverse(route),
         "target": fragment_id,
-        "breadcrumbs": list_and_form_pages.settings_breadcrumbs("Installation", ("Audit", "")),
+        "breadcrumbs": SECTION.breadcrumbs(),
     }

@@ -6,8 +6,6 @@ from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import ASK_ABOUT_OTHERS_PRIVILEGES, AnswerViewer
@@ -16,6 +14,7 @@ from policies.engine import families
 from policies.engine.model import DecisionCode
 from policies.http.guard import Guard, signed_in
 from policies.http.pages.filter_forms import WhyForm
+from policies.http.pages.list_and_form_pages import page_view
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -32,9 +31,7 @@ MAX_COUNTED_ENTITIES = 10_000
 _ACTOR_KINDS = (("users", "person", "User"), ("groups", "group", "Group"), ("roles", "role", "Role"))
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def show_privileges(request: HttpRequest) -> HttpResponse:
     """Page of every privilege that an actor has on a resource, with the policies that give each."""
     form = ActorPrivilegesForm.from_query(request.GET)
@@ -43,9 +40,7 @@ def show_privileges(request: HttpRequest) -> HttpResponse:
     )
 
 
-@require_GET
-@never_cache
-@Guard(any_of=ASK_ABOUT_OTHERS_PRIVILEGES)
+@page_view(Guard(any_of=ASK_ABOUT_OTHERS_PRIVILEGES))
 def show_actors(request: HttpRequest) -> HttpResponse:
     """Page of every actor that has a privilege on a resource, as policies name them; always a question about others."""
     form = AllowedActorsForm.from_query(request.GET)
@@ -54,9 +49,7 @@ def show_actors(request: HttpRequest) -> HttpResponse:
     )
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def show_entities(request: HttpRequest) -> HttpResponse:
     """Page of every entity on which an actor may use a privilege: in the catalog, people and policies."""
     form = AllowedEntitiesForm.from_query(request.GET)

@@ -6,12 +6,11 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import Section, page_view
 from policies.models import PolicyVersion
 from policies.models.people import USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
@@ -22,12 +21,12 @@ from policies.pdp.self_checks import Check, CheckFinding
 
 VIEW_GUARD = needs("MANAGE_POLICIES")
 
-_PROCESS_COLUMNS = [{"label": "Process"}, {"label": "Policy version"}, {"label": "Compared"}]
+SECTION = Section("Status", "status", ("Settings", "Installation"))
+
+_PROCESS_COLUMNS = list_and_form_pages.build_columns("Process", "Policy version", "Compared")
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def show_status(request: HttpRequest) -> HttpResponse:
     """Page of the policy version, web processes and checklist. Workers answer slowly and are loaded separately."""
     viewer = AnswerViewer.from_actor(get_actor(request))
@@ -44,14 +43,12 @@ def show_status(request: HttpRequest) -> HttpResponse:
         "columns": _PROCESS_COLUMNS,
         "checks": [_check_context(check, viewer) for check in checks],
         "workers_url": reverse("status-workers"),
-        "breadcrumbs": list_and_form_pages.settings_breadcrumbs("Installation", ("Status", "")),
+        "breadcrumbs": SECTION.breadcrumbs(),
     }
     return render(request, "status/page.html", context)
 
 
-@require_GET
-@never_cache
-@VIEW_GUARD
+@page_view(VIEW_GUARD)
 def show_workers(request: HttpRequest) -> HttpResponse:
     """State of the broker and the workers: a fragment of the status page for htmx, else a page of its own."""
     queue = process_registry.inspect_queue()
@@ -61,10 +58,7 @@ def show_workers(request: HttpRequest) -> HttpResponse:
         "silent": silent_workers,
         "rows": _process_rows(queue.processes, PolicyVersion.load_version()),
         "columns": _PROCESS_COLUMNS,
-        "breadcrumbs": [
-            *list_and_form_pages.settings_breadcrumbs("Installation", ("Status", reverse("status"))),
-            {"label": "Workers"},
-        ],
+        "breadcrumbs": SECTION.breadcrumbs("Workers"),
     }
     return list_and_form_pages.render_list(
         request, page_template="status/workers.html", fragment_template="status/_workers.html", context=context

@@ -5,8 +5,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
@@ -14,15 +12,14 @@ from policies.engine.explain import NearMatch
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm
+from policies.http.pages.list_and_form_pages import page_view
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations, snapshot_store
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.pdp.explanations import Explanation, Hint
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def show_explanation(request: HttpRequest) -> HttpResponse:
     """Page with the form, and the answer once a question was asked."""
     return explore_common.render_question_page(

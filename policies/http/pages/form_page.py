@@ -15,7 +15,7 @@ from policies.http.guard import get_actor
 from policies.http.pages.list_and_form_pages import (
     CHANNEL,
     UNPROCESSABLE_STATUS,
-    Breadcrumb,
+    Section,
     get_post_data,
     is_fragment_request,
 )
@@ -28,6 +28,7 @@ Result = TypeVar("Result")
 class FormPage:
     """One form on a page of its own: fields, pickers, the label of the button, and the target of "Cancel".
 
+    The page lies below a section; its last breadcrumb is `crumb`, or the title.
     The fields and pickers have the names of the parameters of the service that saves them. `conflict_field` is the
     field that a Conflict is about; `error_field_map` maps pointers to fields of another name. `edit_conflict` describes
     a concurrent change by somebody else, for people/_overtaken.html. `impact` computes the effect of saving with the
@@ -39,8 +40,9 @@ class FormPage:
     form_class: InitVar[type[forms.Form]]
     title: str = ""
     label: str = ""
+    section: Section | None = None
+    crumb: str = ""
     cancel_url: str = ""
-    breadcrumbs: list[Breadcrumb] = field(default_factory=list)
     initial: InitVar[dict[str, Any] | None] = None
     pickers: Sequence[FormPicker] = ()
     subtitle: str = ""
@@ -54,8 +56,10 @@ class FormPage:
     form: forms.Form = field(init=False)
 
     def __post_init__(self, form_class: type[forms.Form], initial: dict[str, Any] | None) -> None:
-        """Build the form, with what was posted."""
+        """Build the form, with what was posted; by default "Cancel" leads to the list of the section."""
         self.form = form_class(get_post_data(self.request), initial=initial)
+        if self.section is not None:
+            self.cancel_url = self.cancel_url or self.section.url
 
     def run(self, save: Callable[..., Result], respond: Callable[[Result], HttpResponse]) -> HttpResponse:
         """Show the form (GET), or save it and `respond` to the result; problems are shown with all input (POST).
@@ -77,7 +81,7 @@ class FormPage:
                 return render(self.request, "people/_means.html", context)
         context |= {
             "form": self.form,
-            "breadcrumbs": self.breadcrumbs,
+            "breadcrumbs": [] if self.section is None else self.section.breadcrumbs(self.crumb or self.title),
             "pickers": [picker.build_context() for picker in self.pickers],
         }
         return render(self.request, self.template, context, status=self.status)

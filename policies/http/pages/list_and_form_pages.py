@@ -140,13 +140,18 @@ class _SizedPaginator(_Paginator):
 def get_page(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], size: int | None = None) -> Page[Any]:
     """Return the page of rows that the request names; an invalid number becomes the first or the last page.
 
-    Without `size` the request chooses the page size too; a size not in PAGE_SIZES becomes PAGE_SIZE.
+    Without `size` the request chooses the page size too.
     """
     number = request.GET.get("page")
     if size is not None:
         return Paginator(rows, size).get_page(number)
-    chosen_size = {str(page_size): page_size for page_size in PAGE_SIZES}.get(request.GET.get("size", ""), PAGE_SIZE)
-    return _SizedPaginator(rows, chosen_size).get_page(number)
+    return _SizedPaginator(rows, get_page_size(request)).get_page(number)
+
+
+def get_page_size(request: HttpRequest) -> int:
+    """Return the page size that the request chooses; one that is not in PAGE_SIZES becomes PAGE_SIZE."""
+    sizes = {str(page_size): page_size for page_size in PAGE_SIZES}
+    return sizes.get(request.GET.get("size", ""), PAGE_SIZE)
 
 
 def render_confirmation(
@@ -215,12 +220,6 @@ class Section:
         pairs += [item if isinstance(item, tuple) else (item, "") for item in items]
         links = [{"label": label, "url": url} if url else {"label": label} for label, url in pairs]
         return [*({"label": label} for label in self.parents), *links]
-
-
-def settings_breadcrumbs(section: str, *items: tuple[str, str]) -> list[Breadcrumb]:
-    """Return the breadcrumbs of a page under Settings; each item is a label and a URL, '' for the current page."""
-    breadcrumbs: list[Breadcrumb] = [{"label": "Settings"}, *([{"label": section}] if section else [])]
-    return breadcrumbs + [{"label": label, "url": url} if url else {"label": label} for label, url in items]
 
 
 def check_permissions(

@@ -3,16 +3,13 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from policies.http.guard import needs
+from policies.http.pages.list_and_form_pages import action_view
 from policies.pdp import policy_change_events, process_registry
 
 
-@require_POST
-@never_cache
-@needs("MANAGE_POLICIES")
+@action_view(needs("MANAGE_POLICIES"))
 def refresh_policies(request: HttpRequest) -> HttpResponse:
     """Reload all active policies, make the workers compare theirs, and report the web processes that are current."""
     version = policy_change_events.reload_all()

@@ -65,15 +65,15 @@ def create_token(request: HttpRequest) -> HttpResponse:
     if owner is None:
         raise NotFound(f"There is no user {urn!r}.")
     back_url = reverse("tokens") if urn == actor.urn else account_url(owner)
-    breadcrumbs = SECTION.breadcrumbs("New token")
     page = FormPage(
         request,
         TokenForm,
         title="New access token" if urn == actor.urn else f"New access token of {owner.name}",
         subtitle="Anyone who has the token can do what its account can do.",
         label="Create token",
+        section=SECTION,
+        crumb="New token",
         cancel_url=back_url,
-        breadcrumbs=breadcrumbs,
     )
     return page.run(
         partial(access_tokens.create, owner=urn),
@@ -85,7 +85,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
             label="Access token",
             expires_at=issued_token.token.expires_at,
             back_url=back_url,
-            breadcrumbs=breadcrumbs,
+            breadcrumbs=SECTION.breadcrumbs("New token"),
         ),
     )
 

@@ -63,8 +63,9 @@ def handle_edit(
         title=texts.get("title", f"Edit {name}"),
         subtitle=texts.get("subtitle", ""),
         label="Save",
+        section=section,
+        crumb=texts.get("crumb", name),
         cancel_url=url,
-        breadcrumbs=section.breadcrumbs(texts.get("crumb", name)),
         initial=None if current_facts is None else {**current_facts, "seen": unit_of_work.fingerprint(current_facts)},
     )
     if request.method == "POST":

@@ -94,8 +94,7 @@ def create_group(request: HttpRequest) -> HttpResponse:
         NewNamedForm,
         title="New group",
         label="Create group",
-        cancel_url=reverse("groups"),
-        breadcrumbs=SECTION.breadcrumbs("New group"),
+        section=SECTION,
         pickers=[PeoplePicker("members", "Members", "user")],
         conflict_field="identifier",
         error_field_map={"id": "identifier"},
@@ -148,8 +147,9 @@ def add_members(request: HttpRequest, urn: str) -> HttpResponse:
         PickerForm,
         title=f"Add members to {name}",
         label="Add members",
+        section=SECTION,
+        crumb=name,
         cancel_url=reverse("group", args=[urn]),
-        breadcrumbs=SECTION.breadcrumbs(name),
         pickers=[
             PeoplePicker("members", "People", "user", help="User names will do, too.", group=urn, is_required=True)
         ],
@@ -198,7 +198,8 @@ def edit_group_roles(request: HttpRequest, urn: str) -> HttpResponse:
         name=group.name,
         current_urns=group.role_urns,
         back_url=reverse("group", args=[urn]),
-        breadcrumbs=SECTION.breadcrumbs(group.name),
+        section=SECTION,
+        crumb=group.name,
     )
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from policies.http.guard import needs
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.impact_rows import impact_context
-from policies.http.pages.list_and_form_pages import Breadcrumb, form_view, redirect_with_message
+from policies.http.pages.list_and_form_pages import Section, form_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
 from policies.identity.pages.account_presenter import account_url
 from policies.identity.pages.forms import PickerForm
@@ -29,7 +29,8 @@ def edit_user_roles(request: HttpRequest, urn: str) -> HttpResponse:
         name=user.name,
         current_urns=user.role_urns,
         back_url=account_url(user),
-        breadcrumbs=SECTION.breadcrumbs("Roles"),
+        section=SECTION,
+        crumb="Roles",
     )
 
 
@@ -43,8 +44,9 @@ def add_user_to_groups(request: HttpRequest, urn: str) -> HttpResponse:
         PickerForm,
         title=f"Add {user.name} to groups",
         label="Add",
+        section=SECTION,
+        crumb="Groups",
         cancel_url=account_url(user),
-        breadcrumbs=SECTION.breadcrumbs("Groups"),
         pickers=[PeoplePicker("groups", "Groups", "group", help=help_text, is_required=True)],
     )
 
@@ -62,7 +64,8 @@ def choose_roles(
     name: str,
     current_urns: Sequence[str],
     back_url: str,
-    breadcrumbs: list[Breadcrumb],
+    section: Section,
+    crumb: str,
 ) -> HttpResponse:
     """Render the form that selects the direct roles of a user or group, with a preview of the impact, and save it."""
     help_text = "Several roles add up. Clear a box to remove the role." if current_urns else "Several roles add up."
@@ -72,8 +75,9 @@ def choose_roles(
         PickerForm,
         title=f"Roles of {name}",
         label="Save roles",
+        section=section,
+        crumb=crumb,
         cancel_url=back_url,
-        breadcrumbs=breadcrumbs,
         pickers=[picker],
         impact=lambda: impact_context(
             role_impact.measure_role_change(actor=urn, before=current_urns, after=picker.chosen_urns)

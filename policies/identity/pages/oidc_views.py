@@ -20,12 +20,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 from requests import RequestException
 
 from policies.errors import PolicyAppError
 from policies.http.guard import public
+from policies.http.pages.list_and_form_pages import page_view
 from policies.identity.pages import oidc_adapter
 from policies.identity.pages.oidc_adapter import ClaimedLogin, ConfiguredOidcProvider, OidcAdapter
 from policies.identity.pages.sign_in import SIGN_OUT_URL_KEY
@@ -74,9 +73,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  
         raise ImmediateHttpResponse(page)
 
 
-@require_GET
-@never_cache
-@public
+@page_view(public)
 def begin(request: HttpRequest) -> HttpResponse:
     """Redirect to the provider, or a signed-in user to the requested page."""
     if not settings.OIDC.is_configured:
@@ -90,9 +87,7 @@ def begin(request: HttpRequest) -> HttpResponse:
         return _render_failure(request, error)
 
 
-@require_GET
-@never_cache
-@public
+@page_view(public)
 def finish(request: HttpRequest) -> HttpResponse:
     """Complete a sign-in when the provider redirects back."""
     if not settings.OIDC.is_configured:

@@ -6,13 +6,12 @@ their number.
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from policies.engine.model import Actor
 from policies.engine.requirements import any_of_requirement
 from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
+from policies.http.pages.list_and_form_pages import page_view
 from policies.http.pages.people_picker import PREFIXES, build_option
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import people_records
@@ -43,9 +42,7 @@ _SEARCH_REQUIREMENT = any_of_requirement(
 )
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def list_options(request: HttpRequest) -> HttpResponse:
     """Render the first options that match a picker's search; raises Forbidden, NotFound for an unknown kind."""
     group = request.GET.get("group", "")

@@ -73,8 +73,8 @@ def change_password(request: HttpRequest) -> HttpResponse:
         title="Change your password",
         subtitle="You stay signed in here and are signed out everywhere else. Access tokens stay.",
         label="Change password",
-        cancel_url=reverse("profile"),
-        breadcrumbs=SECTION.breadcrumbs("Password"),
+        section=SECTION,
+        crumb="Password",
     )
 
     def save(*, old: str, **fields: Any) -> User:

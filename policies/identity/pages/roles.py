@@ -90,8 +90,7 @@ def create_role(request: HttpRequest) -> HttpResponse:
         title="New role",
         subtitle="A role has the privileges that policies give to it.",
         label="Create role",
-        cancel_url=reverse("roles"),
-        breadcrumbs=SECTION.breadcrumbs("New role"),
+        section=SECTION,
         conflict_field="identifier",
         error_field_map={"id": "identifier"},
     )
@@ -145,8 +144,9 @@ def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
         PickerForm,
         title=f"Assign {name}",
         label="Assign",
+        section=SECTION,
+        crumb=name,
         cancel_url=reverse("role", args=[urn]),
-        breadcrumbs=SECTION.breadcrumbs(name),
         pickers=[picker],
         impact=lambda: impact_context(
             role_impact.measure_assignment(role=urn, actors=picker.chosen_urns) if picker.is_sound else None

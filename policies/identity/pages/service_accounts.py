@@ -82,8 +82,7 @@ def create_service_account(request: HttpRequest) -> HttpResponse:
         title="New service account",
         subtitle="It has no password and acts by its tokens.",
         label="Create service account",
-        cancel_url=reverse("service-accounts"),
-        breadcrumbs=SECTION.breadcrumbs("New service account"),
+        section=SECTION,
     )
     message = "{} was created. Create a token for it next."
     return page.run(

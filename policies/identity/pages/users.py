@@ -72,8 +72,7 @@ def create_user(request: HttpRequest) -> HttpResponse:
         NewUserForm,
         title="New user",
         label="Create user",
-        cancel_url=reverse("users"),
-        breadcrumbs=SECTION.breadcrumbs("New user"),
+        section=SECTION,
         pickers=pickers,
         conflict_field="username",
     )

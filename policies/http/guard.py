@@ -7,6 +7,7 @@ the same authorizer that answers all other questions.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
@@ -20,6 +21,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from policies.engine.model import Actor
+from policies.engine.requirements import Requirement
 from policies.pdp import authorizer, decision_log, fact_cache
 
 if TYPE_CHECKING:
@@ -57,6 +59,17 @@ class Guard:
         guarded_view = self._wrap_view(view)
         guarded_view.guard = self  # type: ignore[attr-defined]
         return guarded_view
+
+    @classmethod
+    def from_requirement(cls, requirement: Requirement) -> "Guard":
+        """Return the guard of views whose callers must meet a requirement on the platform."""
+        return cls(
+            any_of=tuple(
+                privileges
+                for alternative in requirement.any_of
+                for privileges in product(*(need.privileges for need in alternative))
+            )
+        )
 
     def with_channel(self, channel: str) -> "Guard":
         """Return the same guard for views of another interface."""

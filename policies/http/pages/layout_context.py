@@ -4,6 +4,7 @@ Templates decide nothing: entries that the caller may not use are not in these l
 """
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from policies.engine.requirements import privilege_requirement
 from policies.http.guard import get_actor
 from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest
+from policies.writes import required_privileges
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class MenuLink:
 
 _POLICIES_LINK = MenuLink("Policies", "policies", "policy", privileges=("MANAGE_POLICIES",), requires_policies=True)
 
-_USER_PRIVILEGES = ("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS", "UPDATE_USERS_AND_GROUPS", "MANAGE_USER_CREDENTIALS")
-_GROUP_PRIVILEGES = ("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
+_USER_PRIVILEGES = tuple(chain.from_iterable(required_privileges.VIEW_USERS))
+_GROUP_PRIVILEGES = tuple(chain.from_iterable(required_privileges.VIEW_GROUPS))
 _TOKEN_PRIVILEGES = ("GENERATE_PERSONAL_ACCESS_TOKENS", "MANAGE_ACCESS_TOKENS")
 
 SETTINGS_MENU = (

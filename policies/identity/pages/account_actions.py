@@ -5,15 +5,16 @@ from functools import partial
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from policies.http.guard import get_actor, needs
+from policies.http.guard import Guard, get_actor, needs
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.list_and_form_pages import CHANNEL, action_view, ask_and_act, form_view, redirect_with_message
 from policies.identity.pages import removal_warnings
 from policies.identity.pages.account_presenter import get_person, list_account_losses
 from policies.identity.pages.users import SECTION, UPDATE_GUARD
 from policies.identity.services import password_resets, users
+from policies.writes import required_privileges
 
-REMOVE_GUARD = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS")
+REMOVE_GUARD = Guard.from_requirement(required_privileges.privilege_group("user.delete"))
 CREDENTIALS_GUARD = needs("MANAGE_USER_CREDENTIALS")
 
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from policies.engine.requirements import Requirement
 from policies.errors import NotFound
-from policies.http.guard import Guard, get_actor, needs, signed_in
+from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
@@ -38,8 +38,8 @@ from policies.writes import required_privileges
 SECTION = Section("Groups", "groups", ("Settings", "Users & Groups"))
 
 VIEW_GUARD = Guard(any_of=required_privileges.VIEW_GROUPS)
-CREATE_GUARD = needs("MANAGE_USERS_AND_GROUPS", "CREATE_GROUPS", "CREATE_USERS_AND_GROUPS", "UPDATE_GROUPS")
-REMOVE_GUARD = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS")
+CREATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("group.create"))
+REMOVE_GUARD = Guard.from_requirement(required_privileges.privilege_group("group.delete"))
 
 
 @page_view(VIEW_GUARD)

@@ -5,7 +5,7 @@ from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
-from policies.http.guard import needs
+from policies.http.guard import Guard, needs
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.impact_rows import impact_context
 from policies.http.pages.list_and_form_pages import Section, form_view, redirect_with_message
@@ -15,6 +15,7 @@ from policies.identity.pages.forms import PickerForm
 from policies.identity.pages.users import SECTION
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, role_impact, roles
+from policies.writes import required_privileges
 
 ASSIGN_GUARD = needs("MANAGE_POLICIES")
 
@@ -34,7 +35,7 @@ def edit_user_roles(request: HttpRequest, urn: str) -> HttpResponse:
     )
 
 
-@form_view(needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS"))
+@form_view(Guard.from_requirement(required_privileges.privilege_group("group.update")))
 def add_user_to_groups(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that adds a user to groups."""
     user = users_groups_roles.get_user(urn=urn)

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from policies.http.guard import Guard, needs
+from policies.http.guard import Guard
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import Section, form_view, page_view, redirect_with_message
@@ -24,8 +24,8 @@ SECTION = Section("Users", "users", ("Settings", "Users & Groups"))
 
 #: Guard of the pages that show people: any privilege to change them.
 VIEW_GUARD = Guard(any_of=required_privileges.VIEW_USERS)
-CREATE_GUARD = needs("MANAGE_USERS_AND_GROUPS", "CREATE_USERS", "CREATE_USERS_AND_GROUPS", "UPDATE_USERS")
-UPDATE_GUARD = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS", "UPDATE_USERS_AND_GROUPS")
+CREATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("user.create"))
+UPDATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("user.update"))
 
 
 @page_view(VIEW_GUARD)

@@ -25,7 +25,7 @@ ROLES, SERVICES = "/settings/permissions/roles", "/settings/identities/service-a
 
 #: Privileges of which one is needed: the answer names the first of them.
 ALTERNATIVES = {
-    "MANAGE_USERS_AND_GROUPS": ("UPDATE_USERS_AND_GROUPS",),
+    "MANAGE_USERS_AND_GROUPS": ("UPDATE_USERS_AND_GROUPS", "CREATE_USERS_AND_GROUPS"),
     "MANAGE_SERVICE_ACCOUNTS": ("MANAGE_ACCESS_TOKENS",),
 }
 

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import Q
 from django.utils import timezone
@@ -29,6 +29,8 @@ from policies.models import Gate, PolicyVersion, open_write, retry_deadlock
 from policies.pdp.authorizer import SYSTEM
 
 _CHUNK_SIZE = 500
+
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,7 @@ def _require_removal(urn: Urn, *, by: Actor) -> None:
 def _record_removal(rows: Sequence[Entity], *, by: str, channel: str) -> None:
     """Record each entity with its newest documents, before the deletion."""
     record = AuditRecord(by=by, channel=channel, at=timezone.now())
-    for start in range(0, len(rows), _CHUNK_SIZE):
-        chunk = rows[start : start + _CHUNK_SIZE]
+    for chunk in _chunks(rows):
         documents: dict[int, dict[str, str]] = defaultdict(dict)
         newest_rows = Aspect.objects.filter(entity_id__among=[row.pk for row in chunk], version=0).order_by("name")
         for entity_id, name, document in newest_rows.values_list("entity_id", "name", "document"):
@@ -174,8 +175,7 @@ def _detach_children(parents: list[str], projects: list[str], *, channel: str) -
         Entity.objects.filter(project__among=projects).update(project=None)
         touched_urns |= {urn for urn, _ in project_members}
     children = list(Entity.objects.filter(parent__among=parents).order_by("urn").values_list("urn", "parent"))
-    for start in range(0, len(children), _CHUNK_SIZE):
-        chunk = dict(children[start : start + _CHUNK_SIZE])
+    for chunk in map(dict, _chunks(children)):
         rows = Aspect.objects.filter(Q(name__in=_PARENT_ASPECTS), entity__urn__among=list(chunk), version=0)
         changed_documents = {
             (row.entity.urn, row.name): remove_urn(json.loads(row.document), chunk[row.entity.urn] or "")
@@ -254,5 +254,5 @@ def _rewrite(documents: Mapping[tuple[str, str], Any], *, by: str, channel: str)
         write_set.save()
 
 
-def _chunks(urns: list[str]) -> Iterable[list[str]]:
-    return (urns[start : start + _CHUNK_SIZE] for start in range(0, len(urns), _CHUNK_SIZE))
+def _chunks(items: Sequence[ItemT]) -> Iterable[Sequence[ItemT]]:
+    return (items[start : start + _CHUNK_SIZE] for start in range(0, len(items), _CHUNK_SIZE))

@@ -109,7 +109,7 @@ def check(proposals: Sequence[Proposal]) -> list[ValidatedProposal]:
         content, content_problems = _check_content(proposal, change, pointer)
         proposal_problems += change_problems + content_problems
         if change is ChangeType.DELETE and not proposal_problems and _is_key_of_person(proposal):
-            detail = "Users, groups, roles and policies are deleted as entities, not by their key."
+            detail = "People, roles and policies are deleted as entities (in REST by action=delete), not by their key."
             proposal_problems = [Problem(errors.CHANGE_UNKNOWN, f"{pointer}/changeType", detail)]
         if not proposal_problems and change is not None:
             urn = urns.parse(proposal.urn)

@@ -18,14 +18,9 @@ from policies.errors import Forbidden, Invalid, NotFound
 MAX_ENTITIES = 1000
 
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
-_STORED_STATE = {"success": True, "primaryStorage": {"writeStatus": "ACTIVE_STATE"}} | {
-    "searchStorage": {"writeStatus": "ACTIVE_STATE"}
-}
-_ABSENT_STATE = {
-    "success": False,
-    "primaryStorage": {"writeStatus": "UNKNOWN"},
-    "searchStorage": {"writeStatus": "UNKNOWN"},
-}
+_STORED, _ABSENT = {"writeStatus": "ACTIVE_STATE"}, {"writeStatus": "UNKNOWN"}
+_STORED_STATE = {"success": True, "primaryStorage": _STORED, "searchStorage": _STORED}
+_ABSENT_STATE = {"success": False, "primaryStorage": _ABSENT, "searchStorage": _ABSENT}
 
 
 def create_traceparent() -> str:
@@ -48,14 +43,14 @@ def get_write_status(request: HttpRequest, by: Actor, trace: str) -> HttpRespons
         raise Forbidden([MissingPrivilege("VIEW_ENTITY_PAGE", urn) for urn in sorted(refused_urns)])
     documents = people_records.load_visible_documents(urns=list(readable_urns), by=by)
     states = {
-        urn: {name: _STORED_STATE if name in documents.get(urn, {}) else _ABSENT_STATE for name in names}
+        urn: {
+            name: _STORED_STATE if name in documents.get(urn, {}) else _ABSENT_STATE
+            for name in names
+            if not (only_errors and name in documents.get(urn, {}))
+        }
         for urn, names in body.items()
     }
     if only_errors:
-        states = {
-            urn: {aspect: state for aspect, state in state_by_name.items() if not state["success"]}
-            for urn, state_by_name in states.items()
-        }
         states = {urn: state_by_name for urn, state_by_name in states.items() if state_by_name}
     return responses.json_response(responses.encode_json(states))
 

@@ -11,7 +11,6 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from catalog import urns
 from catalog.ingest import apply
 from catalog.ingest.apply import ApplyResult, ChangeType, Proposal
 from catalog.ingest.validate import to_json_text
@@ -79,7 +78,6 @@ def _apply_entries(entries: Sequence[tuple[Any, str]], by: Actor) -> ApplyResult
         for entry, pointer in entries
         if not isinstance(entry, dict)
     ]
-    problems += [problem for proposal in parsed_proposals for problem in _find_problems(proposal)]
     if problems:
         raise Invalid(problems)
     return apply_proposals(parsed_proposals, by, CHANNEL)
@@ -103,17 +101,6 @@ def _build_proposal(entry: dict[str, Any], pointer: str) -> Proposal:
         pointer=pointer,
         document_pointer=f"{pointer}/aspect/value",
     )
-
-
-def _find_problems(proposal: Proposal) -> list[Problem]:
-    """Return the problem of a well-formed proposal that deletes the key aspect of a user, group, role or policy."""
-    if proposal.change != ChangeType.DELETE or urns.find_problem(proposal.urn, "") is not None:
-        return []
-    parsed_urn = urns.parse(proposal.urn)
-    if parsed_urn.type not in urns.PEOPLE_TYPES or proposal.aspect != parsed_urn.key_aspect:
-        return []
-    detail = f"A {parsed_urn.type} is deleted by POST /entities?action=delete."
-    return [Problem("change.elsewhere", f"{proposal.pointer}/changeType", detail)]
 
 
 def _replace_none(value: Any, default: str) -> Any:

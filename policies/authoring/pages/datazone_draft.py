@@ -5,12 +5,13 @@ that the form does not show stay unchanged, and a text that cannot be applied st
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from django.http import QueryDict
+from pydantic import BaseModel, ValidationError
 
 from policies.authoring.pages.datahub_presenter import format_json
 from policies.authoring.pages.form_values import is_line, merge_values, parse_index, split_lines
@@ -168,7 +169,7 @@ class DatazoneDraft:
             base = strict_json.loads(data.get("base", "").encode())
         except (Invalid, UnicodeEncodeError):
             return None
-        if list(shape_problems(base)):
+        if list_shape_problems(base):
             return None
         description = data.get("description", "").replace("\r\n", "\n")
         draft = cls.from_input(PolicyInput(datazone.NAME, base, data.get("state", ""), description))
@@ -245,7 +246,7 @@ class DatazoneDraft:
         document: Any = None
         try:
             document = strict_json.loads(text.encode(), label="The text")
-            self.problems = list(shape_problems(document))
+            self.problems = list_shape_problems(document)
         except UnicodeEncodeError:
             self.problems = [Problem("text.invalid", "", "The text holds a character that cannot be stored.")]
         except Invalid as refusal:
@@ -256,56 +257,49 @@ class DatazoneDraft:
         return type(self).from_input(replace(self.policy_input, document=document))
 
 
-def shape_problems(document: Any) -> Iterator[Problem]:
-    """Yield the problems that keep a document from being shown as a form: values of the wrong JSON type."""
+class _ConstraintsShape(BaseModel):
+    row_level_restrictions: list[str] | None = None
+    column_level_restrictions: list[str] | None = None
+    path_prefix: str = ""
+
+
+class _StatementShape(BaseModel):
+    resource: str = ""
+    effect: str = ""
+    branch: str | None = None
+    actions: list[str] | None = None
+    extra_constraints: _ConstraintsShape | None = None
+
+
+class _DocumentShape(BaseModel):
+    """A document that can be shown as a form; what it lacks or means is no matter of its shape."""
+
+    name: str = ""
+    roles: list[str] | None = None
+    statements: list[_StatementShape]
+
+
+_TYPE_LABELS = {"string_type": "a text", "list_type": "a list", "model_type": "an object"}
+
+
+def list_shape_problems(document: Any) -> list[Problem]:
+    """Return the problems that keep a document from being shown as a form: values of the wrong JSON type."""
     if not isinstance(document, dict):
-        yield Problem("document.invalid", "", "A policy is an object with a name and statements.")
-        return
-    yield from _member_problems(document, "", {"name": str, "statements": list})
-    yield from _text_list_problems(document.get("roles"), "/roles")
-    if "statements" not in document:
-        yield Problem("policy.no_statements", "/statements", "A policy needs at least one statement.")
-    statements = document.get("statements")
-    for index, item in enumerate(statements if isinstance(statements, list) else ()):
-        yield from _statement_problems(item, f"/statements/{index}")
-
-
-def _statement_problems(item: Any, pointer: str) -> Iterator[Problem]:
-    if not isinstance(item, dict):
-        yield _type_problem(pointer, dict)
-        return
-    yield from _member_problems(item, pointer, {"resource": str, "effect": str})
-    if item.get("branch") is not None:
-        yield from _member_problems(item, pointer, {"branch": str})
-    yield from _text_list_problems(item.get("actions"), f"{pointer}/actions")
-    constraints = item.get("extra_constraints")
-    if isinstance(constraints, dict):
-        constraints_pointer = f"{pointer}/extra_constraints"
-        yield from _member_problems(constraints, constraints_pointer, {PATHS: str})
-        for name in LIST_CONSTRAINTS:
-            yield from _text_list_problems(constraints.get(name), f"{constraints_pointer}/{name}")
-    elif constraints is not None:
-        yield _type_problem(f"{pointer}/extra_constraints", dict)
-
-
-def _member_problems(value: Mapping[str, Any], pointer: str, expected_types: Mapping[str, type]) -> Iterator[Problem]:
-    for name, expected_type in expected_types.items():
-        if name in value and not isinstance(value[name], expected_type):
-            yield _type_problem(f"{pointer}/{name}", expected_type)
-
-
-def _text_list_problems(value: Any, pointer: str) -> Iterator[Problem]:
-    if value is not None and not isinstance(value, list):
-        yield _type_problem(pointer, list)
-        return
-    for index, text in enumerate(value or ()):
-        if not isinstance(text, str):
-            yield _type_problem(f"{pointer}/{index}", str)
-
-
-def _type_problem(pointer: str, expected_type: type) -> Problem:
-    type_labels: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
-    return Problem("document.invalid", pointer, f"This must be {type_labels[expected_type]}.")
+        return [Problem("document.invalid", "", "A policy is an object with a name and statements.")]
+    try:
+        _DocumentShape.model_validate(document, strict=True)
+    except ValidationError as error:
+        return [
+            Problem("policy.no_statements", "/statements", "A policy needs at least one statement.")
+            if detail["type"] == "missing"
+            else Problem(
+                "document.invalid",
+                "".join(f"/{step}" for step in detail["loc"]),
+                f"This must be {_TYPE_LABELS[detail['type']]}.",
+            )
+            for detail in error.errors(include_url=False, include_context=False, include_input=False)
+        ]
+    return []
 
 
 def join_lines(values: Any) -> str | None:

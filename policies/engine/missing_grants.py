@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.engine import families
 from policies.engine.explain import ConditionPart, FailedCondition, NameOf, NearMatch
@@ -24,6 +25,7 @@ class MissingGrant:
     held_privileges: tuple[str, ...]
     grantors: tuple[str, ...]
     missing_count: int
+    is_last_resort: ClassVar[bool] = False
 
     def to_near_match(self, name_of: NameOf) -> NearMatch:
         """Return the privileges held on the entity, the missing one, and the actors who could grant it, worded."""

@@ -3,8 +3,9 @@
 Explaining costs more than deciding (it loads names and ranks near misses), so it is a call of its own.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -103,7 +104,7 @@ def explain_answers(
     )
     # Ranking is most of the work, so it is done once; wording runs twice, first to collect the URNs to be named.
     lacking_grants = _load_missing_grants(traces, grantable_urns, concealed_urns)
-    pairs = [
+    pairs: list[tuple[_Trace, list[missing_grants.MissingGrant | explain.NearMiss]]] = [
         (
             trace,
             [] if trace.urn in concealed_urns else _select_nearest([*trace_grants, *trace.list_near_misses(snapshot)]),
@@ -124,9 +125,10 @@ def explain_answers(
     return [
         Explanation(
             explained_trace.decision,
-            _without_wording(explained_trace.list_reasons(name_of))
-            if explained_trace.urn in concealed_urns
-            else explained_trace.list_reasons(name_of),
+            tuple(
+                replace(reason, explanation="") if explained_trace.urn in concealed_urns else reason
+                for reason in explained_trace.list_reasons(name_of)
+            ),
             tuple(_with_holders(miss.to_near_match(name_of), holders_by_remedy, name_of) for miss in misses),
             find_hints(explained_trace),
             is_concealed=explained_trace.urn in concealed_urns,
@@ -180,11 +182,7 @@ class _Trace:
             for miss in explain.list_near_misses(snapshot, question, MAX_NEAR_MISSES, ADMINISTRATORS):
                 origin = miss.statement.origin
                 near_misses.setdefault((origin.policy, origin.index), miss)
-        return tuple(
-            near_miss
-            for near_miss in _select_nearest(tuple(near_misses.values()))
-            if isinstance(near_miss, explain.NearMiss)
-        )
+        return tuple(_select_nearest(near_misses.values()))
 
 
 def _find_remedy_holders(
@@ -224,19 +222,13 @@ def _with_holders(
     return replace(near_match, failed_conditions=tuple(failed_conditions))
 
 
-def _without_wording(reasons: Sequence[explain.Reason]) -> tuple[explain.Reason, ...]:
-    return tuple(replace(reason, explanation="") for reason in reasons)
+AnyNearMiss = TypeVar("AnyNearMiss", bound=missing_grants.MissingGrant | explain.NearMiss)
 
 
-AnyNearMiss = missing_grants.MissingGrant | explain.NearMiss
-
-
-def _select_nearest(misses: Sequence[AnyNearMiss]) -> list[AnyNearMiss]:
+def _select_nearest(misses: Iterable[AnyNearMiss]) -> list[AnyNearMiss]:
     """Return the MAX_NEAR_MISSES nearest; those for administrators only if there are no others."""
-    ordinary_misses = [
-        miss for miss in misses if isinstance(miss, missing_grants.MissingGrant) or not miss.is_last_resort
-    ]
-    return sorted(ordinary_misses or misses, key=lambda miss: miss.missing_count)[:MAX_NEAR_MISSES]
+    nearest = sorted(misses, key=lambda miss: miss.missing_count)
+    return ([miss for miss in nearest if not miss.is_last_resort] or nearest)[:MAX_NEAR_MISSES]
 
 
 def _load_missing_grants(

@@ -51,7 +51,7 @@ def django_group_name(urn: str) -> str:
 
 
 class UserManager(BaseUserManager["User"]):
-    """Finds users by name. Users are created by `policies.identity.services.users`, which validates and records."""
+    """Finds users by name. Users are created by `policies.identity.services.people_writer`, which records them."""
 
 
 class User(AbstractBaseUser, PermissionsMixin):

@@ -272,10 +272,12 @@ def _build_group_row(
     subject = first_row["finding"].subject
     filters = {name: group[name] for name in ("severity", "kind", "type", "state", "assignee") if group[name]}
     title = f"{names.get(subject, subject)}: {first_row['about']}"
+    # The address of the others names the subject, which the viewer may not view.
+    is_concealed = first_row["title"] == CONCEALED_LABEL
     return {
         **first_row,
-        "title": CONCEALED_LABEL if first_row["title"] == CONCEALED_LABEL else title,
-        "url": f"{reverse('findings')}?{urlencode({**filters, 'subject': subject})}",
+        "title": CONCEALED_LABEL if is_concealed else title,
+        "url": "" if is_concealed else f"{reverse('findings')}?{urlencode({**filters, 'subject': subject})}",
         "count": group["count"],
         "members": members,
         "since": layout.relative_time(group["since"]),

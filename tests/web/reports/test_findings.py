@@ -216,6 +216,19 @@ def test_what_the_reader_may_not_view_is_not_named(shelves, write, settings):
         assert "salaries" in shelves("root").get(address).content.decode()
 
 
+def test_a_group_about_what_the_reader_may_not_view_does_not_name_it_in_its_link(shelves, write, settings):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    hide()
+    otto = {"users": ["urn:li:corpuser:otto"]}
+    write("manages", displayName="Manages", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors=otto)
+    for number in range(2):
+        find(f"people.salaries {number}", values={"entity": SALARIES}, subject=SALARIES)
+    text = shelves("outsider").get(INBOX).content.decode()
+    assert "Something you may not view" in text
+    assert "salaries" not in text
+    assert "salaries" in shelves("root").get(INBOX).content.decode()
+
+
 def test_what_a_finding_says_becomes_no_markup(browse, world):
     finding = find(HOSTILE[:200], sentence=HOSTILE, repair=HOSTILE, note=HOSTILE, values={HOSTILE: HOSTILE})
     for address in (INBOX, page_of(finding)):

@@ -6,8 +6,11 @@ import subprocess
 import sys
 import time
 from collections import deque
-from contextlib import ExitStack
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import servers
 import tools
@@ -70,6 +73,29 @@ class Report:
                 raise
         self.note(name, is_ok=process.returncode == 0, seconds=time.monotonic() - begin, words=" ".join(last_words))
 
+    @contextmanager
+    def running_beside(self, name: str, command: list[str]) -> Iterator[None]:
+        """Run one check while the block runs another; its output follows that of the other."""
+        begin = time.monotonic()
+        with (
+            TemporaryFile("w+", errors="replace") as kept,
+            ThreadPoolExecutor(1) as waiting,
+            subprocess.Popen(
+                [str(PROGRAMS / command[0]), *command[1:]], cwd=ROOT, stdout=kept, stderr=subprocess.STDOUT
+            ) as process,
+        ):
+            end = waiting.submit(lambda: (process.wait(), time.monotonic()))
+            try:
+                yield
+            except BaseException:
+                process.terminate()
+                raise
+            status, ended = end.result()
+            kept.seek(0)
+            output = kept.read().strip()
+        say(f"\n=== {name}, beside it: {' '.join(command)}\n{output}")
+        self.note(name, is_ok=status == 0, seconds=ended - begin, words=output.rpartition("\n")[2])
+
     def note(self, name: str, *, is_ok: bool, seconds: float, words: str) -> None:
         """Keep one line for the summary."""
         self.has_failure = self.has_failure or not is_ok
@@ -110,7 +136,9 @@ def run_tests(report: Report, *, is_all: bool) -> None:
     depth = {"HYPOTHESIS_PROFILE": "all"} if is_all else {}
     usual = USUAL if is_all else f"{USUAL} and not deep"
     on_sqlite = usual if is_all or is_alone else f"{usual} and {TOLD_BY_SQLITE}"
-    report.run("sqlite", [*PYTEST, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
+    # The tests on SQLite wait for processes for a part of their time, in which the types are checked.
+    with report.running_beside("types", STATIC_CHECKS["types"]):
+        report.run("sqlite", [*PYTEST, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
     report.run("limits", [*ONE_PROCESS, "tests/limits"], DATABASE_URL="", REDIS_URL="")
     if is_alone:
         say("The run on PostgreSQL with Redis is left out.")
@@ -157,7 +185,7 @@ def main(goal: str) -> int:
         case "clients":
             run_clients(report, "clients")
         case _:
-            run_checks(report)
+            run_checks(report, *(name for name in STATIC_CHECKS if name != "types"))
             run_tests(report, is_all=goal == "everything")
     report.note("in all", is_ok=not report.has_failure, seconds=time.monotonic() - begin, words=goal)
     return report.close()

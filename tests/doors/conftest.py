@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -14,18 +15,28 @@ from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import access_tokens, users
 from policies.pdp import authorizer, snapshot_store
+from policies.propagation.invalidating_cache import process_cache
 
 DOOR = "test"
 ROOT = "urn:li:corpuser:datahub"
 DATASET = "urn:li:dataset:(urn:li:dataPlatform:snowflake,sales.orders,PROD)"
 
 
+@contextmanager
+def refreshing_at_once() -> Iterator[None]:
+    """Begin with an empty memory, and look for newer policies at each question until the block ends."""
+    process_cache.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+        snapshot_store.reset()
+        yield
+        snapshot_store.reset()
+
+
 @pytest.fixture(autouse=True)
-def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
-    snapshot_store.reset()
-    yield
-    snapshot_store.reset()
+def _fresh_snapshot() -> Iterator[None]:
+    with refreshing_at_once():
+        yield
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,7 @@ class Caller:
 
     urn: str
     client: Client
+    token: str
 
     def get(self, path: str, **more: Any) -> Any:
         return self.client.get(path, content_type="application/json", **more)
@@ -96,15 +108,25 @@ def token_of(urn: str) -> str:
     return access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, channel=DOOR).text
 
 
-def calling(urn: str) -> Caller:
+def calling(urn: str, token: str = "") -> Caller:
+    """Return somebody with this token, or else a new one."""
+    token = token or token_of(urn)
     headers = {
-        "authorization": f"Bearer {token_of(urn)}",
+        "authorization": f"Bearer {token}",
         "accept": "*/*",
         "x-restli-protocol-version": "2.0.0",
         "x-datahub-client-mode": "SDK",
         "user-agent": "DataHub-Client/1.0 (sdk; datahub; 1.7.0.17)",
     }
-    return Caller(urn, Client(headers=headers))
+    return Caller(urn, Client(headers=headers), token)
+
+
+def make_person(username: str, *privileges: str, **document: object) -> Caller:
+    """Make a user who holds these metadata privileges on everything, unless told otherwise."""
+    user = users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
+    if privileges:
+        give(user.urn, *privileges, **document)
+    return calling(user.urn)
 
 
 @pytest.fixture(scope="module")
@@ -114,28 +136,27 @@ def _bootstrapped(module_transaction: bool) -> None:
     bootstrap.run(is_restricted=True)
 
 
+@pytest.fixture(scope="module")
+def _root_token(_bootstrapped: None) -> str:
+    """One token of the root user for the tests of a module."""
+    return token_of(ROOT)
+
+
 @pytest.fixture
-def installed(_bootstrapped: None, db: None) -> None:
+def installed(_root_token: str, db: None) -> None:
     """What a test starts from, and what is there again for the next one."""
 
 
 @pytest.fixture
-def root(installed: None) -> Caller:
+def root(_root_token: str, installed: None) -> Caller:
     """The root user."""
-    return calling(ROOT)
+    return calling(ROOT, _root_token)
 
 
 @pytest.fixture
 def person(installed: None) -> Callable[..., Caller]:
     """Make a user who holds these metadata privileges on everything: `person("jo", "EDIT_ENTITY")`."""
-
-    def make(username: str, *privileges: str, **document: object) -> Caller:
-        user = users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
-        if privileges:
-            give(user.urn, *privileges, **document)
-        return calling(user.urn)
-
-    return make
+    return make_person
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from django.test import Client
 from policies.engine.families import load_vocabularies
 from policies.identity.services import groups
 from policies.pdp import authorizer
-from tests.doors.conftest import DOOR, calling, give, proposal
+from tests.doors.conftest import DOOR, ROOT, calling, give, make_person, proposal, refreshing_at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -27,19 +27,27 @@ def ask(subject, action, resource, **more):
     return {"subject": subject, "action": action, "resource": resource} | more
 
 
-@pytest.fixture
-def point(person, root, settings):
+@pytest.fixture(scope="module", autouse=True)
+def stored_point(_root_token):
     """An enforcement point that may ask about others; alice, bob and a group of them, and seven records."""
-    settings.AUTHZEN_ACTIONS = {"read": "EDIT_ENTITY_TAGS", "write": "EDIT_ENTITY"}
-    pep = person("pep", "CHECK_ACCESS", type="PLATFORM")
-    for name in ("alice", "bob", "carol"):
-        person(name)
-    groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:bob"], by=authorizer.SYSTEM, channel=DOOR)
-    written = [proposal(f"urn:li:record:{one}", "status", {"removed": False}) for one in RECORDS]
-    assert root.write(*written).status_code == 200
-    give("urn:li:corpuser:alice", "EDIT_ENTITY_TAGS", "EDIT_ENTITY", resources=only("record-1", "record-3"))
-    give("-", "EDIT_ENTITY_TAGS", actors={"groups": ["urn:li:corpGroup:crew"]}, resources=only(*RECORDS[2:]))
+    with refreshing_at_once():
+        pep = make_person("pep", "CHECK_ACCESS", type="PLATFORM")
+        for name in ("alice", "bob", "carol"):
+            make_person(name)
+        crew = ["urn:li:corpuser:bob"]
+        groups.create(identifier="crew", name="Crew", members=crew, by=authorizer.SYSTEM, channel=DOOR)
+        written = [proposal(f"urn:li:record:{one}", "status", {"removed": False}) for one in RECORDS]
+        assert calling(ROOT, _root_token).write(*written).status_code == 200
+        give("urn:li:corpuser:alice", "EDIT_ENTITY_TAGS", "EDIT_ENTITY", resources=only("record-1", "record-3"))
+        give("-", "EDIT_ENTITY_TAGS", actors={"groups": ["urn:li:corpGroup:crew"]}, resources=only(*RECORDS[2:]))
     return pep
+
+
+@pytest.fixture
+def point(stored_point, installed, settings):
+    """The enforcement point."""
+    settings.AUTHZEN_ACTIONS = {"read": "EDIT_ENTITY_TAGS", "write": "EDIT_ENTITY"}
+    return calling(stored_point.urn, stored_point.token)
 
 
 def only(*records):

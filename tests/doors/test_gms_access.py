@@ -14,7 +14,7 @@ from policies.engine.model import SYSTEM_ACTOR
 from policies.identity.services import access_tokens, groups, users
 from policies.models import AccessToken, GroupProfile, Policy, Role, RoleAssignment, User
 from policies.pdp import actor_resolution, authorizer
-from tests.doors.conftest import DATASET, DOOR, ROOT, calling, give, proposal, token_of, written
+from tests.doors.conftest import DATASET, DOOR, ROOT, calling, give, make_person, proposal, token_of, written
 from tests.doors.guards import asks_for_a_caller
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +59,9 @@ def test_a_token_that_opens_nothing_any_more(installed, person, end):
             now = timezone.now()
             AccessToken.objects.update(created_at=now - timedelta(days=2), expires_at=now - timedelta(seconds=1))
         case "revoked":
-            access_tokens.revoke(token_id=AccessToken.objects.get().pk, by=authorizer.SYSTEM, channel=DOOR)
+            access_tokens.revoke(
+                token_id=AccessToken.objects.get(user__urn=jo.urn).pk, by=authorizer.SYSTEM, channel=DOOR
+            )
         case "suspended":
             assert calling(ROOT).write(proposal(jo.urn, "corpUserStatus", {"status": "SUSPENDED"})).status_code == 200
         case _:
@@ -303,11 +305,16 @@ HARMLESS = proposal("urn:li:tag:harmless", "tagProperties", {"name": "harmless"}
 
 
 @pytest.fixture
-def outsider(root, person):
+def outsider(installed):
     """A signed-in user who may write tags, in an installation with a group of administrators."""
+    return make_outsider()
+
+
+def make_outsider():
+    """Store the group of administrators and the outsider."""
     groups.create(identifier="admins", name="Admins", by=authorizer.SYSTEM, channel=DOOR)
     RoleAssignment.objects.create(role=Role.objects.get(urn=ADMIN), group=GroupProfile.objects.get(urn=ADMINS).group)
-    return person("outsider", "EDIT_ENTITY", "CREATE_ENTITY", resources={"type": "tag", "allResources": True})
+    return make_person("outsider", "EDIT_ENTITY", "CREATE_ENTITY", resources={"type": "tag", "allResources": True})
 
 
 def standing() -> object:

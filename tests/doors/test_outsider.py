@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from catalog.protocols.datahub_rest import pegasus_names
-from tests.doors.conftest import ROOT, proposal
+from tests.doors.conftest import ROOT, calling, proposal, refreshing_at_once
 from tests.doors.test_gms_access import (
     ADMIN,
     ADMINS,
@@ -21,16 +21,27 @@ from tests.doors.test_gms_access import (
     IMPOSSIBLE,
     ME,
     ORDINARY,
-    outsider,
+    make_outsider,
     standing,
 )
 
 pytestmark = pytest.mark.django_db
 
-__all__ = ["outsider"]
-
 V3 = "/openapi/v3/entity"
 SEPARATOR = "\u241f"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stored_outsider(_root_token):
+    with refreshing_at_once():
+        return make_outsider()
+
+
+@pytest.fixture
+def outsider(stored_outsider, installed):
+    """A signed-in user who may write tags, in an installation with a group of administrators."""
+    return calling(stored_outsider.urn, stored_outsider.token)
+
 
 Call = tuple[str, str, object]
 Way = Callable[[list[dict[str, Any]]], Iterator[Call]]

@@ -61,8 +61,14 @@ class Connector:
         return [one[key] for one in self.told("GET", path, **query)["Resources"]]
 
 
-@pytest.fixture
-def connector(installed: None) -> Connector:
+@pytest.fixture(scope="module")
+def connector_token(_root_token: str) -> str:
+    """The token of the connector, for the tests of a module."""
     account = service_accounts.create(display_name="Identity provider", by=authorizer.SYSTEM, channel="test")
     give(account.urn, "MANAGE_USERS_AND_GROUPS", type="PLATFORM")
-    return Connector(token_of(account.urn))
+    return token_of(account.urn)
+
+
+@pytest.fixture
+def connector(connector_token: str, installed: None) -> Connector:
+    return Connector(connector_token)

@@ -41,6 +41,8 @@ SQLITE = {
 ALONE = ("faults", "limits")
 #: What PostgreSQL or Redis have a part in without a fixture saying so.
 POSTGRESQL = ("faults", "site")
+#: What a run that leaves out a mark need not even read.
+UNREAD = {"not clients": ("clients",), "not alone": ALONE, "not sqlite": tuple(SQLITE)}
 #: Folders whose tests start processes, or a browser.
 SLOW = ("clients", "faults", "journeys", "site", "spark")
 #: Other people's programs that `make test` runs, in their newest versions: the SDK, the command line, the SCIM tester.
@@ -77,6 +79,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     """Name what repeats the generated examples of this run."""
     return f"generated examples: --hypothesis-seed={config.option.hypothesis_seed}"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Read no file whose tests are left out by a mark of its folder: reading all of them takes each process seconds."""
+    if not collection_path.is_relative_to(TESTS):
+        return None
+    place = collection_path.relative_to(TESTS).as_posix()
+    unread = [places for words, places in UNREAD.items() if words in config.option.markexpr]
+    return True if any(place.startswith(places) for places in unread) else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

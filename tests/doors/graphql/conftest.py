@@ -43,8 +43,9 @@ class Asking:
         return error["extensions"]["code"], error["extensions"]["type"], error["message"]
 
 
-def asking(urn: str) -> Asking:
-    return Asking(urn, Client(headers={"authorization": f"Bearer {token_of(urn)}"}))
+def asking(urn: str, token: str = "") -> Asking:
+    """Return somebody with this token, or else a new one."""
+    return Asking(urn, Client(headers={"authorization": f"Bearer {token or token_of(urn)}"}))
 
 
 def close_the_reading_policies() -> None:
@@ -54,9 +55,9 @@ def close_the_reading_policies() -> None:
 
 
 @pytest.fixture
-def root(installed) -> Asking:
+def root(_root_token, installed) -> Asking:
     """The root user."""
-    return asking(ROOT)
+    return asking(ROOT, _root_token)
 
 
 @pytest.fixture

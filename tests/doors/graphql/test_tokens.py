@@ -189,7 +189,7 @@ def test_ones_own_tokens_are_listed_without_their_texts(jo, warden):
 def test_everybodys_tokens_are_listed_by_who_manages_them(warden, jo, bot):
     access_tokens.create(owner=bot.urn, name="bot's", by=authorizer.SYSTEM, channel=DOOR)
     everything = warden.ask(LIST, input={})["listAccessTokens"]
-    assert {one["actorUrn"] for one in everything["tokens"]} == {warden.urn, jo.urn, bot.urn}
+    assert {one["actorUrn"] for one in everything["tokens"]} == {ROOT, warden.urn, jo.urn, bot.urn}
     some = warden.ask(LIST, input=by("actorUrn", jo.urn, bot.urn, condition="IN"))["listAccessTokens"]
     assert some["total"] == 2
     both = {"filters": [*by("actorUrn", jo.urn)["filters"], {"field": "actorUrn", "value": bot.urn}]}

@@ -95,30 +95,14 @@ def _write(urn: str, role_input: ExternalRoleInput, *, by: Actor, channel: str) 
     if problems:
         raise Invalid(problems)
     documents = {name: aspect.value for name, aspect in (aspect_documents.load_aspects(urn=urn) or {}).items()}
-    new_proposals = [
-        Proposal(
-            urn,
-            "roleProperties",
-            _serialize_document(_build_properties(documents.get("roleProperties"), role_input, by=by)),
-            keeps_unknown=True,
-        )
-    ]
+    properties = _build_properties(documents.get("roleProperties"), role_input, by=by)
+    new_proposals = [_build_proposal(urn, "roleProperties", properties)]
     if role_input.users is not None or role_input.groups is not None:
-        new_proposals.append(
-            Proposal(
-                urn,
-                "actors",
-                _serialize_document(_build_actors(documents.get("actors", {}), role_input)),
-                keeps_unknown=True,
-            )
-        )
+        new_proposals.append(_build_proposal(urn, "actors", _build_actors(documents.get("actors", {}), role_input)))
     if role_input.datasets is not None:
         previous_urns = set(reading.list_opened_entities(urn=urn, by=by).values_list("urn", flat=True))
-        requested_urns = dict.fromkeys(role_input.datasets)
-        removed_urns, added_urns = (
-            sorted(previous_urns - requested_urns.keys()),
-            [dataset_urn for dataset_urn in requested_urns if dataset_urn not in previous_urns],
-        )
+        removed_urns = sorted(previous_urns.difference(role_input.datasets))
+        added_urns = [dataset for dataset in dict.fromkeys(role_input.datasets) if dataset not in previous_urns]
         if len(removed_urns) + len(added_urns) > MAX_DATASETS:
             detail = f"One call gives a role to, or takes it from, up to {MAX_DATASETS} datasets."
             raise Invalid.from_problem(code="list.long", pointer="/datasets", detail=detail)
@@ -197,9 +181,9 @@ def _build_mention_changes(removed_urns: Sequence[str], added_urns: Sequence[str
         document: dict[str, Any] = {} if aspect is None else aspect.value
         entries = [entry for entry in document.get("roles") or () if entry["urn"] != role]
         document["roles"] = [*entries, *([{"urn": role}] if urn in added_urns else [])]
-        new_proposals.append(Proposal(urn, "access", _serialize_document(document), keeps_unknown=True))
+        new_proposals.append(_build_proposal(urn, "access", document))
     return new_proposals
 
 
-def _serialize_document(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False)
+def _build_proposal(urn: str, aspect: str, document: Mapping[str, Any]) -> Proposal:
+    return Proposal(urn, aspect, json.dumps(document, ensure_ascii=False), keeps_unknown=True)

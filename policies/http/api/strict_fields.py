@@ -45,6 +45,13 @@ class StrictString(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class SearchText(StrictString):
+    """The optional words of a search; `help_text` says of what."""
+
+    def __init__(self, help_text: str, **kwargs: Any) -> None:
+        super().__init__(required=False, allow_blank=True, max_length=255, help_text=help_text, **kwargs)
+
+
 class StrictBoolean(serializers.BooleanField):
     """JSON true or false, no text for them."""
 

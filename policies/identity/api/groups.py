@@ -67,9 +67,7 @@ class MembersIn(strict_fields.StrictSerializer):
 class GroupListFilters(PageParameters):
     """Filters of the list of groups."""
 
-    q = strict_fields.StrictString(
-        required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name or id."
-    )
+    q = strict_fields.SearchText("Beginnings of words of the name or id.")
     origin = serializers.ChoiceField(GroupProfile.Origin.choices, required=False)
     role = strict_fields.StrictUrn(required=False)
     member = strict_fields.StrictUrn(required=False)

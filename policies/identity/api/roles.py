@@ -54,9 +54,7 @@ class RoleChange(RoleIn):
 class RoleListFilters(PageParameters):
     """Filter of the list of roles."""
 
-    q = strict_fields.StrictString(
-        required=False, allow_blank=True, max_length=255, help_text="Part of the name or id."
-    )
+    q = strict_fields.SearchText("Part of the name or id.")
 
 
 class HolderOut(serializers.Serializer[Any]):

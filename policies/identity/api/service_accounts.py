@@ -59,9 +59,7 @@ class ServiceChange(ServiceIn):
 class ServiceAccountListFilters(PageParameters):
     """Filters of the list of service accounts."""
 
-    q = strict_fields.StrictString(
-        required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name."
-    )
+    q = strict_fields.SearchText("Beginnings of words of the name.")
     state = serializers.ChoiceField(User.State.choices, required=False)
 
 

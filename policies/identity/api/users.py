@@ -61,9 +61,7 @@ class UserChange(UserIn):
 class UserListFilters(PageParameters):
     """Filters of the list of users."""
 
-    q = strict_fields.StrictString(
-        required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of names or the address."
-    )
+    q = strict_fields.SearchText("Beginnings of words of names or the address.")
     state = serializers.ChoiceField(User.State.choices, required=False)
     group = strict_fields.StrictUrn(required=False)
     role = strict_fields.StrictUrn(required=False, help_text="Held by the user itself.")

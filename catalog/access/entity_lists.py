@@ -6,10 +6,10 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Lower
 
 from catalog.access.coverage_sql import criterion_condition, facet_condition, filter_covered
-from catalog.aspects.base import PLATFORM, WITHIN, WORD
+from catalog.aspects.base import PLATFORM, WORD
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from policies.engine import selectors
-from policies.engine.families import cdap_entity_ids
+from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.model import Coverage
 from policies.engine.selectors import Condition, Criterion
 from policies.errors import NotFound
@@ -110,7 +110,7 @@ def list_urns_within(*, urns: Iterable[str]) -> list[str]:
 
 def list_contents(*, containers: Collection[str], kind: str = "") -> QuerySet[Entity]:
     """Return the CDAP entities (of one kind) in any of these containers, at any depth."""
-    rows = Entity.objects.filter(facet_condition(WITHIN, Q(value__among=containers)))
+    rows = Entity.objects.filter(facet_condition(cdap.WITHIN, Q(value__among=containers)))
     return rows.filter(type=kind) if kind else rows
 
 

@@ -1,8 +1,4 @@
-"""Grants as statements and as rows: the only module that uses django-guardian's tables.
-
-A grant on one entity is a row of guardian for a user or a group; a role holds its grants through its hidden Django
-group. A grant on every entity whose URN has a common prefix is a row of `WildcardGrant` (rules/cdap.md CD-4, CD-5).
-"""
+"""Grants as statements for the engine and as lists, and the writing of their rows (`grant_rows`)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth.models import Permission
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
 
-from catalog.access.grant_coverage_sql import instance_administrators
+from catalog.access.grant_rows import instance_administrators, select_grants
 from catalog.access.paged_list import PagedList
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
 from policies.engine.ports import GrantsByEntity
+from policies.engine.selectors import URN, Condition
 from policies.models import GroupProfile, Role, User
 from policies.models.fields import filter_storable
 
@@ -37,24 +33,14 @@ class Grant:
     privileges: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _ReachingGrant:
-    """A privilege that reaches an entity: granted to `holder` on `source`, a URN or a pattern."""
-
-    urn: str
-    source: str
-    holder: str
-    privilege: str
-
-
 class OrmGrantSource:
     """`policies.engine.ports.GrantSource` over the rows of django-guardian and the patterns."""
 
     def load_statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> GrantsByEntity:
         """Return the grants of these holders (None: all) that reach these entities, by entity and holder; one query."""
         privileges: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-        for grant in _find_reaching_grants(urns=urns, holders=holders):
-            privileges[grant.urn, grant.holder, grant.source].add(grant.privilege)
+        for urn, source, holder, privilege in _find_reaching_grants(urns=urns, holders=holders):
+            privileges[urn, holder, source].add(privilege)
         grants: dict[str, dict[str, tuple[Statement, ...]]] = defaultdict(dict)
         for (urn, holder, source), source_privileges in sorted(privileges.items()):
             statement = cdap.build_grant(holder, source_privileges, urn, source)
@@ -158,7 +144,7 @@ def load_privileges(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, st
 
     `pairs` are (principal, entity).
     """
-    rows = _load_rows(entities={entity for _, entity in pairs}, holders={principal for principal, _ in pairs})
+    rows = _load_rows({entity for _, entity in pairs}, {principal for principal, _ in pairs})
     privileges_by_pair: dict[tuple[str, str], set[str]] = defaultdict(set)
     for source, privilege, holder in rows:
         privileges_by_pair[holder, source].add(privilege)
@@ -170,20 +156,12 @@ def list_administered(*, holder: str, limit: int | None = None) -> list[str]:
 
     At most `limit` of each kind of row.
     """
-    administered_urns: set[str] = set()
-    for rows, urn_column in (
-        (EntityUserGrant.objects.filter(user__urn=holder), "content_object__urn"),
-        (EntityGroupGrant.objects.filter(_group_condition([holder])), "content_object__urn"),
-    ):
-        urns = rows.filter(permission__codename=cdap.ADMIN).order_by(urn_column).values_list(urn_column, flat=True)
-        administered_urns.update(urns[:limit])
-    pattern_grants = WildcardGrant.objects.filter(
-        Q(user__urn=holder) | _group_condition([holder]), privilege=cdap.ADMIN
-    )
-    if prefixes := sorted(set(pattern_grants.values_list("prefix", flat=True))):
+    users, groups, patterns = select_grants([holder], [cdap.ADMIN])
+    urn_lists = [rows.order_by("source").values_list("source", flat=True) for rows in (users, groups)]
+    if prefixes := set(patterns.values_list("prefix", flat=True)):
         matching_entities = Entity.objects.filter(prefix_range("urn", prefixes)).order_by("urn")
-        administered_urns.update(matching_entities.values_list("urn", flat=True)[:limit])
-    return sorted(administered_urns)
+        urn_lists.append(matching_entities.values_list("urn", flat=True))
+    return sorted({urn for urns in urn_lists for urn in urns[:limit]})
 
 
 def list_unadministered(*, urns: Collection[str], excluded_holders: Collection[str] = ()) -> frozenset[str]:
@@ -205,9 +183,8 @@ def list_matching_entities(*, pattern: CdapPattern) -> list[str]:
 
 def list_patterns(*, entity: str = "", principal: str = "") -> list[str]:
     """Return the distinct patterns with a grant (to this principal), sorted."""
-    rows = WildcardGrant.objects.filter(Q(pattern=entity) if entity else Q())
-    rows = rows.filter(Q(user__urn=principal) | _group_condition([principal])) if principal else rows
-    return sorted(set(rows.values_list("pattern", flat=True)))
+    _, _, rows = select_grants([principal] if principal else None)
+    return sorted(set((rows.filter(pattern=entity) if entity else rows).values_list("pattern", flat=True)))
 
 
 class GrantList(PagedList[Grant]):
@@ -222,28 +199,15 @@ class GrantList(PagedList[Grant]):
         admins = instance_administrators()
         instance_admins = sorted(admin for admin in admins if principal in ("", admin)) if with_instance else []
         self._instance_grants = [Grant(admin, INSTANCE_URN, cdap.PRIVILEGES) for admin in instance_admins]
-        on_instance = Q(content_object__urn=INSTANCE_URN)
-        entity_condition = Q() if entities is None else Q(content_object__in=entities.order_by().values("pk"))
-        user_grants = EntityUserGrant.objects.filter(entity_condition).exclude(on_instance, user__urn__in=admins)
-        group_grants = _exclude_removed_groups(EntityGroupGrant.objects.filter(entity_condition)).exclude(
-            on_instance & (Q(group__profile__urn__in=admins) | Q(group__role__urn__in=admins))
-        )
-        pattern_grants = _exclude_removed_groups(WildcardGrant.objects.filter(pattern__among=sorted(patterns)))
-        if principal:
-            user_grants, group_grants = (
-                user_grants.filter(user__urn=principal),
-                group_grants.filter(_group_condition([principal])),
+        users, groups, pattern_rows = select_grants([principal] if principal else None)
+        if entities is not None:
+            users, groups = (
+                rows.filter(content_object__in=entities.order_by().values("pk")) for rows in (users, groups)
             )
-            pattern_grants = pattern_grants.filter(Q(user__urn=principal) | _group_condition([principal]))
-        self._pairs = (
-            user_grants.annotate(on=F("content_object__urn"), holder=F("user__urn"))
-            .values_list("on", "holder")
-            .union(
-                group_grants.annotate(on=F("content_object__urn"), holder=_GROUP_URN).values_list("on", "holder"),
-                pattern_grants.annotate(on=F("pattern"), holder=_HOLDER_URN).values_list("on", "holder"),
-            )
-            .order_by("on", "holder")
-        )
+        users, groups = (rows.exclude(source=INSTANCE_URN, holder__in=admins) for rows in (users, groups))
+        parts = (users, groups, pattern_rows.filter(pattern__among=sorted(patterns)))
+        first, *others = (rows.values_list("source", "holder") for rows in parts)
+        self._pairs = first.union(*others).order_by("source", "holder")
 
     def __len__(self) -> int:
         return len(self._instance_grants) + int(self._pairs.count())
@@ -258,44 +222,52 @@ class GrantList(PagedList[Grant]):
         ]
 
 
-#: URN of the group or role in a row of a group.
-_GROUP_URN = Coalesce(F("group__profile__urn"), F("group__role__urn"))
-#: URN of the principal of a row of a pattern.
-_HOLDER_URN = Coalesce(F("user__urn"), F("group__profile__urn"), F("group__role__urn"))
+def _find_reaching_grants(
+    *, urns: Collection[str], holders: Collection[str] | None
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yield (entity, source, holder, privilege) for each grant that reaches one of the entities (`cdap.grant_reach`).
 
-
-def _find_reaching_grants(*, urns: Collection[str], holders: Collection[str] | None) -> Iterator[_ReachingGrant]:
-    """Yield each privilege that reaches one of the entities: granted on it, by a pattern, or by the settings.
-
-    With INHERIT_PRIVILEGES also those granted on an ancestor.
+    The source is the URN or pattern on which it was granted.
     """
-    sources = {
-        urn: (_strip_version(urn), *(_ancestor_urns(urn) if settings.INHERIT_PRIVILEGES else ())) for urn in urns
-    }
-    all_sources = {source for urn_sources in sources.values() for source in urn_sources}
-    rows = [*_load_rows(entities=all_sources, holders=holders), *_setting_rows(all_sources, holders)]
+    values_by_urn = {urn: _reach_values(urn) for urn in urns}
+    sources = {value for fields in values_by_urn.values() for values in fields.values() for value in values}
     direct_grants: dict[str, list[tuple[str, str]]] = defaultdict(list)
     pattern_grants: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for source, privilege, holder in rows:
+    for source, privilege, holder in [*_load_rows(sources, holders), *_setting_rows(sources, holders)]:
         if (pattern := cdap_entity_ids.parse_pattern(source)) is not None:
             pattern_grants[pattern.kind].append((pattern.prefix, privilege, holder))
         else:
             direct_grants[source].append((privilege, holder))
-    for urn, urn_sources in sources.items():
-        for source in urn_sources:
-            for privilege, holder in direct_grants.get(source, ()):
-                yield _ReachingGrant(urn, source, holder, privilege)
-            for prefix, privilege, holder in pattern_grants.get(_urn_kind(source), ()):
-                if source.startswith(prefix):
-                    yield _ReachingGrant(urn, f"{prefix}{cdap_entity_ids.WILDCARD}", holder, privilege)
+    reach = cdap.grant_reach(is_inherited=settings.INHERIT_PRIVILEGES)
+    for urn, condition, value in (
+        (urn, condition, value)
+        for urn, values in values_by_urn.items()
+        for field, condition in reach
+        for value in values[field]
+    ):
+        if condition is Condition.EQUALS:
+            yield from ((urn, value, holder, privilege) for privilege, holder in direct_grants.get(value, ()))
+        else:
+            for prefix, privilege, holder in pattern_grants.get(_urn_kind(value), ()):
+                if value.startswith(prefix):
+                    yield urn, f"{prefix}{cdap_entity_ids.WILDCARD}", holder, privilege
+
+
+def _reach_values(urn: str) -> dict[str, tuple[str, ...]]:
+    """Return the values of an entity or pattern in the facets of `cdap.grant_reach`."""
+    pattern = cdap_entity_ids.parse_pattern(urn) if cdap_entity_ids.WILDCARD in urn else None
+    name = cdap_entity_ids.parse(urn if pattern is None else pattern.container)
+    ancestors = () if name is None else name.ancestors if pattern is None else (name.urn, *name.ancestors)
+    versionless_urns = (name.urn,) if name is not None and pattern is None and name.urn != urn else ()
+    return {URN: (urn,), cdap.VERSION_OF: versionless_urns, cdap.WITHIN: ancestors}
 
 
 def _load_admins(urns: Collection[str]) -> dict[str, frozenset[str]]:
     """Return URN -> holders of ADMIN, inactive ones included."""
     holders: dict[str, set[str]] = {urn: set() for urn in urns}
-    for grant in _find_reaching_grants(urns=urns, holders=None):
-        if grant.privilege == cdap.ADMIN:
-            holders[grant.urn].add(grant.holder)
+    for urn, _, holder, privilege in _find_reaching_grants(urns=urns, holders=None):
+        if privilege == cdap.ADMIN:
+            holders[urn].add(holder)
     return {urn: frozenset(admins) for urn, admins in holders.items()}
 
 
@@ -306,29 +278,15 @@ def _list_inactive_users(holders: Collection[str]) -> frozenset[str]:
     return frozenset(inactive_users.order_by().values_list("urn", flat=True))
 
 
-def _load_rows(*, entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
+def _load_rows(entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
     """Return (URN or pattern, privilege, holder) of the grants on these entities and on patterns of their kinds."""
-    entity_urns = filter_storable(sorted(entities))
-    if not entity_urns:
+    if not entities:
         return []
-    user_grants = EntityUserGrant.objects.filter(content_object__urn__among=entity_urns)
-    group_grants = _exclude_removed_groups(EntityGroupGrant.objects.filter(content_object__urn__among=entity_urns))
-    pattern_grants = _exclude_removed_groups(
-        WildcardGrant.objects.filter(kind__in=sorted({_urn_kind(urn) for urn in entity_urns}))
-    )
-    if holders is not None:
-        holder_urns = filter_storable(sorted(holders))
-        user_grants, group_grants = (
-            user_grants.filter(user__urn__among=holder_urns),
-            group_grants.filter(_group_condition(holder_urns)),
-        )
-        pattern_grants = pattern_grants.filter(Q(user__urn__among=holder_urns) | _group_condition(holder_urns))
-    grant_rows = user_grants.values_list("content_object__urn", "permission__codename", "user__urn").union(
-        group_grants.values_list("content_object__urn", "permission__codename", _GROUP_URN),
-        pattern_grants.values_list("pattern", "privilege", _HOLDER_URN),
-        all=True,
-    )
-    return list(grant_rows)
+    users, groups, patterns = select_grants(holders)
+    users, groups = (rows.filter(content_object__urn__among=entities) for rows in (users, groups))
+    parts = (users, groups, patterns.filter(kind__among={_urn_kind(urn) for urn in entities}))
+    first, *others = (rows.values_list("source", "granted", "holder") for rows in parts)
+    return list(first.union(*others, all=True))
 
 
 def _setting_rows(entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
@@ -337,29 +295,6 @@ def _setting_rows(entities: Collection[str], holders: Collection[str] | None) ->
         return []
     admins = instance_administrators() if holders is None else instance_administrators() & frozenset(holders)
     return [(INSTANCE_URN, privilege, admin) for admin in sorted(admins) for privilege in cdap.PRIVILEGES]
-
-
-def _exclude_removed_groups(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Leave out grants of removed groups."""
-    return rows.exclude(group__profile__is_removed=True)
-
-
-def _group_condition(urns: Collection[str]) -> Q:
-    return Q(group__profile__urn__among=list(urns)) | Q(group__role__urn__among=list(urns))
-
-
-def _strip_version(urn: str) -> str:
-    """Return the URN of an entity without the version that it may contain (CD-20)."""
-    name = cdap_entity_ids.parse(urn)
-    return urn if name is None else name.urn
-
-
-def _ancestor_urns(urn: str) -> tuple[str, ...]:
-    """Return the ancestors of an entity, or of everything that a pattern matches."""
-    if (pattern := cdap_entity_ids.parse_pattern(urn)) is not None:
-        return (pattern.container, *_ancestor_urns(pattern.container))
-    name = cdap_entity_ids.parse(urn)
-    return name.ancestors if name is not None else ()
 
 
 def _load_permission_ids() -> dict[str, int]:

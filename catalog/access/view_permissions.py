@@ -12,8 +12,8 @@ from django.db.models import Q, QuerySet
 
 from catalog import urns as catalog_urns
 from catalog.access.coverage_sql import build_coverage_condition
-from catalog.access.grant_coverage_sql import build_held_grant_condition, is_instance_administrator
-from catalog.aspects.base import WITHIN
+from catalog.access.grant_coverage_sql import build_held_grant_condition
+from catalog.access.grant_rows import is_instance_administrator
 from catalog.models import Entity, Facet
 from policies.engine.families import cdap, cdap_entity_ids, datahub
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
@@ -137,7 +137,7 @@ def _build_list_conditions(by: Actor) -> list[Q]:
     """Return the condition that excludes CDAP entities that the caller could not list; empty when it may list all."""
     if by.urn == authorizer.SYSTEM.urn or is_instance_administrator(by) or not settings.AUTH_POLICIES_ENABLED:
         return []
-    instance_entities = Facet.objects.filter(field=WITHIN, value=INSTANCE_URN).values("entity")
+    instance_entities = Facet.objects.filter(field=cdap.WITHIN, value=INSTANCE_URN).values("entity")
     return [
         ~Q(pk__in=instance_entities)
         | Q(type__among=_KINDS_WITHOUT_LIST_RULE)

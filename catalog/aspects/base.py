@@ -36,11 +36,6 @@ ACCESS_ROLE = "ACCESS_ROLE"
 ROLE_USER = "ROLE_USER"
 ROLE_GROUP = "ROLE_GROUP"
 ROLE_TYPE = "ROLE_TYPE"
-#: All ancestors of a CDAP entity, from its parent up to the instance.
-WITHIN = "WITHIN"
-#: The artifact or application whose URN was written with a version (rules/cdap.md CD-20).
-VERSION_OF = "VERSION_OF"
-
 #: Fields for values that a domain, term, term group or platform instance has besides itself in its own field, such as
 #: the aspect `domains` of a domain. Policies do not test them; relationships and deletions name them.
 UNTESTED_FIELDS = {

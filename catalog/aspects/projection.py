@@ -10,8 +10,6 @@ from catalog.aspects.base import (
     PLATFORM,
     PROJECT,
     UNTESTED_FIELDS,
-    VERSION_OF,
-    WITHIN,
     WORD,
     AspectFacts,
     FacetValue,
@@ -20,7 +18,7 @@ from catalog.aspects.base import (
 from catalog.aspects.register import OWNED_ASPECTS, PROJECTED_ASPECTS, REGISTRATION
 from catalog.urns import Urn
 from policies.engine import selectors
-from policies.engine.families import cdap_entity_ids
+from policies.engine.families import cdap, cdap_entity_ids
 from policies.models.words import split_words
 
 #: Aspects in order of precedence for the name: registration by our API, then edits by people.
@@ -60,8 +58,8 @@ def project(
     facets |= {FacetValue(PROJECT, project)} if project else set()
     cdap_name = cdap_entity_ids.parse(urn.text)
     if cdap_name is not None:
-        facets |= {FacetValue(WITHIN, ancestor) for ancestor in cdap_name.ancestors}
-        facets |= {FacetValue(VERSION_OF, cdap_name.urn)} if cdap_name.urn != urn.text else set()
+        facets |= {FacetValue(cdap.WITHIN, ancestor) for ancestor in cdap_name.ancestors}
+        facets |= {FacetValue(cdap.VERSION_OF, cdap_name.urn)} if cdap_name.urn != urn.text else set()
     parents = [
         cdap_name.parent if cdap_name is not None else None,
         *(document_facts.parent for document_facts in facts_of_documents),

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from catalog.access.entity_context import EntityContext, Reference, load_references
-from catalog.access.grant_coverage_sql import instance_administrators
+from catalog.access.grant_rows import instance_administrators
 from catalog.access.grant_source import Grant
 from catalog.cdap import entity_tabs, grant_queries, grant_services
 from catalog.cdap.grant_forms import GrantForm

@@ -3,17 +3,14 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Q
 
-from catalog.access.grant_coverage_sql import group_condition
-from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
+from catalog.access.grant_rows import select_grants
+from catalog.models import Entity, prefix_range
 from policies.engine.families import cdap, cdap_entity_ids
 
-_GROUP_URN = Coalesce(F("group__profile__urn"), F("group__role__urn"))
-_HOLDER_URN = Coalesce(F("user__urn"), _GROUP_URN)
+_COLUMNS = ("holder", "source", "granted", "given_by", "given_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +26,9 @@ class GrantRow:
 
 def list_on_entity(*, urn: str, holders: Collection[str]) -> list[GrantRow]:
     """Return the grants of these holders on exactly this entity, by holder and time; one query."""
-    users = EntityUserGrant.objects.filter(content_object__urn=urn, user__urn__in=holders)
-    groups = EntityGroupGrant.objects.filter(group_condition(frozenset(holders)), content_object__urn=urn)
-    columns = ("content_object__urn", "permission__codename", "given_by", "given_at")
-    rows = users.values_list(F("user__urn"), *columns).union(groups.values_list(_GROUP_URN, *columns), all=True)
-    return _group_privileges(rows)
+    users, groups, _ = select_grants(holders)
+    rows = (part.filter(content_object__urn=urn).values_list(*_COLUMNS) for part in (users, groups))
+    return _group_privileges(next(rows).union(*rows, all=True))
 
 
 def list_matching_patterns(*, urn: str, limit: int) -> tuple[list[GrantRow], bool]:
@@ -42,7 +37,7 @@ def list_matching_patterns(*, urn: str, limit: int) -> tuple[list[GrantRow], boo
     if name is None:
         return [], False
     prefixes = [name.urn[:length] for length in range(1, len(name.urn) + 1)]
-    return _load_pattern_grants(WildcardGrant.objects.filter(kind=name.kind, prefix__among=prefixes), limit)
+    return _load_pattern_grants(Q(kind=name.kind, prefix__among=prefixes), limit)
 
 
 def list_patterns_within(*, urn: str, limit: int) -> tuple[list[GrantRow], bool]:
@@ -54,7 +49,7 @@ def list_patterns_within(*, urn: str, limit: int) -> tuple[list[GrantRow], bool]
     kind, name = urn.split(":", 3)[2:]
     if kind == cdap_entity_ids.NAMESPACE:
         condition |= prefix_range("within", [f"urn:li:{cdap_entity_ids.APPLICATION}:{name}."])
-    return _load_pattern_grants(WildcardGrant.objects.filter(condition), limit)
+    return _load_pattern_grants(condition, limit)
 
 
 def sample_matching_entities(
@@ -66,10 +61,10 @@ def sample_matching_entities(
     return rows.order_by()[:limit].count(), [name or urn for name, urn in names]
 
 
-def _load_pattern_grants(rows: QuerySet[Any], limit: int) -> tuple[list[GrantRow], bool]:
-    rows = rows.exclude(group__profile__is_removed=True).order_by("pattern", "pk")
-    grant_rows = list(rows.values_list(_HOLDER_URN, "pattern", "privilege", "given_by", "given_at")[: limit + 1])
-    return _group_privileges(grant_rows[:limit]), len(grant_rows) > limit
+def _load_pattern_grants(condition: Q, limit: int) -> tuple[list[GrantRow], bool]:
+    _, _, patterns = select_grants()
+    rows = list(patterns.filter(condition).order_by("pattern", "pk").values_list(*_COLUMNS)[: limit + 1])
+    return _group_privileges(rows[:limit]), len(rows) > limit
 
 
 def _group_privileges(rows: Iterable[tuple[str, str, str, str, datetime]]) -> list[GrantRow]:

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from catalog import urns as catalog_urns
 from catalog.access import coverage_sql, grant_source
-from catalog.access.grant_coverage_sql import instance_administrators, is_instance_administrator
+from catalog.access.grant_rows import instance_administrators, is_instance_administrator
 from catalog.access.grant_source import Grant
 from catalog.cdap import grant_queries
 from catalog.models import Entity

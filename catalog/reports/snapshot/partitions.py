@@ -5,7 +5,7 @@ No Django here: Spark jobs use it, and so does `run.access_lookup`. The partitio
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,14 @@ import pyarrow.dataset as ds
 
 from catalog.reports.snapshot import reader
 from policies.engine import families, selectors
+from policies.engine.families import cdap
 from policies.engine.model import Actor, Effect, Statement
 from policies.engine.postings import FacetGroup, Postings
 from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
-#: Facet fields without a constant in the engine, as in catalog.aspects.base.
-PLATFORM, VERSION_OF, WITHIN = "PLATFORM", "VERSION_OF", "WITHIN"
+#: Facet field without a constant in the engine, as in catalog.aspects.base.
+PLATFORM = "PLATFORM"
 
 #: File of the settings of grants, beside the tables of a snapshot.
 GRANT_SETTINGS_FILE = "grants.json"
@@ -160,18 +161,16 @@ def _range_condition(column: str, numbers: pa.Array) -> ds.Expression:
 def load_grant_statements(source: str) -> Iterator[Statement]:
     """Yield the grants of a snapshot as statements (rules/cdap.md CD-4, CD-5, CD-18).
 
-    A grant covers its entity and the versions of it, a wildcard grant every URN with its prefix, and where the settings
-    say so everything inside these.
+    They reach the entities of `cdap.grant_reach`.
     """
     grant_settings = reader.read_json(source, GRANT_SETTINGS_FILE)
-    inherited_fields = (WITHIN,) if grant_settings["is_inherited"] else ()
-    for pair, urns in sorted(_load_granted_entities(source, grant_settings).items()):
-        for field in (selectors.URN, VERSION_OF, *inherited_fields):
-            yield _grant_statement(*pair, Criterion(field, Condition.EQUALS, frozenset(urns)))
-    prefixes_by_grant = reader.group_rows(source, "patterns", ["holder", "privilege"], ["prefix"])
-    for (holder, privilege), prefixes in sorted(prefixes_by_grant.items()):
-        for field in (selectors.URN, *inherited_fields):
-            yield _grant_statement(holder, privilege, Criterion(field, Condition.STARTS_WITH, prefixes))
+    values_by_condition: dict[Condition, Mapping[tuple[str, str], Collection[str]]] = {
+        Condition.EQUALS: _load_granted_entities(source, grant_settings),
+        Condition.STARTS_WITH: reader.group_rows(source, "patterns", ["holder", "privilege"], ["prefix"]),
+    }
+    for field, condition in cdap.grant_reach(is_inherited=grant_settings["is_inherited"]):
+        for (holder, privilege), values in sorted(values_by_condition[condition].items()):
+            yield _grant_statement(holder, privilege, Criterion(field, condition, frozenset(values)))
 
 
 def _load_granted_entities(source: str, grant_settings: dict[str, Any]) -> dict[tuple[str, str], set[str]]:

@@ -11,14 +11,14 @@ import pyarrow as pa
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Coalesce
 
+from catalog.access.grant_rows import select_grants
 from catalog.aspects.base import WORD
-from catalog.models import Ancestry, Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant
+from catalog.models import Ancestry, Entity, Facet
 from policies.models import Membership, Policy, RoleAssignment, User, documents
 
 FACETS_TABLE = "facets"
 
-_HOLDER_IN_GROUP = Coalesce(F("group__profile__urn"), F("group__role__urn"))
-_HOLDER = Coalesce(F("user__urn"), _HOLDER_IN_GROUP)
+_HOLDER = Coalesce(F("user__urn"), F("group__profile__urn"), F("group__role__urn"))
 _HAS_REMOVED_GROUP = Q(group__profile__is_removed=True)
 
 
@@ -80,16 +80,15 @@ def _select_roles() -> QuerySet[Any, Any]:
 
 
 def _select_grants() -> QuerySet[Any, Any]:
-    users = EntityUserGrant.objects.order_by().annotate(holder=F("user__urn"))
-    groups = EntityGroupGrant.objects.exclude(_HAS_REMOVED_GROUP).order_by().annotate(holder=_HOLDER_IN_GROUP)
-    columns = ("content_object_id", "permission__codename", "holder")
+    users, groups, _ = select_grants()
+    columns = ("content_object_id", "granted", "holder")
     rows: QuerySet[Any, Any] = users.values_list(*columns).union(groups.values_list(*columns), all=True)
     return rows
 
 
 def _select_patterns() -> QuerySet[Any, Any]:
-    rows = WildcardGrant.objects.exclude(_HAS_REMOVED_GROUP).order_by().annotate(holder=_HOLDER)
-    return rows.values_list("kind", "prefix", "privilege", "holder")
+    _, _, patterns = select_grants()
+    return patterns.order_by().values_list("kind", "prefix", "granted", "holder")
 
 
 def _select_policies() -> QuerySet[Any, Any]:

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from catalog.access.grant_coverage_sql import instance_administrators
+from catalog.access.grant_rows import instance_administrators
 from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE
 from catalog.reports.snapshot.reader import SCHEMA_VERSION
 from catalog.reports.snapshot.schema import FACETS_TABLE, TABLES, SnapshotTable

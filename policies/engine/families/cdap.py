@@ -20,6 +20,11 @@ from policies.engine.selectors import EVERYONE, EVERYTHING, URN, ActorMatch, Con
 
 NAME = "cdap"
 
+#: Facet with all ancestors of a CDAP entity, from its parent up to the instance.
+WITHIN = "WITHIN"
+#: Facet with the artifact or application whose URN was written with a version (CD-20).
+VERSION_OF = "VERSION_OF"
+
 #: In display order of grants (api.md section 2).
 PRIVILEGES = ("READ", "WRITE", "EXECUTE", "ADMIN")
 READ, WRITE, EXECUTE, ADMIN = PRIVILEGES
@@ -121,6 +126,15 @@ def build_grant(holder: str, privileges: Iterable[str], urn: str, source: str) -
         privileges=frozenset(privileges),
         resources=Selector((Criterion(URN, Condition.EQUALS, frozenset((urn,))),), needs_resource=True),
     )
+
+
+def grant_reach(*, is_inherited: bool) -> tuple[tuple[str, Condition], ...]:
+    """Return the facets by which a grant reaches entities, with the condition on their values (CD-4, CD-5, CD-20).
+
+    A value that equals the granted entity is reached, and one that begins with the prefix of a granted pattern.
+    """
+    fields = ((URN, Condition.EQUALS), (VERSION_OF, Condition.EQUALS), (URN, Condition.STARTS_WITH))
+    return (*fields, (WITHIN, Condition.EQUALS), (WITHIN, Condition.STARTS_WITH)) if is_inherited else fields
 
 
 def is_granted(privileges: Iterable[str]) -> bool:

@@ -38,15 +38,15 @@ class ValueCount:
     count: int
 
 
-def find(*, text: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[Entity]:
-    """Return the entities of a type that match the text, best first, and the filters (keys of `FILTER_FIELDS`).
+def find(*, q: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[Entity]:
+    """Return the entities of a type that match the text `q`, best first, and the filters (keys of `FILTER_FIELDS`).
 
     A filter value that the viewer may not view gives an empty result, as if it did not exist.
     """
     values_by_field = {FILTER_FIELDS[name]: value for name, value in filters.items() if value}
     if find_hidden(urns=list(values_by_field.values()), by=by):
         return Entity.objects.none()
-    entities = search(text=text, types=[type] if type else ())
+    entities = search(text=q, types=[type] if type else ())
     if not type:
         entities = entities.exclude(type__in=UNLISTED_TYPES)
     for field, value in values_by_field.items():

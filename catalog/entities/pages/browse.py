@@ -1,15 +1,13 @@
 """/catalog: search with filters, and browsing by domain, container, platform and tag."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.http import urlencode
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from catalog.access import aspect_documents, browsing, entity_lists, view_permissions
 from catalog.access.entity_context import load_references
@@ -21,7 +19,14 @@ from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
-from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import (
+    build_columns,
+    get_page,
+    is_fragment_request,
+    page_view,
+    read_filters,
+    render_filtered_list,
+)
 
 #: Maximum number of values in a filter select; the browse pages show all.
 MAX_CHOICES = 100
@@ -37,43 +42,34 @@ _TREE_FACETS = {
 #: Browse pages with a list: the facet and the filter.
 _LIST_FACETS = {"platforms": (PLATFORM, "platform"), "tags": (selectors.TAG, "tag")}
 
-COLUMNS = ({"label": "Name"}, {"label": "Type"}, {"label": "Platform"}, {"label": "State"})
+COLUMNS = build_columns("Name", "Type", "Platform", "State")
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def list_entities(request: HttpRequest) -> HttpResponse:
     """List the entities, searched, filtered and paged; an htmx request gets only the list."""
     by = get_actor(request)
     form = CatalogFilterForm(request.GET)
-    form.is_valid()
-    filters = {name: value for name, value in form.cleaned_data.items() if value}
-    entities = browsing.find(**{"text" if name == "q" else name: value for name, value in filters.items()}, by=by)
-    page = list_and_form_pages.get_page(request, entities)
-    is_fragment = getattr(request, "htmx", False) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
-    context = {
-        "page": page,
-        "rows": build_rows(list(page)),
-        "columns": COLUMNS,
-        "is_filtered": bool(filters),
-    }
-    if not is_fragment:
+    context: dict[str, Any] = {"columns": COLUMNS}
+    if not is_fragment_request(request):
         _fill_choices(form, by)
         context |= {
-            "form": form,
             "ways": build_tabs(""),
-            "within": _build_hidden_filters(filters, request, by),
+            "within": _build_hidden_filters(read_filters(form), request, by),
             "breadcrumbs": [{"label": "Catalog"}],
         }
-    response = render(request, "catalog/_list.html" if is_fragment else "catalog/list.html", context)
-    patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
-    return response
+    return render_filtered_list(
+        request,
+        "catalog/list.html",
+        "catalog/_list.html",
+        form=form,
+        query=partial(browsing.find, by=by),
+        build_rows=build_rows,
+        **context,
+    )
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def browse(request: HttpRequest, way: str) -> HttpResponse:
     """Show one browse page: the nodes of a tree, or the values in use."""
     if way not in BROWSE_LABELS:
@@ -90,21 +86,22 @@ def browse(request: HttpRequest, way: str) -> HttpResponse:
 
 
 _LIST_LINK_COLUMN = {"label": "Everything in it", "is_hidden_label": True}
-_BROWSE_COLUMNS: Mapping[str, Sequence[Mapping[str, Any]]] = {
-    "domains": (
-        {"label": "Domain"},
-        {"label": "Domains below", "is_number": True},
-        {"label": "Directly in it", "is_number": True},
-        _LIST_LINK_COLUMN,
-    ),
-    "containers": (
-        {"label": "Container"},
-        {"label": "Containers below", "is_number": True},
-        {"label": "Directly in it", "is_number": True},
-        _LIST_LINK_COLUMN,
-    ),
-    "platforms": ({"label": "Platform"}, {"label": "Entities", "is_number": True}, _LIST_LINK_COLUMN),
-    "tags": ({"label": "Tag"}, {"label": "Entities", "is_number": True}, _LIST_LINK_COLUMN),
+
+
+def _build_tree_columns(label: str) -> list[dict[str, Any]]:
+    numbers = (f"{label}s below", "Directly in it")
+    return [*build_columns(label, *numbers, numbers=numbers), _LIST_LINK_COLUMN]
+
+
+def _build_value_columns(label: str) -> list[dict[str, Any]]:
+    return [*build_columns(label, "Entities", numbers=("Entities",)), _LIST_LINK_COLUMN]
+
+
+_BROWSE_COLUMNS = {
+    "domains": _build_tree_columns("Domain"),
+    "containers": _build_tree_columns("Container"),
+    "platforms": _build_value_columns("Platform"),
+    "tags": _build_value_columns("Tag"),
 }
 
 
@@ -172,7 +169,7 @@ def _build_tree_context(request: HttpRequest, way: str, by: Actor) -> dict[str, 
     type_, field, name = _TREE_FACETS[way]
     parent_urn = request.GET.get("under", "")
     node = _get_node(parent_urn, type_, by) if parent_urn else None
-    page = list_and_form_pages.get_page(request, browsing.list_child_nodes(type=type_, parent=parent_urn, by=by))
+    page = get_page(request, browsing.list_child_nodes(type=type_, parent=parent_urn, by=by))
     urns = [entity.urn for entity in page]
     node_counts = browsing.count_child_nodes(parents=urns, type=type_, by=by)
     entity_counts = browsing.count_by_value(field=field, values=urns, by=by)
@@ -214,7 +211,7 @@ def _get_node(urn: str, type_: str, by: Actor) -> Entity:
 
 def _build_list_context(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
     field, name = _LIST_FACETS[way]
-    page = list_and_form_pages.get_page(request, browsing.list_used_values(field=field, by=by))
+    page = get_page(request, browsing.list_used_values(field=field, by=by))
     references = load_references([value_count.urn for value_count in page])
     return {
         "page": page,

@@ -23,7 +23,7 @@ class DatasetColumn:
     is_nullable: bool
 
 
-def build_columns(schema: Mapping[str, Any], editable_schema: Mapping[str, Any]) -> list[DatasetColumn]:
+def build_dataset_columns(schema: Mapping[str, Any], editable_schema: Mapping[str, Any]) -> list[DatasetColumn]:
     """Return the columns in the order of the source, then those that appear only in edits."""
     edited_fields = {entry["fieldPath"]: entry for entry in editable_schema.get("editableSchemaFieldInfo") or ()}
     source_fields = {entry["fieldPath"]: entry for entry in schema.get("fields") or ()}

@@ -7,12 +7,9 @@ the form names the conflict and shows the stored values.
 from http import HTTPStatus
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from catalog.access.entity_context import EntityContext
 from catalog.entities.annotations import compute_fingerprint
@@ -21,11 +18,14 @@ from catalog.entities.pages.aspect_forms import AspectEditor, build_editor
 from policies.engine.families import vocabulary
 from policies.errors import Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import signed_in
+from policies.http.pages.list_and_form_pages import UNPROCESSABLE_STATUS, form_view, redirect_with_message
+
+_STALE_MESSAGE = (
+    "Somebody else changed this in the meantime. What is stored now is shown below; saving again replaces it."
+)
 
 
-@require_http_methods(["GET", "POST"])
-@never_cache
-@signed_in
+@form_view(signed_in)
 def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
     """Show the form, and save submitted data."""
     entity_context = EntityContext.load(request, urn)
@@ -35,88 +35,51 @@ def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
         raise refusal
     editor = build_editor(key, entity_context)
     if request.method != "POST":
-        return _render_page(
-            request, entity_context, key, editor, expected_fingerprint=_current_fingerprint(entity_context, key)
-        )
-    expected_fingerprint = request.POST.get("seen", "")
+        return _render_page(request, key, editor, seen=_current_fingerprint(entity_context, key))
+    seen = request.POST.get("seen", "")
     editor.read(request.POST)
     if not editor.is_valid:
+        return _render_page(request, key, editor, seen=seen, status=UNPROCESSABLE_STATUS)
+    try:
+        editor.save(seen)
+    except Stale:
+        # The next attempt is compared with the current document.
+        current_context = EntityContext.load(request, urn)
         return _render_page(
             request,
-            entity_context,
             key,
             editor,
-            expected_fingerprint=expected_fingerprint,
-            status=HTTPStatus.UNPROCESSABLE_ENTITY,
+            seen=_current_fingerprint(current_context, key),
+            status=HTTPStatus.CONFLICT,
+            refusals=[_STALE_MESSAGE],
+            stored=build_editor(key, current_context).render_stored_lines(),
         )
-    try:
-        editor.save(expected_fingerprint)
-    except Stale:
-        sentence = (
-            "Somebody else changed this in the meantime. What is stored now is shown below; saving again replaces it."
-        )
-        return _render_refusal(request, entity_context, key, editor, [sentence], HTTPStatus.CONFLICT)
     except Forbidden as error:
-        return _render_refusal(
-            request, entity_context, key, editor, _word_missing_privileges(error), HTTPStatus.FORBIDDEN
-        )
+        refusals = _word_missing_privileges(error)
+        return _render_page(request, key, editor, seen=seen, status=HTTPStatus.FORBIDDEN, refusals=refusals)
     except Invalid as error:
-        sentences = [problem.detail for problem in error.problems]
-        return _render_refusal(request, entity_context, key, editor, sentences, HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(request, f"{edit_controls.CONTROLS[key].title} saved.")
-    return redirect(f"{entity_context.url}?show=access" if key == "access" else entity_context.url)
-
-
-def _render_refusal(
-    request: HttpRequest,
-    entity_context: EntityContext,
-    key: str,
-    editor: AspectEditor,
-    sentences: list[str],
-    status: HTTPStatus,
-) -> HttpResponse:
-    """Show the form as submitted; after a conflict the next attempt is compared with the current document."""
-    current_context = EntityContext.load(request, entity_context.entity.urn)
-    is_stale = status == HTTPStatus.CONFLICT
-    stored_lines = build_editor(key, current_context).render_stored_lines() if is_stale else None
-    expected_fingerprint = _current_fingerprint(current_context, key) if is_stale else request.POST.get("seen", "")
-    return _render_page(
-        request,
-        current_context,
-        key,
-        editor,
-        expected_fingerprint=expected_fingerprint,
-        status=status,
-        refusals=sentences,
-        stored_lines=stored_lines,
+        refusals = [problem.detail for problem in error.problems]
+        return _render_page(request, key, editor, seen=seen, status=UNPROCESSABLE_STATUS, refusals=refusals)
+    message = f"{edit_controls.CONTROLS[key].title} saved."
+    return redirect_with_message(
+        request, message, f"{entity_context.url}?show=access" if key == "access" else entity_context.url
     )
 
 
 def _render_page(
-    request: HttpRequest,
-    entity_context: EntityContext,
-    key: str,
-    editor: AspectEditor,
-    *,
-    expected_fingerprint: str,
-    status: HTTPStatus = HTTPStatus.OK,
-    refusals: list[str] | None = None,
-    stored_lines: list[str] | None = None,
+    request: HttpRequest, key: str, editor: AspectEditor, *, status: int = HTTPStatus.OK, **context: Any
 ) -> HttpResponse:
-    title, name = edit_controls.CONTROLS[key].title, entity_context.entity.name or entity_context.entity.urn
-    context: dict[str, Any] = {
-        "entity": entity_context.entity,
+    """Render the form as submitted; `context` holds the fingerprint `seen`, refusals and the lines stored now."""
+    entity, url = editor.entity_context.entity, editor.entity_context.url
+    title, name = edit_controls.CONTROLS[key].title, entity.name or entity.urn
+    context |= {
         "title": title,
         "name": name,
         "editor": editor,
-        "template": editor.template,
-        "seen": expected_fingerprint,
-        "refusals": refusals or [],
-        "stored": stored_lines,
-        "cancel_url": entity_context.url,
+        "cancel_url": url,
         "breadcrumbs": [
             {"label": "Catalog", "url": reverse("catalog")},
-            {"label": name, "url": entity_context.url},
+            {"label": name, "url": url},
             {"label": title},
         ],
     }
@@ -134,10 +97,8 @@ def _word_missing_privileges(refusal: Forbidden) -> list[str]:
     privileges_by_name = vocabulary.load_datahub()
     lists = [
         ", ".join(
-            info.display
-            if (info := privileges_by_name.get(missing_privilege.privilege))
-            else missing_privilege.privilege
-            for missing_privilege in missing_privileges
+            info.display if (info := privileges_by_name.get(missing.privilege)) else missing.privilege
+            for missing in missing_privileges
         )
         for missing_privileges in refusal.missing_any
     ]

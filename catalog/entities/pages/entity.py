@@ -5,13 +5,10 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.access import browsing, entity_lists
@@ -19,9 +16,9 @@ from catalog.access.entity_context import EntityContext, load_references
 from catalog.aspects.base import PLATFORM
 from catalog.entities.pages import browse, edit_controls, tab_registry, type_labels
 from catalog.entities.pages.about import build_about_context
-from catalog.entities.pages.columns import build_columns
-from catalog.models import Entity
+from catalog.entities.pages.columns import build_dataset_columns
 from policies.http.guard import signed_in
+from policies.http.pages.list_and_form_pages import build_columns, get_page, page_view
 
 #: Number of entries per page in the Contents tab, and in the Columns tab.
 TAB_PAGE_SIZE = 25
@@ -41,9 +38,7 @@ _LIST_FILTERS = {
 _CONTAINER_TYPES = frozenset({*_LIST_FILTERS, "dataProduct", "project"})
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def show_entity(request: HttpRequest, urn: str) -> HttpResponse:
     """Show the entity with the requested tab."""
     entity_context = EntityContext.load(request, urn)
@@ -51,9 +46,8 @@ def show_entity(request: HttpRequest, urn: str) -> HttpResponse:
     tab = tab if tab in _tab_labels(entity_context) else "about"
     added = tab_registry.find_tab(tab)
     load = added.load if added is not None else _CONTEXT_BUILDERS[tab]
-    return render_page(
-        request, entity_context, tab=tab, template=f"catalog/_{tab}.html", **load(entity_context, request)
-    )
+    template = f"catalog/_{tab}.html"
+    return render_page(request, entity_context, tab=tab, template=template, **load(entity_context, request))
 
 
 def render_page(
@@ -102,41 +96,35 @@ def _build_header_context(entity_context: EntityContext) -> dict[str, Any]:
     trail = browsing.load_trail(entity=row, by=entity_context.by)
     deprecation = entity_context.document("deprecation")
     kinds = entity_context.document("subTypes").get("typeNames") or ()
+    name = row.name or row.urn
+    trail_links = [
+        {"label": ancestor.name or ancestor.urn, "url": reverse("entity", args=[ancestor.urn])} for ancestor in trail
+    ]
     return {
-        "name": row.name or row.urn,
+        "name": name,
         "word": type_labels.singular_label(row.type),
         "kinds": kinds,
         "platforms": list(load_references(platforms).values()),
         "is_deprecated": bool(deprecation.get("deprecated")),
-        "trail": [
-            {"label": ancestor.name or ancestor.urn, "url": reverse("entity", args=[ancestor.urn])}
-            for ancestor in trail
-        ],
-        "breadcrumbs": [
-            {"label": "Catalog", "url": reverse("catalog")},
-            *(
-                {"label": ancestor.name or ancestor.urn, "url": reverse("entity", args=[ancestor.urn])}
-                for ancestor in trail
-            ),
-            {"label": row.name or row.urn},
-        ],
+        "trail": trail_links,
+        "breadcrumbs": [{"label": "Catalog", "url": reverse("catalog")}, *trail_links, {"label": name}],
         "edits": edit_controls.list_edit_urls(entity_context),
         "why_url": f"{reverse('why')}?{urlencode({'resource': row.urn})}",
     }
 
 
 def _build_columns_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:
-    columns = build_columns(
+    columns = build_dataset_columns(
         entity_context.document("schemaMetadata"), entity_context.document("editableSchemaMetadata")
     )
     text = request.GET.get("q", "").strip().casefold()
     columns = [column for column in columns if text in column.path.casefold()] if text else columns
-    page = Paginator(columns, COLUMN_PAGE_SIZE).get_page(request.GET.get("page"))
+    page = get_page(request, columns, COLUMN_PAGE_SIZE)
     references = load_references({urn for column in page for urn in (*column.tags, *column.terms)})
     return {
         "page": page,
         "query": request.GET.get("q", ""),
-        "columns": ({"label": "Column"}, {"label": "Type"}, {"label": "Description"}, {"label": "Tags and terms"}),
+        "columns": build_columns("Column", "Type", "Description", "Tags and terms"),
         "rows": [
             {"column": column, "named": [references[urn] for urn in (*column.tags, *column.terms)]} for column in page
         ],
@@ -144,28 +132,21 @@ def _build_columns_context(entity_context: EntityContext, request: HttpRequest) 
 
 
 def _build_contents_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:
-    row = entity_context.entity
+    """Return the contents of an entity: by its list filter with descendants, else assets or children."""
+    row, by = entity_context.entity, entity_context.by
     name = _LIST_FILTERS.get(row.type)
-    entities = (
-        browsing.list_assets(urn=row.urn, by=entity_context.by)
-        if row.type == "dataProduct"
-        else _list_contents(row, entity_context)
-    )
-    page = Paginator(entities, TAB_PAGE_SIZE).get_page(request.GET.get("page"))
+    if name is not None:
+        entities = browsing.find(by=by, **{name: row.urn}).exclude(pk=row.pk)
+    else:
+        list_entities = browsing.list_assets if row.type == "dataProduct" else browsing.list_children
+        entities = list_entities(urn=row.urn, by=by)
+    page = get_page(request, entities, TAB_PAGE_SIZE)
     return {
         "page": page,
         "rows": browse.build_rows(list(page)),
         "columns": browse.COLUMNS,
         "all_url": browse.list_url(**{name: row.urn}) if name else "",
     }
-
-
-def _list_contents(row: Entity, entity_context: EntityContext) -> Any:
-    """Return the contents of an entity: by its list filter including descendants, else the direct children."""
-    name = _LIST_FILTERS.get(row.type)
-    if name is None:
-        return browsing.list_children(urn=row.urn, by=entity_context.by)
-    return browsing.find(by=entity_context.by, **{name: row.urn}).exclude(pk=row.pk)
 
 
 def _build_documents_context(entity_context: EntityContext, _request: HttpRequest) -> dict[str, Any]:

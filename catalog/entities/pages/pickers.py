@@ -6,8 +6,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.access import entity_lists, view_permissions
@@ -17,6 +15,7 @@ from catalog.models import Entity
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
+from policies.http.pages.list_and_form_pages import page_view
 from policies.http.pages.picker import FormPicker
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer, display_names
@@ -115,9 +114,7 @@ def load_names(entity_urns: Collection[str]) -> dict[str, str]:
     return authorizer.load_names(urns=entity_urns) if entity_urns else {}
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def list_options(request: HttpRequest, kind: str) -> HttpResponse:
     """Return the suggestions of a picker as HTML, without entities that may not be viewed."""
     if kind not in PICKER_KINDS:

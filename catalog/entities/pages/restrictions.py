@@ -5,8 +5,6 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.access import readable_columns
@@ -19,6 +17,7 @@ from policies.engine.restrictions import RoleAllow, RoleSlice, combine_allows
 from policies.errors import Invalid
 from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm
+from policies.http.pages.list_and_form_pages import page_view
 from policies.pdp import actor_resolution, authorizer, explanations
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
@@ -37,9 +36,7 @@ class RestrictionsForm(ActorPrivilegesForm):
     )
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def show_restrictions(request: HttpRequest) -> HttpResponse:
     """Show the query for the readable part of a table, and the origin of each restriction."""
     form = RestrictionsForm.from_query(request.GET)

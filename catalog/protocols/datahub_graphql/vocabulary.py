@@ -49,7 +49,7 @@ def list_ownership_types(_root: None, info: Info, *, input: Mapping[str, Any]) -
 def list_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of viewable domains: search matches, best first, else those of a parent, by name."""
     by, words = info.context.by, paging.query_words(input)
-    rows = browsing.find(text=words, type="domain", by=by)
+    rows = browsing.find(q=words, type="domain", by=by)
     if not words:
         rows = browsing.list_child_nodes(type="domain", parent=input.get("parentDomain") or "", by=by)
     return paging.load_nodes_page(rows, input, "domains", info)

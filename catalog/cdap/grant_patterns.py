@@ -3,107 +3,71 @@
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
-from catalog.access.entity_context import EntityContext
-from catalog.cdap import entity_tabs, grant_services
+from catalog.cdap import grant_services
+from catalog.cdap.entity_tabs import GRANTS, CdapPage
 from catalog.cdap.grant_forms import PatternForm
-from catalog.cdap.grant_services import GrantRequest
-from catalog.entities.pages import entity, pickers, type_labels
+from catalog.cdap.grant_pages import build_principal_picker, grant_to_chosen
+from catalog.cdap.grant_services import PatternExtent
+from catalog.entities.pages import type_labels
 from catalog.entities.pages.pickers import EntityPicker
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, CdapPattern
-from policies.errors import Forbidden, Invalid
+from policies.errors import Forbidden
 from policies.http.guard import signed_in
-
-CHANNEL = "pages"
+from policies.http.pages.list_and_form_pages import UNPROCESSABLE_STATUS, form_view
 
 _INVALID_START_MESSAGE = (
     "This cannot be the beginning of such a name: names contain no blank, bracket, comma, colon, * or further dot."
 )
 
 
-@require_http_methods(["GET", "POST"])
-@never_cache
-@signed_in
+@form_view(signed_in)
 def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
     """Show the form, preview a pattern's extent, and grant; needs ADMIN through a pattern at least as wide.
 
     Every viewer who may see the grants of the entity gets the form (CD-18); the response is 403 for a pattern that
     matches more than the viewer may grant on.
     """
-    entity_context = EntityContext.load(request, urn)
-    name = entity_tabs.require_cdap_name(entity_context)
-    grant_services.list_grants(entity=name.urn, principal="", by=entity_context.by)
-    container, kinds = _pattern_container(name), _kind_choices(name)
-    picker = EntityPicker(pickers.PRINCIPALS, entity_context.by)
+    page = CdapPage.load(request, urn)
+    grant_services.list_grants(entity=page.name.urn, principal="", by=page.by)
+    kinds, picker = _kind_choices(page.name), build_principal_picker(page)
     if request.method != "POST":
-        initial_start = "" if name.kind in cdap_entity_ids.CONTAINER_KINDS else _short_name(name)
-        return _render_page(
-            request, entity_context, PatternForm(kinds, initial={"kind": kinds[0][0], "start": initial_start}), picker
-        )
-    form = PatternForm(kinds, request.POST)
-    is_preview = "preview" in request.POST
-    picker.read(request.POST)
-    if is_preview:
-        form.fields["privileges"].required = False
-    elif not picker.chosen_urns and not picker.errors:
-        picker.errors.append("Choose who gets it.")
-    pattern = _parse_pattern(form, container)
-    if pattern is None or not form.is_valid() or (picker.errors and not is_preview):
-        return _render_page(request, entity_context, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    privileges = tuple(form.cleaned_data["privileges"])
+        initial_start = "" if page.name.kind in cdap_entity_ids.CONTAINER_KINDS else _short_name(page.name)
+        return _render_page(page, PatternForm(kinds, initial={"kind": kinds[0][0], "start": initial_start}), picker)
+    form, is_preview = PatternForm(kinds, request.POST), "preview" in request.POST
+    picker.is_required = not is_preview
+    is_complete = picker.read(request.POST).is_complete() or is_preview
+    form.fields["privileges"].required = not is_preview
+    pattern = _parse_pattern(form, _pattern_container(page.name))
+    if pattern is None or not form.is_valid() or not is_complete:
+        return _render_page(page, form, picker, status=UNPROCESSABLE_STATUS)
     form.fields["privileges"].required = True
     try:
         if is_preview:
-            return _render_page(
-                request,
-                entity_context,
-                form,
-                picker,
-                extent=grant_services.measure_extent(pattern=pattern, by=entity_context.by),
-            )
-        grant_services.grant(
-            requests=[GrantRequest(principal_urn, pattern.urn, privileges) for principal_urn in picker.chosen_urns],
-            by=entity_context.by,
-            channel=CHANNEL,
-        )
+            extent = grant_services.measure_extent(pattern=pattern, by=page.by)
+            return _render_page(page, form, picker, reach=extent)
+        response = grant_to_chosen(page, pattern.urn, form, picker, f"granted on all of {pattern.urn}.")
     except Forbidden:
         form.add_error(None, f"You need ADMIN through a pattern at least as wide as {pattern.urn}.")
-        return _render_page(request, entity_context, form, picker, status=HTTPStatus.FORBIDDEN)
-    except Invalid as error:
-        picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
-        return _render_page(request, entity_context, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(request, f"{', '.join(cdap.expand(privileges))} granted on all of {pattern.urn}.")
-    return redirect(entity_tabs.tab_url(entity_tabs.GRANTS, entity_context))
+        return _render_page(page, form, picker, status=HTTPStatus.FORBIDDEN)
+    return response or _render_page(page, form, picker, status=UNPROCESSABLE_STATUS)
 
 
 def _render_page(
-    request: HttpRequest,
-    entity_context: EntityContext,
-    form: PatternForm,
-    picker: EntityPicker,
-    *,
-    extent: grant_services.PatternExtent | None = None,
-    status: HTTPStatus = HTTPStatus.OK,
+    page: CdapPage, form: PatternForm, picker: EntityPicker, *, reach: PatternExtent | None = None, status: int = 200
 ) -> HttpResponse:
-    container = _pattern_container(entity_tabs.require_cdap_name(entity_context))
-    return entity.render_page(
-        request,
-        entity_context,
-        tab=entity_tabs.GRANTS,
-        template="catalog/grants/pattern.html",
+    return page.render(
+        GRANTS,
+        "pattern",
         status=status,
+        reach=reach,
         form=form,
         picker=picker.build_context(),
-        reach=extent,
-        lead=_name_prefix(container),
-        action=entity_tabs.pattern_url(entity_context),
-        back=entity_tabs.tab_url(entity_tabs.GRANTS, entity_context),
+        lead=_name_prefix(_pattern_container(page.name)),
+        action=page.find_url("patterns"),
+        back=page.find_url(GRANTS),
     )
 
 

@@ -2,15 +2,12 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
-from catalog.access.entity_context import EntityContext, Reference, load_references
-from catalog.cdap import entity_tabs
-from catalog.entities.pages import entity, type_labels
+from catalog.access.entity_context import Reference, load_references
+from catalog.cdap.entity_tabs import OPERATIONS, CdapPage
+from catalog.entities.pages import type_labels
 from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap import CdapOperation, OperationEffect
 from policies.engine.families.cdap_entity_ids import CdapName
@@ -18,10 +15,11 @@ from policies.engine.families.cdap_requests import OperationRequest, ResolvedOpe
 from policies.engine.model import Decision
 from policies.engine.requirements import SELF, privilege_requirement
 from policies.http.guard import signed_in
+from policies.http.pages.list_and_form_pages import build_columns, page_view
 from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-_COLUMNS = ({"label": "Operation"}, {"label": "Needs"}, {"label": "Answer"}, {"label": "Missing"})
+_COLUMNS = build_columns("Operation", "Needs", "Answer", "Missing")
 
 #: Labels of relatives in the needs of an operation, where they differ from the relative's name.
 _RELATIVE_LABELS = {SELF: "it", cdap.ARTIFACT: "the artifact"}
@@ -38,13 +36,11 @@ class OperationRow:
     missing: tuple[tuple[str, Reference], ...]
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def show_operations(request: HttpRequest, urn: str) -> HttpResponse:
     """Show every operation of the entity's kind, and the create operations possible in it."""
-    entity_context = EntityContext.load(request, urn)
-    name = entity_tabs.require_cdap_name(entity_context)
+    page = CdapPage.load(request, urn)
+    name = page.name
     own_operations = [
         operation for operation in cdap.list_operations(name.kind) if operation.effect is not OperationEffect.CREATE
     ]
@@ -61,9 +57,7 @@ def show_operations(request: HttpRequest, urn: str) -> HttpResponse:
         AccessRequest(privilege_requirement(privilege), ResourceRef(name.urn, name.kind))
         for privilege in cdap.PRIVILEGES
     ]
-    decisions = authorizer.answer_many(
-        requests=[(entity_context.by, access_request) for access_request in access_requests]
-    )
+    decisions = authorizer.answer_many(requests=[(page.by, access_request) for access_request in access_requests])
     own_end, create_end = len(own_operations), len(own_operations) + len(create_operations)
     held_privileges = [
         privilege
@@ -78,18 +72,17 @@ def show_operations(request: HttpRequest, urn: str) -> HttpResponse:
             if missing_privilege.entity
         }
     )
-    context: dict[str, Any] = {
-        "columns": _COLUMNS,
-        "held": held_privileges,
-        "rows": _build_rows(own_operations, decisions[:own_end], references),
-        "making": _build_rows(create_operations, decisions[own_end:create_end], references),
-        "hints": [
+    return page.render(
+        OPERATIONS,
+        "operations",
+        columns=_COLUMNS,
+        held=held_privileges,
+        rows=_build_rows(own_operations, decisions[:own_end], references),
+        making=_build_rows(create_operations, decisions[own_end:create_end], references),
+        hints=[
             *_explain_missing_elsewhere(name, own_operations, decisions[:own_end], references),
             *_explain_missing_on_container(name, create_operations, decisions[own_end:create_end], held_privileges),
         ],
-    }
-    return entity.render_page(
-        request, entity_context, tab=entity_tabs.OPERATIONS, template="catalog/grants/operations.html", **context
     )
 
 

@@ -8,78 +8,53 @@ from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import urlencode
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from catalog.access import view_permissions
-from catalog.access.entity_context import EntityContext, Reference, load_references
-from catalog.cdap import entity_tabs, operation_services
+from catalog.access.entity_context import load_references
+from catalog.cdap import operation_services
+from catalog.cdap.entity_tabs import TREE, CdapPage
 from catalog.cdap.operation_services import OperationListing
-from catalog.entities.pages import entity, type_labels
+from catalog.entities.pages import type_labels
 from catalog.models import Entity
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
 from policies.engine.families.cdap_requests import OperationRequest
+from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import signed_in
+from policies.http.pages.list_and_form_pages import CHANNEL, build_columns, get_page, page_view
 
-CHANNEL = "pages"
 TREE_PAGE_SIZE = 25
 
 #: Maximum number of programs shown under their application; its own page shows all.
 _MAX_PROGRAMS = 10
 
 
-@require_GET
-@never_cache
-@signed_in
+@page_view(signed_in)
 def show_tree(request: HttpRequest, urn: str) -> HttpResponse:
     """Show one kind of the contents, with the counts of all kinds; applications with their programs."""
-    entity_context = EntityContext.load(request, urn)
-    container = entity_tabs.require_cdap_name(entity_context)
+    cdap_page = CdapPage.load(request, urn)
+    container = cdap_page.name
     if container.kind not in cdap_entity_ids.CONTAINER_KINDS:
         raise NotFound("This type of entity contains nothing.")
-    listings = _filter_viewable(
-        {kind: _list_kind(kind, container, entity_context) for kind in _tree_kinds(container)}, entity_context
-    )
+    listings = _filter_viewable({kind: _list_kind(kind, cdap_page) for kind in _tree_kinds(container)}, cdap_page.by)
     kind = request.GET.get("kind", "")
-    kind = (
-        kind
-        if kind in listings
-        else next((listed_kind for listed_kind in listings if listings[listed_kind].urns), next(iter(listings)))
-    )
-    page = Paginator(listings[kind].urns, TREE_PAGE_SIZE).get_page(request.GET.get("page"))
+    if kind not in listings:
+        kind = next((listed_kind for listed_kind in listings if listings[listed_kind].urns), next(iter(listings)))
+    page = get_page(request, listings[kind].urns, TREE_PAGE_SIZE)
     programs_by_application = _group_programs(listings) if kind == cdap_entity_ids.APPLICATION else {}
-    row_urns = [
-        *page,
-        *(program for row_urn in page for program in programs_by_application.get(row_urn, ())[:_MAX_PROGRAMS]),
-    ]
-    references = load_references(set(row_urns))
+    shown_programs = {row_urn: programs_by_application.get(row_urn, ())[:_MAX_PROGRAMS] for row_urn in page}
+    references = load_references({*page, *(program for programs in shown_programs.values() for program in programs)})
     accessible_urns = listings[kind].accessible_urns
-    tree_url = entity_tabs.tab_url(entity_tabs.TREE, entity_context)
-    rows: list[dict[str, Any]] = [
-        {
-            **_build_item(row_urn, references),
-            "is_accessible": accessible_urns is None or row_urn in accessible_urns,
-            "count": len(programs_by_application.get(row_urn, ())),
-            "programs": [
-                _build_item(program, references) for program in programs_by_application.get(row_urn, ())[:_MAX_PROGRAMS]
-            ],
-        }
-        for row_urn in page
-    ]
-    return entity.render_page(
-        request,
-        entity_context,
-        tab=entity_tabs.TREE,
-        template="catalog/grants/tree.html",
+    return cdap_page.render(
+        TREE,
+        "tree",
         kinds_there=[
             {
                 "label": f"{type_labels.plural_label(listed_kind)} ({len(listing.urns)})",
-                "url": f"{tree_url}?{urlencode({'kind': listed_kind})}",
+                "url": f"{cdap_page.find_url(TREE)}?{urlencode({'kind': listed_kind})}",
                 "is_current": listed_kind == kind,
             }
             for listed_kind, listing in listings.items()
@@ -87,7 +62,15 @@ def show_tree(request: HttpRequest, urn: str) -> HttpResponse:
         kind=kind,
         label=type_labels.plural_label(kind),
         page=page,
-        rows=rows,
+        rows=[
+            {
+                "entity": references[row_urn],
+                "is_accessible": accessible_urns is None or row_urn in accessible_urns,
+                "count": len(programs_by_application.get(row_urn, ())),
+                "programs": [references[program] for program in shown_programs[row_urn]],
+            }
+            for row_urn in page
+        ],
         columns=_table_columns(kind),
     )
 
@@ -102,22 +85,19 @@ def _tree_kinds(container: CdapName) -> Sequence[str]:
     return sorted(kinds, key=lambda kind: kind != cdap_entity_ids.APPLICATION)
 
 
-def _list_kind(kind: str, container: CdapName, entity_context: EntityContext) -> OperationListing:
-    operation_request = OperationRequest(f"{kind}.list", container.urn)
+def _list_kind(kind: str, page: CdapPage) -> OperationListing:
     listing = operation_services.perform(
-        operation_request=operation_request, actor=None, by=entity_context.by, channel=CHANNEL
+        operation_request=OperationRequest(f"{kind}.list", page.name.urn), actor=None, by=page.by, channel=CHANNEL
     )
     return listing if isinstance(listing, OperationListing) else OperationListing(())
 
 
-def _filter_viewable(
-    listings: Mapping[str, OperationListing], entity_context: EntityContext
-) -> dict[str, OperationListing]:
+def _filter_viewable(listings: Mapping[str, OperationListing], by: Actor) -> dict[str, OperationListing]:
     """Leave out entities that the viewer may not view, for all kinds in one query."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return dict(listings)
     listed_urns = [urn for listing in listings.values() for urn in listing.urns]
-    rows = view_permissions.filter_viewable(Entity.objects.filter(urn__among=listed_urns), by=entity_context.by)
+    rows = view_permissions.filter_viewable(Entity.objects.filter(urn__among=listed_urns), by=by)
     viewable_urns = set(rows.order_by().values_list("urn", flat=True))
     return {
         kind: replace(listing, urns=tuple(urn for urn in listing.urns if urn in viewable_urns))
@@ -134,16 +114,8 @@ def _group_programs(listings: Mapping[str, OperationListing]) -> Mapping[str, Se
     return programs_by_application
 
 
-def _build_item(urn: str, references: Mapping[str, Reference]) -> dict[str, Any]:
-    reference = references[urn]
-    return {"urn": urn, "name": reference.name, "type": reference.type, "url": reference.url}
-
-
 def _table_columns(kind: str) -> Sequence[Mapping[str, Any]]:
+    label = type_labels.singular_label(kind)
     if kind == cdap_entity_ids.APPLICATION:
-        return ({"label": "Application"}, {"label": "Programs", "is_number": True})
-    return (
-        ({"label": type_labels.singular_label(kind)}, {"label": "Access"})
-        if kind == cdap_entity_ids.NAMESPACE
-        else ({"label": type_labels.singular_label(kind)},)
-    )
+        return build_columns(label, "Programs", numbers=("Programs",))
+    return build_columns(label, "Access") if kind == cdap_entity_ids.NAMESPACE else build_columns(label)

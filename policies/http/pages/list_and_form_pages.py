@@ -82,10 +82,11 @@ def is_fragment_request(request: HttpRequest) -> bool:
 
 
 def render_list(
-    request: HttpRequest, *, page_template: str, fragment_template: str, context: Mapping[str, Any]
+    request: HttpRequest, *, page_template: str, fragment_template: str, context: Mapping[str, Any], status: int = 200
 ) -> HttpResponse:
     """Render a list: the page, or for htmx the fragment alone, with Vary headers that keep the two apart in caches."""
-    response = render(request, fragment_template if is_fragment_request(request) else page_template, dict(context))
+    template = fragment_template if is_fragment_request(request) else page_template
+    response = render(request, template, dict(context), status=status)
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     return response
 
@@ -163,9 +164,14 @@ def render_confirmation(
     cancel_url: str,
     losses: Iterable[str] = (),
     kind: str = "danger",
+    status: int = 200,
+    **context: Any,
 ) -> HttpResponse:
-    """Render a confirmation as a dialog (htmx) or a page; confirming posts to the same URL."""
-    context = {
+    """Render a confirmation as a dialog (htmx) or a page; confirming posts to the same URL.
+
+    `context` is what else components/modal.html and the page around it need, such as `hidden` and `breadcrumbs`.
+    """
+    context |= {
         "title": title,
         "text": text,
         "losses": list(losses),
@@ -175,7 +181,11 @@ def render_confirmation(
         "cancel_url": cancel_url,
     }
     return render_list(
-        request, page_template="confirmation.html", fragment_template="components/modal.html", context=context
+        request,
+        page_template="confirmation.html",
+        fragment_template="components/modal.html",
+        context=context,
+        status=status,
     )
 
 
@@ -185,7 +195,7 @@ def ask_and_act(
     respond: Callable[[Result], HttpResponse],
     *,
     losses: Callable[[], Iterable[str]] = tuple,
-    **question: str,
+    **question: Any,
 ) -> HttpResponse:
     """Ask for a confirmation (GET), or call `act` with `by` and `channel` and `respond` with its result (POST).
 

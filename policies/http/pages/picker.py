@@ -19,6 +19,7 @@ class FormPicker(ABC):
     _: KW_ONLY
     help: str = ""
     is_required: bool = False
+    requirement: str = "Choose at least one."
     chosen_urns: tuple[str, ...] = ()
     pasted_text: str = ""
     errors: list[str] = field(default_factory=list)
@@ -57,7 +58,7 @@ class FormPicker(ABC):
     def is_complete(self) -> bool:
         """Whether the choice can be saved; adds an error where nothing is chosen and something must be."""
         if self.is_required and not self.chosen_urns:
-            self.errors.append("Choose at least one.")
+            self.errors.append(self.requirement)
         return self.is_sound
 
     @property

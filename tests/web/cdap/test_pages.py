@@ -234,7 +234,7 @@ def test_an_owner_without_read_on_the_namespace_is_told_so(shop):
 
 def tree(client, urn, kind=""):
     shown = client.get(page("tree", urn, f"?kind={kind}" if kind else "")).context
-    return {row["urn"]: [one["urn"] for one in row["programs"]] for row in shown["rows"]}
+    return {row["entity"].urn: [one.urn for one in row["programs"]] for row in shown["rows"]}
 
 
 def test_a_namespace_shows_what_its_reader_may_list_cd_12(shop):
@@ -252,7 +252,10 @@ def test_a_namespace_shows_what_its_reader_may_list_cd_12(shop):
 
 def test_every_namespace_is_listed_and_those_with_a_grant_are_marked_cd_13(shop):
     def marks(name):
-        return {row["urn"]: row["is_accessible"] for row in shop(name).get(page("tree", INSTANCE_URN)).context["rows"]}
+        return {
+            row["entity"].urn: row["is_accessible"]
+            for row in shop(name).get(page("tree", INSTANCE_URN)).context["rows"]
+        }
 
     assert marks("stranger") == {SHOP: False}
     assert marks("maker") == {SHOP: True}

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from drf_spectacular.utils import PolymorphicProxySerializer
+from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.access import entity_lists, people_records, reachable_resources, view_permissions
+from catalog.access import disclosure, entity_lists, people_records, reachable_resources, view_permissions
 from catalog.entities import services as service
 from catalog.models import Entity
-from policies.engine.errors import Problem
 from policies.engine.model import Actor
-from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
+from policies.http.api.one_or_many import build_one_or_many, strip_list_index
 from policies.http.api.openapi_docs import openapi_operation
-from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
+from policies.http.api.operations import api_operation, list_operation
+from policies.http.api.views import CHANNEL, ApiView, PageParameters
 from policies.http.guard import signed_in
 
 TAG = "entities"
@@ -67,42 +67,25 @@ class EntityListFilters(PageParameters):
     platform = strict_fields.StrictUrn(required=False)
 
 
-EntitiesIn = PolymorphicProxySerializer(
-    component_name="EntitiesIn", serializers=[EntityIn, EntityIn(many=True)], resource_type_field_name=None, many=False
-)
-EntitiesOut = PolymorphicProxySerializer(
-    component_name="EntitiesOut",
-    serializers=[EntityOut, EntityOut(many=True)],
-    resource_type_field_name=None,
-    many=False,
-)
+EntitiesIn, EntitiesOut = build_one_or_many("EntitiesIn", EntityIn), build_one_or_many("EntitiesOut", EntityOut)
 
 
 @signed_in
 class EntityListView(ApiView):
     """The list of entities."""
 
-    @openapi_operation(
-        "entities_list",
-        "List entities",
-        query=EntityListFilters,
-        answer=build_page_serializer(EntityOut, "Entity"),
-        tag=TAG,
-    )
-    def get(self, _request: Request) -> Response:
+    @list_operation("entities_list", "List entities", EntityOut, "Entity", query=EntityListFilters, tag=TAG)
+    def get(self, q: str = "", type: str = "", domain: str = "", tag: str = "", platform: str = "") -> QuerySet[Entity]:
         """Return a page of the entities that the caller may view."""
-        query = self.parse_query(EntityListFilters)
-        facet_urns = {name: query[name] for name in ("domain", "tag", "platform") if name in query}
-        rows = entity_lists.list_entities(
-            text=query.get("q", ""), types=[query["type"]] if "type" in query else [], **facet_urns
-        )
-        if view_permissions.find_hidden(urns=list(facet_urns.values()), by=self.actor):
+        types = [type] if type else []
+        rows = entity_lists.list_entities(text=q, types=types, domain=domain, tag=tag, platform=platform)
+        if view_permissions.find_hidden(urns=[urn for urn in (domain, tag, platform) if urn], by=self.actor):
             rows = rows.none()
-        return self.paginate(
-            view_permissions.filter_viewable(rows, by=self.actor),
-            lambda page_entities: serialize_with_aspects(page_entities, self.actor),
-            query,
-        )
+        return view_permissions.filter_viewable(rows, by=self.actor)
+
+    def prepare_rows(self, rows: Sequence[Entity]) -> list[dict[str, Any]]:
+        """Return the entities of a page with their documents."""
+        return serialize_with_aspects(rows, self.actor)
 
     @openapi_operation(
         "entities_register",
@@ -117,10 +100,8 @@ class EntityListView(ApiView):
         """Register one entity or a list of up to 1,000, all or none; existing ones are updated with the fields sent."""
         payload: Any = request.data
         is_list = isinstance(payload, list)
-        try:
+        with strip_list_index(is_list=is_list):
             entities = service.create(bodies=payload if is_list else [payload], by=self.actor, channel=CHANNEL)
-        except Invalid as error:
-            raise error if is_list else Invalid([_strip_list_index(problem) for problem in error.problems]) from None
         bodies = serialize_with_aspects(entities, self.actor)
         return Response(bodies if is_list else bodies[0], status=201)
 
@@ -129,13 +110,12 @@ class EntityListView(ApiView):
 class EntityDetailView(ApiView):
     """One entity."""
 
-    @openapi_operation("entities_get", "Get an entity", answer=EntityOut, tag=TAG)
-    def get(self, _request: Request, urn: str) -> Response:
+    @api_operation("entities_get", "Get an entity", answer=EntityOut, tag=TAG)
+    def get(self, urn: str) -> dict[str, Any]:
         """Return the entity with its documents; one that the caller may not view is not found."""
         entity = entity_lists.get(urn=urn)
-        if not view_permissions.may_view(entity, by=self.actor):
-            raise NotFound(f"There is no entity {urn}.")
-        return Response(serialize_with_aspects([entity], self.actor)[0])
+        disclosure.require_visible(urn=urn, by=self.actor)
+        return serialize_with_aspects([entity], self.actor)[0]
 
     @openapi_operation("entities_change", "Change an entity", body=EntityChange, answer=EntityOut, tag=TAG)
     def patch(self, request: Request, urn: str) -> Response:
@@ -143,11 +123,10 @@ class EntityDetailView(ApiView):
         entity = service.update(urn=urn, body=request.data, by=self.actor, channel=CHANNEL)
         return Response(serialize_with_aspects([entity], self.actor)[0])
 
-    @openapi_operation("entities_delete", "Delete an entity", status=204, statuses=(409,), tag=TAG)
-    def delete(self, _request: Request, urn: str) -> Response:
+    @api_operation("entities_delete", "Delete an entity", statuses=(409,), tag=TAG)
+    def delete(self, urn: str) -> None:
         """Delete the entity and every grant on it; children stay and lose their parent. The instance stays (409)."""
         service.delete(urn=urn, by=self.actor, channel=CHANNEL)
-        return Response(status=204)
 
 
 def serialize_entities(entities: Sequence[Entity | reachable_resources.ReachableRow]) -> list[dict[str, Any]]:
@@ -163,8 +142,3 @@ def serialize_with_aspects(entities: Sequence[Entity], by: Actor) -> list[dict[s
         {**row, "aspects": {name: aspect.value for name, aspect in aspects_by_urn.get(row["urn"], {}).items()}}
         for row in serialize_entities(entities)
     ]
-
-
-def _strip_list_index(problem: Problem) -> Problem:
-    """Return the problem of the only element of a list with a pointer into the single body."""
-    return Problem(problem.code, problem.pointer.removeprefix("/0"), problem.detail)

@@ -13,12 +13,16 @@ from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.model import Coverage
 from policies.engine.selectors import Condition, Criterion
 from policies.errors import NotFound
-from policies.models.fields import filter_storable, is_storable
+from policies.models.fields import is_storable
 from policies.models.words import split_words
 
 _URN_PREFIX = "urn:li:"
-#: Search texts by which clients ask for everything.
-_MATCH_ALL_TEXTS = frozenset({"", "*"})
+
+
+def parse_search(text: str) -> tuple[str, str]:
+    """Return (words, '') of a search text, or ('', prefix) of one that begins like a URN; both '' match all."""
+    query = text.strip()
+    return ("", query) if query.startswith(_URN_PREFIX) else ("" if query == "*" else query, "")
 
 
 def get(*, urn: str) -> Entity:
@@ -31,7 +35,7 @@ def get(*, urn: str) -> Entity:
 
 def list_stored_urns(*, urns: Collection[str]) -> frozenset[str]:
     """Return the URNs that the catalog stores, removed or not; one query."""
-    return frozenset(Entity.objects.filter(urn__among=filter_storable(urns)).order_by().values_list("urn", flat=True))
+    return frozenset(Entity.objects.filter(urn__among=urns).order_by().values_list("urn", flat=True))
 
 
 def list_entities(
@@ -68,7 +72,7 @@ def search(
     a URN matches URNs by prefix. An empty text and `*` match everything.
     """
     rows = list_entities(coverage=coverage, text=text, types=types, with_removed=with_removed)
-    if text.strip() in _MATCH_ALL_TEXTS or not is_storable(text):
+    if not any(parse_search(text)) or not is_storable(text):
         return rows
     folded_text = text.strip().lower()
     rank = Case(
@@ -115,15 +119,11 @@ def list_contents(*, containers: Collection[str], kind: str = "") -> QuerySet[En
 
 
 def _words_condition(text: str) -> Q:
-    query = text.strip()
-    if query in _MATCH_ALL_TEXTS:
-        return Q()
-    if not is_storable(query):
+    words, urn_prefix = parse_search(text)
+    if not is_storable(text):
         return Q(pk__in=[])
-    if query.startswith(_URN_PREFIX):
-        return prefix_range("urn", [query])
-    condition = Q()
-    for word in split_words(query):
+    condition = prefix_range("urn", [urn_prefix]) if urn_prefix else Q()
+    for word in split_words(words):
         condition &= facet_condition(WORD, prefix_range("value", [word]))
     return condition
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from catalog.access.entity_lists import list_entities
+from catalog.access.entity_lists import list_entities, parse_search
 from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.paged_list import PagedList
 from catalog.access.people_conditions import PeopleConditions
@@ -26,9 +26,6 @@ from policies.engine.model import Actor, Coverage
 from policies.identity.queries import users_groups_roles
 from policies.models import GroupProfile, Policy, Role, User
 from policies.models.fields import is_storable
-
-_MATCH_ALL_TEXTS = frozenset({"", "*"})
-_URN_PREFIX = "urn:li:"
 
 #: Each type of people and policies with its table, and the name of that type in Datazone's patterns ('' for none).
 _PEOPLE_TABLES: tuple[tuple[str, type[Any], str], ...] = (
@@ -163,8 +160,7 @@ def _restrict_to_type(coverage: Coverage, type_: str) -> Coverage:
 
 def _search_people(type_: str, text: str, viewer: Actor | None) -> QuerySet[Any]:
     """Return the rows that match a text; addresses match only for users whose records the viewer may see."""
-    query = text.strip()
-    words = "" if query in _MATCH_ALL_TEXTS or query.startswith(_URN_PREFIX) else query
+    words, urn_prefix = parse_search(text)
     visible_users = None if viewer is None or not words else build_user_condition(by=viewer)
     rows_by_type: dict[str, QuerySet[Any]] = {
         "corpuser": users_groups_roles.list_users(q=words, address_condition=visible_users).prefetch_related(None),
@@ -172,7 +168,7 @@ def _search_people(type_: str, text: str, viewer: Actor | None) -> QuerySet[Any]
         "dataHubRole": users_groups_roles.list_roles(q=words).prefetch_related(None),
         "dataHubPolicy": policies.list_policies(q=words).defer("document", "extra"),
     }
-    if not is_storable(query):
+    if not is_storable(text):
         return rows_by_type[type_].none()
     rows = rows_by_type[type_].order_by("urn")
-    return rows.filter(prefix_range("urn", [query])) if query.startswith(_URN_PREFIX) else rows
+    return rows.filter(prefix_range("urn", [urn_prefix])) if urn_prefix else rows

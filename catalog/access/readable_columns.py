@@ -14,7 +14,7 @@ from policies.pdp.authorizer import AccessRequest, ResourceRef
 #: Types of entities with rows and columns, and the privilege that reads each.
 READ_PRIVILEGES = {"dataset": "dataset:read", "view": "view:read"}
 
-#: Version and type marks that DataHub writes between the names in a nested field path.
+#: Marks of version and type in a nested path: [version=2.0].[type=struct].address.[type=string].city.
 _PATH_MARKS = re.compile(r"\[[^\]]*\]")
 
 
@@ -73,5 +73,9 @@ def load_columns(*, urn: str) -> tuple[str, ...] | None:
         if schema_aspect
         else []
     )
-    names = (".".join(part for part in _PATH_MARKS.sub("", path).split(".") if part) for path in paths)
-    return tuple(dict.fromkeys(name for name in names if name)) or None
+    return tuple(dict.fromkeys(name for name in map(column_name, paths) if name)) or None
+
+
+def column_name(path: str) -> str:
+    """Return the name of a column as people write it, such as address.city."""
+    return ".".join(part for part in _PATH_MARKS.sub("", path).split(".") if part)

@@ -107,7 +107,7 @@ def redact_documents(documents: Mapping[str, Any], *, by: Actor) -> dict[str, An
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return dict(documents)
     hidden_urns = find_hidden(urns=set(_walk_texts(documents)), by=by)
-    return {name: _remove_urns(document, hidden_urns) for name, document in documents.items()}
+    return {name: remove_urns(document, hidden_urns) for name, document in documents.items()}
 
 
 def list_limited_types(*, by: Actor) -> frozenset[str]:
@@ -182,28 +182,19 @@ def _walk_texts(value: Any) -> Iterable[str]:
             yield from _walk_texts(member)
 
 
-def _remove_urns(value: Any, hidden_urns: Collection[str]) -> Any:
-    """Return the value without keys that are or hold a hidden URN, and without list entries that are or name one."""
+def remove_urns(value: Any, removed_urns: Collection[str]) -> Any:
+    """Return a document without these URNs: keys that are or hold one, and list entries that are or name one."""
+
+    def is_removed(member: Any) -> bool:
+        return isinstance(member, str) and member in removed_urns
+
     if isinstance(value, Mapping):
-        visible_items = (
-            (key, member)
+        return {
+            key: remove_urns(member, removed_urns)
             for key, member in value.items()
-            if key not in hidden_urns and not _is_concealed(member, hidden_urns)
-        )
-        return {key: _remove_urns(member, hidden_urns) for key, member in visible_items}
+            if not (is_removed(key) or is_removed(member))
+        }
     if isinstance(value, list):
-        visible_entries = (
-            member
-            for member in value
-            if not _is_concealed(member, hidden_urns) and not _has_concealed_value(member, hidden_urns)
-        )
-        return [_remove_urns(member, hidden_urns) for member in visible_entries]
+        members = ((entry, entry.values() if isinstance(entry, Mapping) else (entry,)) for entry in value)
+        return [remove_urns(entry, removed_urns) for entry, texts in members if not any(map(is_removed, texts))]
     return value
-
-
-def _is_concealed(value: Any, hidden_urns: Collection[str]) -> bool:
-    return isinstance(value, str) and value in hidden_urns
-
-
-def _has_concealed_value(entry: Any, hidden_urns: Collection[str]) -> bool:
-    return isinstance(entry, Mapping) and any(_is_concealed(member, hidden_urns) for member in entry.values())

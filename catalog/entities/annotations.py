@@ -42,7 +42,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
 }
 
 #: Aspects in which DataHub records the last change, and the key of that stamp.
-_STAMP_KEYS = {"glossaryTerms": "auditStamp", "ownership": "lastModified"}
+_STAMP_KEYS = {"glossaryTerms": "auditStamp", "ownership": "lastModified", "ownershipTypeInfo": "lastModified"}
 
 #: Ownership types that the older `type` of an owner entry can express; all others are CUSTOM.
 _LEGACY_TYPES = {

@@ -14,14 +14,15 @@ from typing import Any
 from django.utils import timezone
 
 from catalog import errors, urns
-from catalog.access import aspect_documents, disclosure, entity_lists, view_permissions
+from catalog.access import disclosure, entity_lists, view_permissions
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP_TYPE_PREFIX
+from catalog.entities.annotations import AnnotationEdit
 from catalog.ingest import apply, deletes, required_privileges
 from catalog.ingest.apply import ChangeType, EntityIds, Proposal
 from catalog.ingest.audit_stamps import stamp
 from catalog.models import Ancestry, Entity
 from policies.engine.model import Actor, MissingPrivilege
-from policies.errors import Conflict, Forbidden, Invalid, NotFound
+from policies.errors import Conflict, Forbidden, Invalid
 from policies.models import Gate, open_write
 
 #: Maximum length of a description, in characters.
@@ -188,23 +189,16 @@ def delete(*, urn: str, by: Actor, channel: str) -> None:
 
 def _change(urn: str, changes: Mapping[str, Any], *, by: Actor, channel: str) -> None:
     """Set keys of the aspect with an entity's name; None removes a key."""
-    vocabulary_type = _require_type(urn)
-    with open_write(Gate.CATALOG):
-        if not Entity.objects.filter(urn=urn).exists():
-            raise NotFound(f"There is no entity {urn}.")
-        disclosure.require_visible(urn=urn, by=by)
-        stored_text = aspect_documents.load_texts(keys={(urn, vocabulary_type.aspect)}).get(
-            (urn, vocabulary_type.aspect)
-        )
-        document: dict[str, Any] = (
-            {"name": urns.parse(urn).identifier} if stored_text is None else json.loads(stored_text)
-        )
-        document |= {key: value for key, value in changes.items() if value is not None}
-        for key in [key for key, value in changes.items() if value is None]:
-            document.pop(key, None)
-        if vocabulary_type.aspect == "ownershipTypeInfo":
-            document["lastModified"] = stamp(by=by, at=timezone.now())
-        apply.apply(proposals=[_build_proposal(urn, vocabulary_type.aspect, document)], by=by, channel=channel)
+
+    def change(document: dict[str, Any], _audit_stamp: dict[str, Any]) -> None:
+        if not document:
+            document["name"] = urns.parse(urn).identifier
+        for key, value in changes.items():
+            document[key] = value
+            if value is None:
+                del document[key]
+
+    AnnotationEdit([urn], by, channel).write(_require_type(urn).aspect, change)
 
 
 def _apply_creation(

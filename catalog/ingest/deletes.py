@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from catalog import urns as catalog_urns
 from catalog.access import disclosure, entity_lists, grant_source
+from catalog.access.view_permissions import remove_urns
 from catalog.aspects import register
 from catalog.aspects.base import PROJECT
 from catalog.aspects.register import PROJECTED_ASPECTS
@@ -117,7 +118,11 @@ def remove_references(*, urn: str, by: Actor, channel: str, dry_run: bool, is_op
     # Behind the gates, so that nothing read here changes before it is written.
     with open_write(Gate.CATALOG, Gate.PEOPLE):
         mentions, memberships = _find_mentions(urn), _load_memberships(urn)
-        _rewrite({key: remove_urn(document, urn) for key, document in mentions.items()}, by=by.urn, channel=channel)
+        _rewrite(
+            {key: remove_urns(document, {urn}) for key, document in mentions.items()},
+            by=by.urn,
+            channel=channel,
+        )
         _leave_groups(memberships, urn, by=by, channel=channel)
     return _to_mentions(mentions, memberships)
 
@@ -131,19 +136,6 @@ def _choose_gates(urn: Urn) -> tuple[Gate, ...]:
     if urn.type in catalog_urns.PEOPLE_TYPES and not Entity.objects.filter(urn=urn.text).exists():
         return (Gate.PEOPLE,)
     return (Gate.CATALOG, Gate.PEOPLE)
-
-
-def remove_urn(document: Any, urn: str) -> Any:
-    """Return a document without a URN: list entries that are or name it and keys that hold it are removed."""
-    if isinstance(document, dict):
-        return {key: remove_urn(value, urn) for key, value in document.items() if value != urn}
-    if isinstance(document, list):
-        return [remove_urn(entry, urn) for entry in document if not _is_mention(entry, urn)]
-    return document
-
-
-def _is_mention(entry: Any, urn: str) -> bool:
-    return entry == urn or (isinstance(entry, dict) and urn in entry.values())
 
 
 def _require_removal(urn: Urn, *, by: Actor) -> None:
@@ -178,7 +170,7 @@ def _detach_children(parents: list[str], projects: list[str], *, channel: str) -
     for chunk in map(dict, _chunks(children)):
         rows = Aspect.objects.filter(Q(name__in=_PARENT_ASPECTS), entity__urn__among=list(chunk), version=0)
         changed_documents = {
-            (row.entity.urn, row.name): remove_urn(json.loads(row.document), chunk[row.entity.urn] or "")
+            (row.entity.urn, row.name): remove_urns(json.loads(row.document), {chunk[row.entity.urn] or ""})
             for row in rows.select_related("entity")
             if chunk[row.entity.urn] in json.loads(row.document).values()
         }
@@ -199,7 +191,7 @@ def _find_mentions(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
     documents: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows.select_related("entity").order_by("entity__urn", "name"):
         document = json.loads(row.document)
-        if remove_urn(document, urn) != document:
+        if remove_urns(document, {urn}) != document:
             documents[row.entity.urn, row.name] = document
     return documents
 
@@ -223,7 +215,11 @@ def _load_memberships(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
 def _leave_groups(memberships: Mapping[tuple[str, str], dict[str, Any]], urn: str, *, by: Actor, channel: str) -> None:
     changes = [
         people_aspects.AspectChange(
-            holder, catalog_urns.entity_type(holder), aspect, remove_urn(document, urn), keeps_unknown=True
+            holder,
+            catalog_urns.entity_type(holder),
+            aspect,
+            remove_urns(document, {urn}),
+            keeps_unknown=True,
         )
         for (holder, aspect), document in memberships.items()
     ]

@@ -1,12 +1,10 @@
 """The columns of a dataset, from its source and from edits by people."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Newer sources write a path as [version=2.0].[type=struct].address.[type=string].city; it is shown as address.city.
-_PATH_MARKS = re.compile(r"\[[^\]]*\]\.?")
+from catalog.access.readable_columns import column_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ def _build_column(
 ) -> DatasetColumn:
     return DatasetColumn(
         path=path,
-        name=_PATH_MARKS.sub("", path).strip(".") or path,
+        name=column_name(path) or path,
         type=str(source_field.get("nativeDataType") or ""),
         description=str(edited_field.get("description") or source_field.get("description") or ""),
         tags=_attached_urns((source_field, edited_field), "globalTags", "tags", "tag"),

@@ -60,7 +60,6 @@ class ActorsAspect(OwnedAspect):
     groups: list[RoleGroup] | None = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the users and groups."""
         users = facet_values(ROLE_USER, (entry.user for entry in self.users or ()))
         groups = facet_values(ROLE_GROUP, (entry.group for entry in self.groups or ()))
         return AspectFacts(users + groups)
@@ -80,5 +79,4 @@ class AccessAspect(OwnedAspect):
     roles: list[RoleEntry] | None = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the roles."""
         return AspectFacts(facet_values(ACCESS_ROLE, (entry.urn for entry in self.roles or ())))

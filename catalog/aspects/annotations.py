@@ -9,6 +9,7 @@ from catalog.aspects.base import (
     DomainUrn,
     FacetValue,
     Name,
+    NamedAspect,
     OwnedAspect,
     OwnershipTypeUrn,
     OwnerUrn,
@@ -56,7 +57,6 @@ class Ownership(OwnedAspect):
     lastModified: Any = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the owners with their types."""
         entries = [FacetValue(selectors.OWNER, entry.owner, entry.ownership_type) for entry in self.owners]
         return AspectFacts(tuple(dict.fromkeys(entries)))
 
@@ -73,7 +73,6 @@ class GlobalTags(OwnedAspect):
     tags: list[TagEntry]
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the tags."""
         return AspectFacts(facet_values(selectors.TAG, (entry.tag for entry in self.tags)))
 
 
@@ -89,7 +88,6 @@ class GlossaryTerms(OwnedAspect):
     terms: list[TermEntry]
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the terms."""
         return AspectFacts(facet_values(selectors.GLOSSARY, (entry.urn for entry in self.terms)))
 
 
@@ -124,7 +122,6 @@ class StatusAspect(OwnedAspect):
     removed: bool = False
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the state."""
         return AspectFacts(is_removed=self.removed)
 
 
@@ -156,15 +153,10 @@ class SubTypes(OwnedAspect):
     typeNames: list[str]  # noqa: N815 - DataHub's key
 
 
-class OwnershipTypeInfo(OwnedAspect):
+class OwnershipTypeInfo(NamedAspect):
     """Name of an ownership type."""
 
     name: Name
-    description: str | None = None
-
-    def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name."""
-        return AspectFacts(name=self.name)
 
 
 class Registration(OwnedAspect):
@@ -173,7 +165,6 @@ class Registration(OwnedAspect):
     name: Name
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name."""
         return AspectFacts(name=self.name)
 
 
@@ -204,7 +195,6 @@ class StructuredProperties(OwnedAspect):
     properties: list[PropertyAssignment]
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the properties."""
         values_by_property = {
             assignment.propertyUrn.removeprefix(_PROPERTY_URN_PREFIX): [
                 scalar

@@ -11,6 +11,7 @@ from catalog.aspects.base import (
     AspectFacts,
     DocumentPart,
     Name,
+    NamedAspect,
     OwnedAspect,
     facet_values,
 )
@@ -18,36 +19,25 @@ from catalog.aspects.lineage import upstream_facets
 from catalog.urns import Urn
 
 
-class _NamedAspect(OwnedAspect):
-    """Properties that name the entity."""
-
-    name: Name | None = None
-    description: str | None = None
-
-    def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name."""
-        return AspectFacts(name=self.name)
-
-
-class DatasetProperties(_NamedAspect):
+class DatasetProperties(NamedAspect):
     """Properties of a dataset from its source."""
 
     qualifiedName: str | None = None  # noqa: N815 - DataHub's key
 
 
-class EditableDatasetProperties(_NamedAspect):
+class EditableDatasetProperties(NamedAspect):
     """Properties of a dataset edited by people; their name wins over the source's."""
 
 
-class DataFlowInfo(_NamedAspect):
+class DataFlowInfo(NamedAspect):
     """Properties of a pipeline."""
 
 
-class DataJobInfo(_NamedAspect):
+class DataJobInfo(NamedAspect):
     """Properties of a task of a pipeline."""
 
 
-class ApplicationProperties(_NamedAspect):
+class ApplicationProperties(NamedAspect):
     """Properties of an application."""
 
 
@@ -58,7 +48,6 @@ class _TitledAspect(OwnedAspect):
     description: str | None = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the title as the name."""
         return AspectFacts(name=self.title)
 
 
@@ -72,7 +61,6 @@ class DashboardInfo(_TitledAspect):
     dashboards: Any = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the title as the name, and the content as upstream."""
         upstreams = upstream_facets(self.charts, self.chartEdges, self.datasets, self.datasetEdges, self.dashboards)
         return AspectFacts(upstreams, name=self.title)
 
@@ -84,7 +72,6 @@ class ChartInfo(_TitledAspect):
     inputEdges: Any = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the title as the name, and the inputs as upstream."""
         return AspectFacts(upstream_facets(self.inputs, self.inputEdges), name=self.title)
 
 
@@ -116,17 +103,16 @@ class Edge(DocumentPart):
     destinationUrn: AnyUrn  # noqa: N815 - DataHub's key
 
 
-class DataProductProperties(_NamedAspect):
+class DataProductProperties(NamedAspect):
     """Name and assets of a data product."""
 
     assets: list[Edge] | None = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name and the assets."""
         return AspectFacts(facet_values(ASSET, (edge.destinationUrn for edge in self.assets or ())), name=self.name)
 
 
-class QueryProperties(_NamedAspect):
+class QueryProperties(NamedAspect):
     """Text and name of a query."""
 
 
@@ -142,15 +128,15 @@ class QuerySubjects(OwnedAspect):
     subjects: list[QuerySubject]
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the subjects as written."""
         return AspectFacts(facet_values(SUBJECT, (subject.entity for subject in self.subjects)))
 
 
 class LogicalParent(OwnedAspect):
-    """The logical dataset or field that a physical one implements; without a parent the link is cleared."""
+    """The logical dataset or field that a physical one implements, no parent in any hierarchy; without it the link is
+    cleared.
+    """
 
     parent: Edge | None = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the logical parent, which is not a parent in any hierarchy."""
         return AspectFacts(facet_values(LOGICAL_PARENT, [self.parent.destinationUrn] if self.parent else []))

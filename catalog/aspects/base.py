@@ -97,6 +97,25 @@ class OwnedAspect(DocumentPart):
         return NO_FACTS
 
 
+def _check_name(text: str) -> str:
+    if not is_storable(text):
+        raise PydanticCustomError("text", "The text holds NUL or half of a surrogate pair.")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_check_name)]
+
+
+class NamedAspect(OwnedAspect):
+    """A document that names the entity."""
+
+    name: Name | None = None
+    description: str | None = None
+
+    def facts(self, _urn: Urn, /) -> AspectFacts:
+        return AspectFacts(name=self.name)
+
+
 def urn_type(*types: str) -> Any:
     """Return the type of a field that holds a URN, of one of these entity types if any are given."""
 
@@ -107,12 +126,6 @@ def urn_type(*types: str) -> Any:
         return text
 
     return Annotated[str, AfterValidator(check)]
-
-
-def _check_name(text: str) -> str:
-    if not is_storable(text):
-        raise PydanticCustomError("text", "The text holds NUL or half of a surrogate pair.")
-    return text
 
 
 AnyUrn = urn_type()
@@ -128,7 +141,6 @@ RoleUrn = urn_type("role")
 UserUrn = urn_type("corpuser")
 GroupUrn = urn_type("corpGroup")
 PlatformUrn = urn_type("dataPlatform")
-Name = Annotated[str, AfterValidator(_check_name)]
 
 
 def facet_values(field: str, texts: Iterable[str]) -> tuple[FacetValue, ...]:

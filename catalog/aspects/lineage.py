@@ -20,7 +20,6 @@ class UpstreamLineage(OwnedAspect):
     upstreams: Any = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the upstream entities."""
         return AspectFacts(upstream_facets(self.upstreams))
 
 
@@ -35,7 +34,6 @@ class DataJobInputOutput(OwnedAspect):
     outputDatasetEdges: Any = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the upstream and downstream entities."""
         inputs = (self.inputDatasets, self.inputDatasetEdges, self.inputDatajobs, self.inputDatajobEdges)
         outputs = (urn for part in (self.outputDatasets, self.outputDatasetEdges) for urn in _list_urns(part))
         return AspectFacts((*upstream_facets(*inputs), *facet_values(DOWNSTREAM, outputs)))

@@ -15,6 +15,7 @@ from catalog.aspects.base import (
     DomainUrn,
     FacetValue,
     Name,
+    NamedAspect,
     NodeUrn,
     OwnedAspect,
     PlatformUrn,
@@ -33,21 +34,15 @@ class Container(OwnedAspect):
     container: ContainerUrn
 
     def facts(self, urn: Urn, /) -> AspectFacts:
-        """Return the container, which is also the parent unless the type has a parent of its own."""
         parent = None if urn.type in _TYPES_WITH_OWN_PARENT else self.container
         return AspectFacts(facet_values(selectors.CONTAINER, [self.container]), parent=parent)
 
 
-class ContainerProperties(OwnedAspect):
+class ContainerProperties(NamedAspect):
     """Name of a container."""
 
     name: Name
-    description: str | None = None
     qualifiedName: str | None = None  # noqa: N815 - DataHub's key
-
-    def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name."""
-        return AspectFacts(name=self.name)
 
 
 class DomainProperties(OwnedAspect):
@@ -58,7 +53,6 @@ class DomainProperties(OwnedAspect):
     parentDomain: DomainUrn | None = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name and the parent domain."""
         return AspectFacts(name=self.name, parent=self.parentDomain)
 
 
@@ -70,7 +64,6 @@ class GlossaryNodeInfo(OwnedAspect):
     parentNode: NodeUrn | None = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name and the parent group."""
         return AspectFacts(name=self.name, parent=self.parentNode)
 
 
@@ -92,7 +85,6 @@ class GlossaryRelatedTerms(OwnedAspect):
     relatedTerms: Any = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the terms of each of the four lists."""
         terms_by_field = {
             TERM_IS: self.isRelatedTerms,
             TERM_HAS: self.hasRelatedTerms,
@@ -111,7 +103,6 @@ class DataPlatformInstance(OwnedAspect):
     instance: AnyUrn | None = None
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return platform and instance."""
         platform = (FacetValue(PLATFORM, self.platform),)
         instances = facet_values(selectors.DATA_PLATFORM_INSTANCE, [self.instance] if self.instance else [])
         return AspectFacts(platform + instances)
@@ -124,31 +115,18 @@ class DataPlatformInfo(OwnedAspect):
     displayName: Name | None = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the display name, else the name."""
         return AspectFacts(name=self.displayName or self.name)
 
 
-class DataPlatformInstanceProperties(OwnedAspect):
+class DataPlatformInstanceProperties(NamedAspect):
     """Name of an installation of a platform."""
 
-    name: Name | None = None
-    description: str | None = None
 
-    def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name."""
-        return AspectFacts(name=self.name)
-
-
-class TagProperties(OwnedAspect):
+class TagProperties(NamedAspect):
     """Name of a tag."""
 
     name: Name
-    description: str | None = None
     colorHex: str | None = None  # noqa: N815 - DataHub's key
-
-    def facts(self, _urn: Urn, /) -> AspectFacts:
-        """Return the name."""
-        return AspectFacts(name=self.name)
 
 
 def _list_terms(terms: Any) -> list[str]:

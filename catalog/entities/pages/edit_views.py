@@ -4,6 +4,7 @@ No input is lost: a rejected form is shown again as submitted, with errors next 
 the form names the conflict and shows the stored values.
 """
 
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -35,13 +36,14 @@ def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
         raise refusal
     editor = build_editor(key, entity_context)
     if request.method != "POST":
-        return _render_page(request, key, editor, seen=_current_fingerprint(entity_context, key))
-    seen = request.POST.get("seen", "")
+        return _render_page(request, key, editor, fingerprint=_current_fingerprint(entity_context, key))
+    fingerprint = request.POST.get("seen", "")
     editor.read(request.POST)
+    render_again = partial(_render_page, request, key, editor, fingerprint=fingerprint)
     if not editor.is_valid:
-        return _render_page(request, key, editor, seen=seen, status=UNPROCESSABLE_STATUS)
+        return render_again(status=UNPROCESSABLE_STATUS)
     try:
-        editor.save(seen)
+        editor.save(fingerprint)
     except Stale:
         # The next attempt is compared with the current document.
         current_context = EntityContext.load(request, urn)
@@ -49,17 +51,21 @@ def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
             request,
             key,
             editor,
-            seen=_current_fingerprint(current_context, key),
+            fingerprint=_current_fingerprint(current_context, key),
             status=HTTPStatus.CONFLICT,
             refusals=[_STALE_MESSAGE],
             stored=build_editor(key, current_context).render_stored_lines(),
         )
     except Forbidden as error:
         refusals = _word_missing_privileges(error)
-        return _render_page(request, key, editor, seen=seen, status=HTTPStatus.FORBIDDEN, refusals=refusals)
+        return _render_page(
+            request, key, editor, fingerprint=fingerprint, status=HTTPStatus.FORBIDDEN, refusals=refusals
+        )
     except Invalid as error:
         refusals = [problem.detail for problem in error.problems]
-        return _render_page(request, key, editor, seen=seen, status=UNPROCESSABLE_STATUS, refusals=refusals)
+        return _render_page(
+            request, key, editor, fingerprint=fingerprint, status=UNPROCESSABLE_STATUS, refusals=refusals
+        )
     message = f"{edit_controls.CONTROLS[key].title} saved."
     return redirect_with_message(
         request, message, f"{entity_context.url}?show=access" if key == "access" else entity_context.url
@@ -67,15 +73,22 @@ def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
 
 
 def _render_page(
-    request: HttpRequest, key: str, editor: AspectEditor, *, status: int = HTTPStatus.OK, **context: Any
+    request: HttpRequest,
+    key: str,
+    editor: AspectEditor,
+    *,
+    fingerprint: str,
+    status: int = HTTPStatus.OK,
+    **context: Any,
 ) -> HttpResponse:
-    """Render the form as submitted; `context` holds the fingerprint `seen`, refusals and the lines stored now."""
+    """Render the form as submitted; `context` holds the refusals and the lines stored now."""
     entity, url = editor.entity_context.entity, editor.entity_context.url
     title, name = edit_controls.CONTROLS[key].title, entity.name or entity.urn
     context |= {
         "title": title,
         "name": name,
         "editor": editor,
+        "seen": fingerprint,
         "cancel_url": url,
         "breadcrumbs": [
             {"label": "Catalog", "url": reverse("catalog")},

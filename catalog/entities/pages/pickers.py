@@ -1,8 +1,10 @@
 """Pickers of entities and people: suggestions, and validation of chosen URNs against the caller's view permissions."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -131,36 +133,20 @@ def list_options(request: HttpRequest, kind: str) -> HttpResponse:
 
 def _suggest(kind: PickerKind, text: str, by: Actor) -> list[dict[str, str]]:
     if kind.types[0] not in urns.PEOPLE_TYPES:
-        rows = view_permissions.filter_viewable(entity_lists.search(text=text, types=kind.types), by=by)[
-            : MAX_SUGGESTIONS + 1
-        ]
-        return [build_option(row.urn, row.name) for row in rows]
-    suggestions: list[dict[str, str]] = []
-    for type_ in kind.types:
-        suggestions += _PEOPLE_SEARCHES[type_](text, by)
+        rows = view_permissions.filter_viewable(entity_lists.search(text=text, types=kind.types), by=by)
+        return [build_option(row.urn, row.name) for row in rows[: MAX_SUGGESTIONS + 1]]
+    suggestions = [
+        build_option(row.urn, row.name)
+        for type_ in kind.types
+        for row in _search_people(type_, text, by)[: MAX_SUGGESTIONS + 1]
+    ]
     return sorted(suggestions, key=lambda suggestion: (suggestion["label"].casefold(), suggestion["urn"]))
 
 
-def _search_users(text: str, by: Actor) -> list[dict[str, str]]:
-    rows = users_groups_roles.list_users(q=text, address_condition=build_user_condition(by=by))
-    return [build_option(user.urn, user.get_full_name()) for user in rows[: MAX_SUGGESTIONS + 1]]
-
-
-def _search_groups(text: str, _by: Actor) -> list[dict[str, str]]:
-    return [
-        build_option(group.urn, group.name) for group in users_groups_roles.list_groups(q=text)[: MAX_SUGGESTIONS + 1]
-    ]
-
-
-def _search_roles(text: str, _by: Actor) -> list[dict[str, str]]:
-    return [build_option(role.urn, role.name) for role in users_groups_roles.list_roles(q=text)[: MAX_SUGGESTIONS + 1]]
-
-
-_PEOPLE_SEARCHES: Mapping[str, Callable[[str, Actor], list[dict[str, str]]]] = {
-    "corpuser": _search_users,
-    "corpGroup": _search_groups,
-    "dataHubRole": _search_roles,
-}
+def _search_people(type_: str, text: str, by: Actor) -> QuerySet[Any]:
+    if type_ == "corpuser":
+        return users_groups_roles.list_users(q=text, address_condition=build_user_condition(by=by))
+    return users_groups_roles.list_groups(q=text) if type_ == "corpGroup" else users_groups_roles.list_roles(q=text)
 
 
 def _find_known(candidate_urns: Sequence[str], by: Actor) -> set[str]:

@@ -62,16 +62,6 @@ def build_coverage_condition(coverages: Sequence[Coverage]) -> Q:
     )
 
 
-def criterion_condition(criterion: Criterion) -> Q:
-    """Return the condition that an entity passes a criterion, hierarchies closed."""
-    return ENTITY_CONDITIONS.criterion_condition(criterion)
-
-
-def facet_condition(field: str, values: Q) -> Q:
-    """Return the condition that an entity directly has a value of the facet that meets a condition on facet rows."""
-    return ENTITY_CONDITIONS.facet_condition(field, values)
-
-
 def _has_only_allows(coverage: Coverage) -> bool:
     """Whether the allows alone define a coverage: no deny, no grants, no restrictions that hide columns or rows."""
     is_whole = all(cover.statement.restriction is None for cover in coverage.allows)
@@ -243,3 +233,6 @@ def _membership_condition(groups: Q) -> Q:
 
 
 ENTITY_CONDITIONS = CoverageConditions()
+
+#: Conditions on entities: that one passes a criterion, and that one directly has a value of a facet.
+criterion_condition, facet_condition = ENTITY_CONDITIONS.criterion_condition, ENTITY_CONDITIONS.facet_condition

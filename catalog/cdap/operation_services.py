@@ -20,7 +20,6 @@ from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName
 from policies.engine.families.cdap_requests import OperationRequest, ResolvedOperation
 from policies.engine.model import Actor, Decision, MissingPrivilege
-from policies.engine.requirements import Requirement
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import Gate, Verb
 from policies.models.people import MAX_NAME_LENGTH
@@ -70,6 +69,16 @@ class DeleteAllResult:
     hidden_count: int
 
 
+@dataclass(frozen=True, slots=True)
+class _OperationCall:
+    """An operation with the actor that performs it, and the caller and channel that changes are recorded with."""
+
+    operation: ResolvedOperation
+    actor: Actor
+    by: Actor
+    channel: str
+
+
 def perform(
     *, operation_request: OperationRequest, actor: str | None, by: Actor, channel: str
 ) -> OperationDone | OperationListing | DeleteAllResult:
@@ -82,16 +91,17 @@ def perform(
     acting_actor = _resolve_actor(actor, by)
     if not acting_actor.is_active:
         raise Forbidden((), f"{acting_actor.urn} is suspended.")
+    call = _OperationCall(operation, acting_actor, by, channel)
     if operation.container is not None:
-        return _apply_to_container(operation, operation.container, acting_actor, by=by, channel=channel)
+        return _apply_to_container(call, operation.container)
     entity = _require_entity(operation)
     match operation.operation.effect:
         case cdap.OperationEffect.CREATE:
-            return _create(operation, entity, acting_actor, by=by, channel=channel)
+            return _create(call, entity)
         case cdap.OperationEffect.DELETE:
-            return _delete(operation, entity, acting_actor, by=by, channel=channel)
+            return _delete(call, entity)
         case _:
-            return OperationDone(_require_allowed(operation, entity, acting_actor))
+            return OperationDone(_require_allowed(call, entity))
 
 
 def _resolve_request(operation_request: OperationRequest) -> ResolvedOperation:
@@ -128,30 +138,26 @@ def _resolve_actor(actor: str | None, by: Actor) -> Actor:
 # -- one entity -------------------------------------------------------------------------------------------------------
 
 
-def _create(operation: ResolvedOperation, entity: CdapName, actor: Actor, *, by: Actor, channel: str) -> OperationDone:
+def _create(call: _OperationCall, entity: CdapName) -> OperationDone:
     """Register the created entities and grant everything on them to their creator (CD-15, CD-16)."""
     if entity.urn == INSTANCE_URN:
         raise Conflict(_INSTANCE_STAYS_MESSAGE)
-    with open_unit_of_work(by=by, channel=channel, gates=_GATES) as uow:
-        decision = _decide(operation, entity, actor)
+    operation, creator, by, now = call.operation, call.actor.urn, call.by.urn, timezone.now()
+    with open_unit_of_work(by=call.by, channel=call.channel, gates=_GATES) as uow:
+        decision = _decide(call, entity)
         if not decision.is_allowed:
             raise authorizer.build_refusal(decision)
         if existing_urns := sorted(_find_existing(operation.created_urns)):
             raise Conflict(f"There is already an entity {existing_urns[0]}.")
         _check_references(operation, entity)
-        write_set = WriteSet(
-            entity_urns=operation.created_urns, aspects=(), by=by.urn, channel=channel, now=timezone.now()
-        )
+        write_set = WriteSet(entity_urns=operation.created_urns, aspects=(), by=by, channel=call.channel, now=now)
         for urn in operation.created_urns:
             write_set.register(urn)
-            uow.audit(urn=urn, name=urn[:MAX_NAME_LENGTH], verb=Verb.CREATED, after={"urn": urn, "creator": actor.urn})
+            uow.audit(urn=urn, name=urn[:MAX_NAME_LENGTH], verb=Verb.CREATED, after={"urn": urn, "creator": creator})
         write_set.save()
-        resulting_grants = operation.resulting_grants(actor.urn)
-        new_grants = [
-            Grant(resulting_grant.principal, resulting_grant.entity, resulting_grant.privileges)
-            for resulting_grant in resulting_grants
-        ]
-        grant_source.insert_grants(grants=new_grants, by=by.urn, at=timezone.now())
+        resulting_grants = operation.resulting_grants(creator)
+        new_grants = [Grant(grant.principal, grant.entity, grant.privileges) for grant in resulting_grants]
+        grant_source.insert_grants(grants=new_grants, by=by, at=now)
     return OperationDone(decision, resulting_grants)
 
 
@@ -170,33 +176,33 @@ def _check_references(operation: ResolvedOperation, entity: CdapName) -> None:
         raise Invalid(problems)
 
 
-def _delete(operation: ResolvedOperation, entity: CdapName, actor: Actor, *, by: Actor, channel: str) -> OperationDone:
+def _delete(call: _OperationCall, entity: CdapName) -> OperationDone:
     """Delete the entity, its contents, and every grant on them (CD-17)."""
-    with open_unit_of_work(by=by, channel=channel, gates=_GATES):
-        decision = _require_allowed(operation, entity, actor)
-        deletes.delete_entities(urns=[entity.urn], by=by.urn, channel=channel)
+    with open_unit_of_work(by=call.by, channel=call.channel, gates=_GATES):
+        decision = _require_allowed(call, entity)
+        deletes.delete_entities(urns=[entity.urn], by=call.by.urn, channel=call.channel)
     return OperationDone(decision)
 
 
-def _require_allowed(operation: ResolvedOperation, entity: CdapName, actor: Actor) -> Decision:
+def _require_allowed(call: _OperationCall, entity: CdapName) -> Decision:
     """Return the decision about an existing entity; raises NotFound and Forbidden (CD-22)."""
-    decision = _decide(operation, entity, actor)
-    if not _find_existing([entity.urn]) and (decision.is_allowed or _can_list(entity, actor)):
+    decision = _decide(call, entity)
+    if not _find_existing([entity.urn]) and (decision.is_allowed or _can_list(entity, call.actor)):
         raise NotFound(f"There is no entity {entity.urn}.")
     if not decision.is_allowed:
         raise authorizer.build_refusal(decision)
     return decision
 
 
-def _decide(operation: ResolvedOperation, entity: CdapName, actor: Actor) -> Decision:
-    access_request = replace(
-        _build_access_request(operation.requirement, entity.urn, operation), operation=operation.operation.name
+def _decide(call: _OperationCall, entity: CdapName) -> Decision:
+    resource = ResourceRef(entity.urn, call.operation.operation.kind)
+    access_request = AccessRequest(
+        call.operation.requirement,
+        resource,
+        relatives=call.operation.relatives,
+        operation=call.operation.operation.name,
     )
-    return authorizer.answer_and_log(requests=[(actor, access_request)])[0]
-
-
-def _build_access_request(requirement: Requirement, urn: str, operation: ResolvedOperation) -> AccessRequest:
-    return AccessRequest(requirement, ResourceRef(urn, operation.operation.kind), relatives=operation.relatives)
+    return authorizer.answer_and_log(requests=[(call.actor, access_request)])[0]
 
 
 def _can_list(entity: CdapName, actor: Actor) -> bool:
@@ -216,16 +222,13 @@ def _find_existing(urns: Sequence[str]) -> frozenset[str]:
 # -- contents of a container ------------------------------------------------------------------------------------------
 
 
-def _apply_to_container(
-    operation: ResolvedOperation, container: CdapName, actor: Actor, *, by: Actor, channel: str
-) -> OperationListing | DeleteAllResult:
+def _apply_to_container(call: _OperationCall, container: CdapName) -> OperationListing | DeleteAllResult:
     """List or delete the contents of a container; to actors that could not list it a missing one is empty (CD-22)."""
-    if not _find_existing([container.urn]) and _can_list(container, actor):
+    if not _find_existing([container.urn]) and _can_list(container, call.actor):
         raise NotFound(f"There is no entity {container.urn}.")
-    kind = operation.operation.kind
-    if operation.operation.effect is cdap.OperationEffect.LIST:
-        return _build_listing(kind, container, actor)
-    return _delete_contents(kind, container, actor, by=by, channel=channel)
+    if call.operation.operation.effect is cdap.OperationEffect.LIST:
+        return _build_listing(call.operation.operation.kind, container, call.actor)
+    return _delete_contents(call, container)
 
 
 def _build_listing(kind: str, container: CdapName, actor: Actor) -> OperationListing:
@@ -237,19 +240,18 @@ def _build_listing(kind: str, container: CdapName, actor: Actor) -> OperationLis
     )
 
 
-def _delete_contents(kind: str, container: CdapName, actor: Actor, *, by: Actor, channel: str) -> DeleteAllResult:
+def _delete_contents(call: _OperationCall, container: CdapName) -> DeleteAllResult:
     """Delete the contents that the actor may delete, ordered by URN, each in a transaction of its own (CD-14)."""
+    kind = call.operation.operation.kind
     if kind == cdap_entity_ids.INSTANCE:
         raise Conflict(_INSTANCE_STAYS_MESSAGE)
-    urns, listable_urns = (
-        _load_urns(_list_entities(kind, container)),
-        frozenset(_build_listing(kind, container, actor).urns),
-    )
+    urns = _load_urns(_list_entities(kind, container))
+    listable_urns = frozenset(_build_listing(kind, container, call.actor).urns)
     deleted_urns: list[str] = []
     errors: list[RefusedEntity] = []
     hidden_count = 0
-    for urn, initially_missing in _check_deletes(kind, urns, actor):
-        missing_privileges = initially_missing or _try_delete(kind, urn, actor, by=by, channel=channel)
+    for urn, initially_missing in _check_deletes(kind, urns, call.actor):
+        missing_privileges = initially_missing or _try_delete(call, urn)
         if missing_privileges is None:
             continue
         if not missing_privileges:
@@ -277,11 +279,12 @@ def _check_deletes(kind: str, urns: Sequence[str], actor: Actor) -> list[tuple[s
     return missing_by_urn
 
 
-def _try_delete(kind: str, urn: str, actor: Actor, *, by: Actor, channel: str) -> tuple[MissingPrivilege, ...] | None:
+def _try_delete(call: _OperationCall, urn: str) -> tuple[MissingPrivilege, ...] | None:
     """Delete one entity; return the privileges missing by now, None when another call deleted it first."""
-    operation = _resolve_request(OperationRequest(f"{kind}.{cdap.OperationEffect.DELETE.value}", urn))
+    name = f"{call.operation.operation.kind}.{cdap.OperationEffect.DELETE.value}"
+    operation = _resolve_request(OperationRequest(name, urn))
     try:
-        _delete(operation, _require_entity(operation), actor, by=by, channel=channel)
+        _delete(replace(call, operation=operation), _require_entity(operation))
     except NotFound:
         return None
     except Forbidden as error:

@@ -143,7 +143,7 @@ class BufferedLogWriter:
         self._stop_event.set()
         self._wake_event.set()
         if self._thread is not None:
-            self._thread.join(FINAL_SECONDS + RETRY_SECONDS)
+            self._thread.join(2 * FINAL_SECONDS)
         self._report_dropped()
 
     def _start_thread(self) -> None:
@@ -277,7 +277,7 @@ def _build_row(entry: Entry, adapted_time: Any) -> tuple[Any, ...]:
         context.channel,
         _fit_text(context.request_id, 64),
         _fit_text(entry.operation, 255),
-        _fit_text(format_requirement(entry.requirement), MAX_WANTED_LENGTH),
+        _fit_requirement(entry.requirement),
         _fit_text(entry.resource, MAX_URN_LENGTH),
         _fit_text(entry.resource_type, 64),
         json_text([_fit_text(urn, MAX_URN_LENGTH) for urn in entry.subresources[:MAX_LOGGED_ITEMS]]),
@@ -307,6 +307,12 @@ def format_requirement(requirement: Requirement) -> str:
     return " or ".join(
         " and ".join(" | ".join(need.privileges) for need in alternative) for alternative in requirement.any_of
     )
+
+
+def _fit_requirement(requirement: Requirement) -> str:
+    """Return the privileges of a requirement; a list that is too long ends after a whole name, with CUT_MARK."""
+    text = _fit_text(format_requirement(requirement), MAX_WANTED_LENGTH)
+    return f"{text.rpartition(' ')[0]} {CUT_MARK}".strip() if text.endswith(CUT_MARK) else text
 
 
 def _fit_text(text: str, length: int) -> str:

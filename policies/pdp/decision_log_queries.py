@@ -141,7 +141,7 @@ def iterate_privilege_uses(*, since: datetime) -> Iterator[PrivilegeUse]:
     for actor, privileges_text, statements, last_at in combinations.iterator(chunk_size=2000):
         policies = frozenset(statement["policy"] for statement in statements)
         is_cut = privileges_text.endswith(CUT_MARK)
-        # The last word of a text that was cut is the beginning of a name.
+        # The last word of a text that was cut is CUT_MARK; in older rows, the beginning of a name.
         names = privileges_text.split()[: -1 if is_cut else None]
         has_more_policies = len(statements) >= MAX_LOGGED_ITEMS
         privileges = frozenset(names) - _PRIVILEGE_SEPARATORS

@@ -12,6 +12,7 @@ from itertools import chain
 from prometheus_client import Counter, Gauge, Histogram
 
 from policies.engine import families
+from policies.engine.families import cdap
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
 
@@ -94,8 +95,9 @@ def _family(requirement: Requirement) -> str:
 
 @cache
 def _family_by_privilege() -> Mapping[str, str]:
-    return {
+    family_by_privilege = {
         privilege: family
         for family, vocabulary in families.load_vocabularies().items()
         for privilege in vocabulary.privileges
     }
+    return {**family_by_privilege, cdap.LIST_PRIVILEGE: cdap.NAME}

@@ -38,7 +38,7 @@ LISTING_PRIVILEGES = (READ, WRITE, ADMIN)
 GRANTS_POLICY_URN = "urn:li:dataHubPolicy:__grants"
 #: The implicit permission of everyone to ask for a list. The entries are filtered (CD-12, CD-13).
 LISTS_ORIGIN = StatementOrigin("urn:li:dataHubPolicy:__cdap_lists", "Lists")
-_LIST_PRIVILEGE = "cdap:list"
+LIST_PRIVILEGE = "cdap:list"
 
 PARENT, ARTIFACT = "parent", "artifact"
 
@@ -102,7 +102,7 @@ def get_requirement(name: str, relatives: Collection[str] = (), *, is_on_contain
     operation = get_operation(name)
     needs = tuple(need for need in operation.needs if need.relative not in operation.optional - frozenset(relatives))
     if operation.is_about_many and (is_on_container or not needs):
-        needs = (Need((_LIST_PRIVILEGE,)),)
+        needs = (Need((LIST_PRIVILEGE,)),)
     return Requirement((needs,))
 
 
@@ -145,7 +145,7 @@ def is_granted(privileges: Iterable[str]) -> bool:
 def implicit_policies() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
     """Return the policies in force without being stored: everyone may ask for lists."""
     everyone = ActorMatch(frozenset((EVERYONE,)))
-    statement = Statement(LISTS_ORIGIN, StatementEffect.ALLOW, everyone, frozenset((_LIST_PRIVILEGE,)), EVERYTHING)
+    statement = Statement(LISTS_ORIGIN, StatementEffect.ALLOW, everyone, frozenset((LIST_PRIVILEGE,)), EVERYTHING)
     return ((LISTS_ORIGIN.policy, (statement,)),)
 
 

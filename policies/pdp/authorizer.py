@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -26,7 +25,7 @@ from policies.engine.requirements import SELF, Requirement, any_of_requirement
 from policies.engine.selectors import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
-from policies.pdp import decision_log, display_names, snapshot_store
+from policies.pdp import decision_log, display_names, per_snapshot, snapshot_store
 from policies.pdp.fact_cache import CachingFacetSource
 from policies.propagation import metrics
 
@@ -172,18 +171,8 @@ def require_cached(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
 
     The result depends on the policies and the actor only, so it is computed once for each pair of them.
     """
-    allowed_checks = _allowed_checks.setdefault(snapshot_store.get_current(), set())
-    if not settings.AUTH_POLICIES_ENABLED or (by, any_of) in allowed_checks:
-        return
-    require(by=by, any_of=any_of)
-    if len(allowed_checks) >= _MAX_ALLOWED_CHECKS:
-        allowed_checks.clear()
-    allowed_checks.add((by, any_of))
-
-
-#: The (actor, lists) pairs that passed, per snapshot; dropped together with the snapshot.
-_allowed_checks: WeakKeyDictionary[Snapshot, set[tuple[Actor, tuple[tuple[str, ...], ...]]]] = WeakKeyDictionary()
-_MAX_ALLOWED_CHECKS = 1000
+    if settings.AUTH_POLICIES_ENABLED:
+        per_snapshot.memoize((__name__, by, any_of), lambda: require(by=by, any_of=any_of).is_allowed)
 
 
 def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:

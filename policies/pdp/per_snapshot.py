@@ -10,7 +10,7 @@ from policies.pdp import snapshot_store
 Result = TypeVar("Result")
 
 #: Most results of one snapshot.
-_MAX_RESULTS = 512
+_MAX_RESULTS = 1024
 
 #: An entry is dropped when its snapshot is no longer referenced.
 _results_by_snapshot: WeakKeyDictionary[Snapshot, dict[Hashable, Any]] = WeakKeyDictionary()
@@ -20,7 +20,8 @@ def memoize(key: Hashable, make: Callable[[], Result]) -> Result:
     """Return the result of `make` for this key and the current snapshot, calling it only if there is none yet.
 
     `make` may use `authorizer` for anything that follows from the policies and the values in the key, and must read
-    nothing else that changes. Begin the key with a name of the caller. Raises what `snapshot_store.get_current` raises.
+    nothing else that changes; its result must not hold the snapshot, which would stay for ever. Begin the key with a
+    name of the caller. Raises what `snapshot_store.get_current` raises.
     """
     results = _results_by_snapshot.setdefault(snapshot_store.get_current(), {})
     try:

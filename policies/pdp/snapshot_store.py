@@ -25,6 +25,7 @@ from policies.engine.model import Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable
 from policies.models import Policy, PolicyEvent, PolicyVersion
+from policies.pdp.active_policies import list_active_policies
 from policies.propagation import metrics
 from policies.propagation.invalidating_cache import process_cache
 
@@ -171,7 +172,7 @@ def _refresh_if_changed() -> Snapshot:
 def _load_all(version: int) -> LoadedSnapshot:
     last_event_id = _load_last_event_id()
     with pause_gc():
-        documents = list(_read_documents(_active_policies()))
+        documents = list(_read_documents(list_active_policies()))
         snapshot = Snapshot.build(version, [*families.implicit_policies(), *_compile_documents(documents)])
     return LoadedSnapshot(snapshot, {document.urn: document.stamp for document in documents}, last_event_id)
 
@@ -184,7 +185,9 @@ def _catch_up(current: LoadedSnapshot, version: int) -> LoadedSnapshot:
     statements_by_urn: dict[str, tuple[Statement, ...]] = dict.fromkeys(changed_urns, ())
     stamps = {urn: stamp for urn, stamp in current.stamps.items() if urn not in statements_by_urn}
     for start in range(0, len(changed_urns), _BATCH_SIZE):
-        documents = list(_read_documents(_active_policies().filter(urn__in=changed_urns[start : start + _BATCH_SIZE])))
+        documents = list(
+            _read_documents(list_active_policies().filter(urn__in=changed_urns[start : start + _BATCH_SIZE]))
+        )
         statements_by_urn.update(_compile_documents(documents))
         stamps.update((document.urn, document.stamp) for document in documents)
     return LoadedSnapshot(current.snapshot.replace(version, statements_by_urn), stamps, last_event_id)
@@ -213,19 +216,15 @@ def _load_last_event_id() -> int:
 def _find_changed_urns(current: LoadedSnapshot) -> frozenset[str]:
     """Return the URNs of policies whose stamp changed, and of those that were added or are gone."""
     current_stamps = {
-        urn: (key, own_version) for urn, key, own_version in _active_policies().values_list("urn", "pk", "version")
+        urn: (key, own_version) for urn, key, own_version in list_active_policies().values_list("urn", "pk", "version")
     }
     return frozenset(urn for urn, _ in current_stamps.items() ^ current.stamps.items())
-
-
-def _active_policies() -> QuerySet[Policy]:
-    return Policy.objects.filter(state=Policy.State.ACTIVE)
 
 
 def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
     """Yield stored policies; raises Unavailable, naming the URN, for a document that is not JSON."""
     text = Cast("document", TextField())
-    rows = policies.order_by("urn").values_list("urn", "family", "name", "pk", "version", text)
+    rows = policies.values_list("urn", "family", "name", "pk", "version", text)
     for urn, family, name, key, own_version, document_text in rows.iterator(chunk_size=2000):
         try:
             document = json.loads(document_text)

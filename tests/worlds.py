@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from policies.engine import model, selectors
 from policies.engine.errors import InvalidPolicy
 from policies.engine.families import datahub, vocabulary
+from policies.engine.named_actors import find_named_actors
 from policies.engine.postings import Postings
 from policies.engine.selectors import Owner, Resource
 from policies.engine.snapshot import Snapshot
@@ -308,6 +310,20 @@ def compiled(name: str, raw: dict) -> tuple[model.Statement, ...]:
         document = datahub.parse(document)
     origin = model.StatementOrigin(f"{_POLICY}{name}", name)
     return tuple(replace(statement, effect=model.Effect(effect)) for statement in datahub.compile(document, origin))
+
+
+def name_actors(snapshot: Snapshot, privilege: str, resource: Resource | None) -> dict[str, Any]:
+    """Return whom stored policies name for a privilege, in the shape of `oracle.who`."""
+    statements = snapshot.list_covering_statements(privilege, resource)
+    names = find_named_actors([one for one in statements if one.origin != datahub.VIEW_SELF], resource).names
+    return {
+        "all_users": selectors.EVERYONE in names,
+        "all_groups": selectors.IN_ANY_GROUP in names,
+        **{
+            kind: sorted(name for name in names if name.startswith(f"urn:li:{type_}:"))
+            for kind, type_ in (("users", "corpuser"), ("groups", "corpGroup"), ("roles", "dataHubRole"))
+        },
+    }
 
 
 def short(statements: Iterable[model.Statement]) -> list[str]:

@@ -11,7 +11,7 @@ from pyroaring import FrozenBitMap
 from policies.engine.actor_conditions import actor_cover, bind_actor, relevant_attributes, tested_attributes
 from policies.engine.model import Actor, Cover, Effect, Statement
 from policies.engine.postings import EMPTY, Postings, union
-from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE
+from policies.engine.selectors import is_relational
 
 
 class OwnedEntities:
@@ -50,7 +50,7 @@ class ConditionalReach:
         self._postings = postings
         self._tokens = frozenset[str]().union(*(item.actors.tokens for item in statements))
         self._tested_attributes = tested_attributes(statements)
-        self._is_relational = any(item == ONESELF or item.startswith(OWNER_OF_ANY_TYPE) for item in self._tokens)
+        self._is_relational = any(map(is_relational, self._tokens))
 
     def group_key(self, actor: Actor) -> object:
         """Return a key that is equal for actors to whom these statements give the same entities."""

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 from policies.engine.model import Actor, Cover, Statement
 from policies.engine.property_conditions import ActorCondition
-from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Criterion, Resource, Selector
-
-_OWNER_OF_TYPE = f"{OWNER_OF_ANY_TYPE}:"
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Criterion, Resource, Selector, owner_type
 
 
 def actor_attributes(facts: Mapping[str, Iterable[str]]) -> frozenset[tuple[str, str]]:
@@ -76,11 +74,11 @@ def tested_attributes(statements: Iterable[Statement]) -> frozenset[str]:
 def actor_cover(statement: Statement, actor_tokens: frozenset[str]) -> Cover:
     """Return the cover of a statement without actor conditions, for an actor with these tokens."""
     tokens = statement.actors.tokens
-    types = frozenset(token.removeprefix(_OWNER_OF_TYPE) for token in tokens if token.startswith(_OWNER_OF_TYPE))
+    types = {owner_type(token) for token in tokens if token.startswith(OWNER_OF_ANY_TYPE)}
     return Cover(
         statement=statement,
         is_unconditional=not tokens.isdisjoint(actor_tokens),
-        is_owned=OWNER_OF_ANY_TYPE in tokens or bool(types),
-        owner_types=None if OWNER_OF_ANY_TYPE in tokens else types,
+        is_owned=bool(types),
+        owner_types=None if None in types else frozenset(kind for kind in types if kind is not None),
         is_self=ONESELF in tokens,
     )

@@ -19,7 +19,7 @@ from policies.engine.actor_conditional_reach import ConditionalAudience
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question
 from policies.engine.postings import EMPTY, Postings, union
-from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Resource, owner_token
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Resource, owner_type
 from policies.engine.snapshot import Snapshot
 from policies.engine.statement_groups import EntityGroup, StatementGroup, group_entities
 
@@ -349,8 +349,7 @@ class _RelationalActors:
             # An owner of a specific type is also an owner of any type.
             for token in (OWNER_OF_ANY_TYPE,) if OWNER_OF_ANY_TYPE in relational_tokens else relational_tokens:
                 if token.startswith(OWNER_OF_ANY_TYPE):
-                    owner_type = None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))
-                    for holder, numbers in self.postings.owners(owner_type).items():
+                    for holder, numbers in self.postings.owners(owner_type(token)).items():
                         if owners := self._actor_index.with_holder(holder) & self._actor_numbers:
                             for number in numbers:
                                 owners_by_entity[number].append(owners)

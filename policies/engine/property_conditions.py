@@ -46,11 +46,6 @@ def referenced_field(value: str) -> str:
     return field if property_prefix(field) in (ACTOR, ACTION) else ""
 
 
-def to_reference(field: str) -> str:
-    """Return the value that refers to a field."""
-    return f"{_OPENING}{field}{_CLOSING}"
-
-
 def to_texts(value: Any) -> frozenset[str]:
     """Return the values of a JSON property as texts; null, an empty text and an empty list are no value.
 

@@ -13,16 +13,12 @@ from dataclasses import dataclass
 from pyroaring import FrozenBitMap
 
 from policies.engine.actor_conditional_reach import ConditionalReach, OwnedEntities, self_entity, statement_kind
-from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Statement
+from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage
 from policies.engine.postings import EMPTY, Postings, union
 from policies.engine.selectors import (
-    EVERYONE,
-    IN_ANY_GROUP,
     ONESELF,
     OWNER_OF_ANY_TYPE,
-    Resource,
-    owner_token,
-    resource_tokens,
+    owner_type,
 )
 from policies.engine.snapshot import Snapshot
 
@@ -123,7 +119,7 @@ class _TokenExtents:
             token for token, entities in extent_by_token.items() if len(entities) == size
         )
         owner_tokens = [token for token in extent_by_token if token.startswith(OWNER_OF_ANY_TYPE)]
-        self._owners_by_token = {token: postings.owners(_owner_type(token)) for token in owner_tokens}
+        self._owners_by_token = {token: postings.owners(owner_type(token)) for token in owner_tokens}
         self._owner_urns = frozenset(postings.owners(None)) if owner_tokens else frozenset[str]()
         self._extent_by_holder: dict[str, FrozenBitMap] = {}
 
@@ -179,59 +175,6 @@ def compare_extents(before: FrozenBitMap, after: FrozenBitMap) -> Difference:
     return Difference(after - before, before - after)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedActors:
-    """The actors that statements on a privilege name for one resource. Groups and roles are not expanded."""
-
-    is_all_users: bool
-    is_all_groups: bool
-    users: tuple[str, ...]
-    groups: tuple[str, ...]
-    roles: tuple[str, ...]
-    version: int
-
-
-def list_named_actors(snapshot: Snapshot, privilege: str, resource: Resource | None) -> NamedActors:
-    """Return the actors that allows name for a privilege on a resource, owners included (rules/datahub.md a.8).
-
-    A deny removes exactly the names it lists: everyone removes all, any group removes every group and `is_all_groups`,
-    a group only itself. Nothing is expanded, so its members stay under other names: `decide` is exact for one actor. An
-    allow with actor conditions adds no names, a deny with actor conditions removes all names it may deny. ONESELF is
-    left out. Raises MissingFact if a facet that one of the statements tests was not loaded.
-    """
-    allowed_names: set[str] = set()
-    denied_names: set[str] = set()
-    for statement in snapshot.list_covering_statements(privilege, resource):
-        if statement.effect is Effect.DENY:
-            denied_names |= _audience_names(statement, resource)
-        elif not statement.actor_conditions:
-            allowed_names |= _audience_names(statement, resource)
-    if EVERYONE in denied_names:
-        allowed_names.clear()
-    if IN_ANY_GROUP in denied_names:
-        allowed_names = {name for name in allowed_names if not name.startswith(_GROUP_PREFIX)}
-    names = sorted(allowed_names - denied_names)
-    return NamedActors(
-        is_all_users=EVERYONE in names,
-        is_all_groups=IN_ANY_GROUP in names,
-        users=tuple(name for name in names if not name.startswith((EVERYONE, _GROUP_PREFIX, _ROLE_PREFIX))),
-        groups=tuple(name for name in names if name.startswith(_GROUP_PREFIX)),
-        roles=tuple(name for name in names if name.startswith(_ROLE_PREFIX)),
-        version=snapshot.version,
-    )
-
-
-def _audience_names(statement: Statement, resource: Resource | None) -> set[str]:
-    """Return the URNs, EVERYONE and IN_ANY_GROUP that a statement names, with the owners that its tokens match."""
-    tokens = statement.actors.tokens
-    names = {token for token in tokens if token in (EVERYONE, IN_ANY_GROUP) or not token.startswith(EVERYONE)}
-    for owner in resource.owners if resource is not None else ():
-        holders = frozenset((owner.actor,))
-        if not tokens.isdisjoint(resource_tokens("", holders, resource)):
-            names.add(owner.actor)
-    return names
-
-
 def _subtract_denies(
     plain_extent: FrozenBitMap, restricted_extent: FrozenBitMap, denied_extent: FrozenBitMap
 ) -> EntityExtent:
@@ -239,7 +182,3 @@ def _subtract_denies(
     if not restricted_extent and not denied_extent:
         return EntityExtent(plain_extent, EMPTY)
     return EntityExtent(plain_extent - restricted_extent - denied_extent, restricted_extent - denied_extent)
-
-
-def _owner_type(token: str) -> str | None:
-    return None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))

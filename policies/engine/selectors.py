@@ -172,6 +172,16 @@ def owner_token(owner_type: str | None) -> str:
     return OWNER_OF_ANY_TYPE if owner_type is None else f"{OWNER_OF_ANY_TYPE}:{owner_type}"
 
 
+def is_relational(token: str) -> bool:
+    """Whether an actor has the token only in relation to a resource: by being it, or by owning it."""
+    return token == ONESELF or token.startswith(OWNER_OF_ANY_TYPE)
+
+
+def owner_type(token: str) -> str | None:
+    """Return the ownership type of a token of owners; None: any type."""
+    return None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))
+
+
 def resource_tokens(actor_urn: str, holders: frozenset[str], resource: Resource | None) -> frozenset[str]:
     """Return the tokens an actor has only for this resource: being it, and owning it itself or through a group.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from policies.engine.actor_conditional_reach import statement_kind
 from policies.engine.postings import Postings
-from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, TYPE, Condition, Criterion, Selector
+from policies.engine.selectors import TYPE, Condition, Criterion, Selector, is_relational
 from policies.engine.snapshot import Snapshot
 
 
@@ -37,7 +37,7 @@ class StatementGroup:
     def relational_tokens(self) -> frozenset[str]:
         """The tokens that an actor has only in relation to an entity: ONESELF and owners."""
         tokens = self.allow_tokens | self.restricted_tokens | self.deny_tokens
-        return frozenset(token for token in tokens if token == ONESELF or token.startswith(OWNER_OF_ANY_TYPE))
+        return frozenset(filter(is_relational, tokens))
 
 
 def group_statements(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[StatementGroup, ...]:

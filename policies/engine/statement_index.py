@@ -9,7 +9,7 @@ from typing import Self
 from policies.engine.criterion_index import CriterionIndex, create_criterion_index
 from policies.engine.model import Effect, Statement
 from policies.engine.selector_index import SelectorIndex, Slot, iterate_slots
-from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, TYPE
+from policies.engine.selectors import TYPE, is_relational
 
 
 class StatementIndex:
@@ -129,8 +129,7 @@ class StatementIndex:
         for privilege in statement.privileges:
             yield self._by_privilege, privilege
         for token in statement.actors.tokens:
-            is_relational = token == ONESELF or token.startswith(OWNER_OF_ANY_TYPE)
-            yield self._by_relational_token if is_relational else self._by_token, token
+            yield self._by_relational_token if is_relational(token) else self._by_token, token
         if statement.subresources is not None:
             for field in statement.subresources.fields:
                 yield self._subfields, field

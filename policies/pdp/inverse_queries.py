@@ -3,8 +3,7 @@
 Both use the snapshot and the facts of `authorizer`, so that their answers agree with its decisions.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,9 +12,9 @@ from django.conf import settings
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
+from policies.engine.named_actors import find_named_actors, list_audience
 from policies.engine.requirements import any_of_requirement, privilege_requirement
-from policies.engine.restrictions import RoleAllow, combine_allows
-from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, Resource, owner_token
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, authorizer, snapshot_store
@@ -65,7 +64,7 @@ def find_scope(viewer: Actor) -> DisclosureScope:
 def find_allowed_actors(*, privilege: str, resource: ResourceRef | None, at_least: int = 0) -> AllowedActors:
     """Return the actors that may use a privilege on a resource, owners included (rules/datahub.md a.8).
 
-    Tokens that a deny names are removed as they stand; for a single actor `authorizer.answer` is authoritative.
+    Names in a deny are removed as they stand; for a single actor `authorizer.answer` is authoritative.
     Inactive users are left out, and so are users that a policy allows only under an actor condition:
     `find_candidate_actors` includes them. With policies disabled everybody may. Raises what `authorizer.answer` raises.
     """
@@ -82,43 +81,29 @@ def find_allowed_actors_many(
     requests = [AccessRequest(privilege_requirement(privilege), resource) for privilege, resource in questions]
     find_facts = authorizer.load_request_facts(requests=requests, snapshot=snapshot)
     find_grants = _load_grants_many(questions)
-    named_tokens = []
+    named_actors = []
     for (privilege, resource_ref), request in zip(questions, requests, strict=True):
         resource, _ = find_facts(request)
         statements = (*snapshot.list_covering_statements(privilege, resource), *find_grants(privilege, resource_ref))
-        tokens = _actor_tokens(
-            [
-                statement
-                for statement in statements
-                if statement.effect is Effect.ALLOW and not statement.actor_conditions
-            ],
-            resource,
-        )
-        tokens -= _actor_tokens(
-            [statement for statement in statements if statement.effect is Effect.DENY], resource
-        ) | _find_roles_without_columns(statements)
-        is_conditional = any(
-            statement.actor_conditions and statement.effect is Effect.ALLOW for statement in statements
-        )
-        named_tokens.append((tokens, is_conditional))
-    users = sorted({token for tokens, _ in named_tokens for token in tokens if token.startswith(USER_PREFIX)})
+        named_actors.append(find_named_actors(statements, resource))
+    users = sorted({name for audience in named_actors for name in audience.names if name.startswith(USER_PREFIX)})
     actors_by_urn = actor_resolution.load_actors(urns=users) if users else {}
     return [
         AllowedActors(
-            is_all_users=EVERYONE in tokens,
-            is_all_groups=IN_ANY_GROUP in tokens,
-            users=tuple(urn for urn in users if urn in tokens and actors_by_urn[urn].is_active),
-            groups=tuple(sorted(token for token in tokens if token.startswith(GROUP_PREFIX))),
-            roles=tuple(sorted(token for token in tokens if token.startswith(ROLE_PREFIX))),
+            is_all_users=EVERYONE in audience.names,
+            is_all_groups=IN_ANY_GROUP in audience.names,
+            users=tuple(urn for urn in users if urn in audience.names and actors_by_urn[urn].is_active),
+            groups=tuple(sorted(name for name in audience.names if name.startswith(GROUP_PREFIX))),
+            roles=tuple(sorted(name for name in audience.names if name.startswith(ROLE_PREFIX))),
             version=snapshot.version,
-            is_conditional=is_conditional,
+            is_conditional=audience.is_conditional,
         )
-        for tokens, is_conditional in named_tokens
+        for audience in named_actors
     ]
 
 
 def find_candidate_actors(*, privilege: str, resource: ResourceRef | None) -> frozenset[str]:
-    """Return the actor tokens of all policies and grants that allow the privilege on the resource, conditions ignored.
+    """Return the names in all policies and grants that allow the privilege on the resource, conditions ignored.
 
     Nobody else may use it; `authorizer.answer` decides for each of these. Raises what that raises.
     """
@@ -130,7 +115,10 @@ def find_candidate_actors(*, privilege: str, resource: ResourceRef | None) -> fr
         resource_facts = authorizer.load_resource(resource=resource, snapshot=snapshot, privileges=[privilege])
     statements = (*snapshot.list_covering_statements(privilege, resource_facts), *_load_grants(privilege, resource))
     return frozenset(
-        _actor_tokens([statement for statement in statements if statement.effect is Effect.ALLOW], resource_facts)
+        name
+        for statement in statements
+        if statement.effect is Effect.ALLOW
+        for name in list_audience(statement, resource_facts)
     )
 
 
@@ -158,16 +146,6 @@ def find_allowed_privileges(*, actor: Actor, resource: ResourceRef | None, at_le
     return AllowedPrivileges(tuple(allowed_names), snapshot.version)
 
 
-def _find_roles_without_columns(statements: Iterable[Statement]) -> set[str]:
-    """Return the roles whose combined restrictions leave no visible column (rules/datazone.md DZ-57)."""
-    allows_by_role: dict[str, list[RoleAllow]] = defaultdict(list)
-    for statement in statements:
-        if statement.effect is Effect.ALLOW:
-            for token in statement.actors.tokens:
-                allows_by_role[token].append(RoleAllow(token, statement.restriction))
-    return {role for role, allows in allows_by_role.items() if combine_allows(allows) == ()}
-
-
 def _load_grants(privilege: str, resource: ResourceRef | None) -> list[Statement]:
     """Return the grants of the privilege on the resource, of all holders."""
     return _load_grants_many([(privilege, resource)])(privilege, resource)
@@ -193,19 +171,3 @@ def _load_grants_many(
         ]
 
     return find_grants
-
-
-def _actor_tokens(statements: Iterable[Statement], resource: Resource | None) -> set[str]:
-    """Return the actor tokens of the statements, with the owners and the resource itself added where they are named."""
-    tokens: set[str] = set()
-    for statement in statements:
-        tokens |= statement.actors.tokens
-    if resource is None:
-        return tokens
-    if ONESELF in tokens:
-        tokens.add(resource.urn)
-    for owner in resource.owners:
-        typed_tokens = {owner_token(owner.type)} if owner.type else set()
-        if not tokens.isdisjoint({owner_token(None)} | typed_tokens):
-            tokens.add(owner.actor)
-    return tokens

@@ -15,7 +15,7 @@ from policies.engine.restrictions import Restriction
 from policies.engine.selectors import EVERYTHING, OWNER, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 from tests import oracle, strategies
-from tests.worlds import World, criterion, denying, document, matching_all, urn
+from tests.worlds import World, criterion, denying, document, matching_all, name_actors, urn
 
 PRIVILEGE = "VIEW_ENTITY_PAGE"
 FIELDS = (
@@ -227,31 +227,37 @@ def test_with_restrictions_the_rest_is_certain(world: World, restricted: list[bo
 def test_who_names_owners_among_users_and_groups(world):
     world.policy("owners", view(actors={"resourceOwners": True}, resources=matching_all(criterion("TYPE", "dataset"))))
     world.policy("named", view(actors={"users": [urn("al")], "roles": [urn("role:r")]}))
-    found = reach_index.list_named_actors(world.snapshot(7), PRIVILEGE, world.resource(ORDERED))
-    assert found == reach_index.NamedActors(False, False, (urn("al"),), (urn("group:g"),), (urn("role:r"),), 7)
+    found = name_actors(world.snapshot(), PRIVILEGE, world.resource(ORDERED))
+    assert found == {
+        "all_users": False,
+        "all_groups": False,
+        "users": [urn("al")],
+        "groups": [urn("group:g")],
+        "roles": [urn("role:r")],
+    }
 
 
 def test_who_for_a_privilege_without_resource(world):
     world.policy("platform", document(type="PLATFORM", privileges=["MANAGE_POLICIES"], actors={"allGroups": True}))
-    found = reach_index.list_named_actors(world.snapshot(), "MANAGE_POLICIES", None)
-    assert (found.is_all_users, found.is_all_groups, found.users) == (False, True, ())
+    found = name_actors(world.snapshot(), "MANAGE_POLICIES", None)
+    assert found == {"all_users": False, "all_groups": True, "users": [], "groups": [], "roles": []}
 
 
 @pytest.mark.parametrize(
     ("denied", "users", "groups", "is_all_users"),
     [
-        ({"users": [JO]}, (), (urn("group:g"),), True),
-        ({"groups": [urn("group:g")]}, (JO,), (), True),
-        ({"allGroups": True}, (JO,), (), True),
-        ({"resourceOwners": True}, (), (urn("group:g"),), True),
-        ({"allUsers": True}, (), (), False),
+        ({"users": [JO]}, [], [urn("group:g")], True),
+        ({"groups": [urn("group:g")]}, [JO], [], True),
+        ({"allGroups": True}, [JO], [], True),
+        ({"resourceOwners": True}, [], [urn("group:g")], True),
+        ({"allUsers": True}, [], [], False),
     ],
 )
 def test_a_deny_takes_out_whom_it_names(world, denied, users, groups, is_all_users):
     world.policy("yes", view(actors={"users": [JO], "groups": [urn("group:g")], "allUsers": True}))
     world.policy("no", denying(view(actors=denied)))
-    found = reach_index.list_named_actors(world.snapshot(), PRIVILEGE, world.resource(ORDERS))
-    assert (found.users, found.groups, found.is_all_users) == (users, groups, is_all_users)
+    found = name_actors(world.snapshot(), PRIVILEGE, world.resource(ORDERS))
+    assert (found["users"], found["groups"], found["all_users"]) == (users, groups, is_all_users)
 
 
 @given(world=strategies.worlds(denies=False), place=st.sampled_from(strategies.PLACES))
@@ -259,14 +265,7 @@ def test_who_agrees_with_the_oracle(world: World, place):
     name, kind = place
     resource = None if name is None and kind is None else world.resource(name or "", kind)
     for privilege in strategies.PRIVILEGES:
-        found = reach_index.list_named_actors(world.snapshot(), privilege, resource)
-        told = {
-            "all_users": found.is_all_users,
-            "all_groups": found.is_all_groups,
-            "users": list(found.users),
-            "groups": list(found.groups),
-            "roles": list(found.roles),
-        }
+        told = name_actors(world.snapshot(), privilege, resource)
         assert told == oracle.who(world.raw, world.policies, privilege, name, kind)
 
 

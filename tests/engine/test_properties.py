@@ -8,9 +8,8 @@ from policies.engine.evaluate import decide
 from policies.engine.families import datahub
 from policies.engine.model import Actor, Question
 from policies.engine.property_conditions import MAX_VALUE_LENGTH, ActorCondition, property_prefix, to_facets, to_texts
-from policies.engine.reach_index import list_named_actors
 from policies.engine.selectors import Condition, Resource
-from tests.worlds import World, criterion, document, matching_all, urn
+from tests.worlds import World, criterion, document, matching_all, name_actors, urn
 
 TAGGING = "EDIT_ENTITY_TAGS"
 
@@ -212,8 +211,7 @@ def test_a_question_loads_what_is_compared():
 
 def test_who_leaves_out_whom_a_proviso_may_leave_out():
     found = world()
-    named = list_named_actors(found.snapshot(), TAGGING, found.resource(urn("dataset:a")))
-    assert not named.is_all_users
+    assert not name_actors(found.snapshot(), TAGGING, found.resource(urn("dataset:a")))["all_users"]
 
 
 def test_a_policy_comes_and_goes_with_its_provisos():

@@ -103,7 +103,8 @@ def _by_bulk(world: World, questions: Sequence[Asked], _request: pytest.FixtureR
     answers: Answers = []
     for asked in questions:
         if asked.kind == "who":
-            answers.append(_named(reach_index.list_named_actors(snapshot, asked.privilege, place(world, asked))))
+            named = worlds.name_actors(snapshot, asked.privilege, place(world, asked))
+            answers.append({name.replace("_", " "): value for name, value in named.items()})
             continue
         covered = reach_index.compute_extent(
             postings, snapshot.compute_coverage(world.actor(asked.actor), asked.privilege)
@@ -116,16 +117,6 @@ def _by_bulk(world: World, questions: Sequence[Asked], _request: pytest.FixtureR
         else:
             answers.append(_decided(asked.resource in urns))
     return answers
-
-
-def _named(found: reach_index.NamedActors) -> dict[str, Cell]:
-    return {
-        "all users": found.is_all_users,
-        "all groups": found.is_all_groups,
-        "users": list(found.users),
-        "groups": list(found.groups),
-        "roles": list(found.roles),
-    }
 
 
 def _bulk_is_able(world: World, asked: Asked) -> bool:

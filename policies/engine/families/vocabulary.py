@@ -85,13 +85,6 @@ class Vocabulary:
         """Every name."""
         return frozenset(self.privileges)
 
-    def group_by_category(self) -> dict[str, tuple[PrivilegeInfo, ...]]:
-        """Return the privileges of each category, as category -> privileges, both in the order of the table."""
-        groups: dict[str, list[PrivilegeInfo]] = {}
-        for privilege in self.privileges.values():
-            groups.setdefault(privilege.category, []).append(privilege)
-        return {category: tuple(members) for category, members in groups.items()}
-
     def platform_privileges(self) -> tuple[PrivilegeInfo, ...]:
         """Return the privileges of platform policies, in the order of the table."""
         return tuple(privilege for privilege in self.privileges.values() if privilege.scope == PLATFORM)

@@ -223,14 +223,12 @@ def load_request_facts(
 
 def load_grants(*, urns: Collection[str]) -> GrantsByEntity:
     """Return every grant that covers one of these entities, as entity URN → holder → statements, for all holders."""
-    source: GrantSource = _build_port("GrantSource")
-    return source.load_statements(holders=None, urns=urns)
+    return _grant_source().load_statements(holders=None, urns=urns)
 
 
 def load_grantors(*, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the users, groups and roles that may give privileges on each of these entities, by entity URN."""
-    source: GrantSource = _build_port("GrantSource")
-    return source.load_grantors(urns=urns)
+    return _grant_source().load_grantors(urns=urns)
 
 
 def list_sole_administered(*, holder: str, limit: int) -> tuple[Sequence[str], bool]:
@@ -238,13 +236,13 @@ def list_sole_administered(*, holder: str, limit: int) -> tuple[Sequence[str], b
 
     No more than `limit` of the entities that it administers are examined.
     """
-    source: GrantSource = _build_port("GrantSource")
-    return source.list_sole_administered(holder=holder, limit=limit)
+    return _grant_source().list_sole_administered(holder=holder, limit=limit)
 
 
+@cache
 def facet_source() -> FacetSource:
     """Return the facet source that settings.POLICY_PORTS names, behind the cache of this process."""
-    return _build_facet_source()
+    return CachingFacetSource(_import_port("FacetSource")())
 
 
 @contextmanager
@@ -272,13 +270,9 @@ def load_names(*, urns: Collection[str]) -> dict[str, str]:
 
 
 @cache
-def _build_facet_source() -> FacetSource:
-    return CachingFacetSource(_build_port("FacetSource"))
-
-
-@cache
-def _build_port(name: str) -> Any:
-    return _import_port(name)()
+def _grant_source() -> GrantSource:
+    source: GrantSource = _import_port("GrantSource")()
+    return source
 
 
 @cache
@@ -379,8 +373,7 @@ class _GrantLoader:
             for urn in relative_urns
         }
         holders = {holder for actor, _ in grant_requests for holder in actor.holders | actor.roles}
-        source: GrantSource = _build_port("GrantSource")
-        self._grants: GrantsByEntity = source.load_statements(holders=holders, urns=urns) if urns else {}
+        self._grants: GrantsByEntity = _grant_source().load_statements(holders=holders, urns=urns) if urns else {}
 
     def applicable_grants(self, actor: Actor, request: AccessRequest) -> Sequence[Statement]:
         """Return the actor's grants that cover an entity of one of the questions."""

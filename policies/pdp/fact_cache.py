@@ -29,31 +29,21 @@ RelativeUrns = Mapping[str, tuple[str, ...]]
 _DEPENDENCY_FACETS = (*sorted(HIERARCHICAL_FIELDS), GROUP_MEMBERSHIP)
 
 
-def _actor_dependencies(actor: Actor) -> Iterable[Collection[str]]:
-    return actor.groups, actor.roles
-
-
 def _resource_dependencies(resource: Resource) -> Iterable[Collection[str]]:
     facets = resource.facets
     return [facets[field] for field in _DEPENDENCY_FACETS if field in facets]
 
 
-def _relative_dependencies(relatives: RelativeUrns) -> Iterable[Collection[str]]:
-    return [relatives["term_groups"]] if "term_groups" in relatives else ()
-
-
-def _no_dependencies(_value: object) -> Iterable[Collection[str]]:
-    return ()
-
-
 _actors: CacheRegion[Actor] = process_cache.add_region(
-    settings.ACTORS_KEPT, _actor_dependencies, ignored_prefixes=(USER_PREFIX,)
+    settings.ACTORS_KEPT, lambda actor: (actor.groups, actor.roles), ignored_prefixes=(USER_PREFIX,)
 )
 _resources: CacheRegion[Resource] = process_cache.add_region(
     settings.ENTITIES_KEPT, _resource_dependencies, ignored_prefixes=(USER_PREFIX, ROLE_PREFIX)
 )
-_relatives: CacheRegion[RelativeUrns] = process_cache.add_region(settings.ENTITIES_KEPT, _relative_dependencies)
-_types: CacheRegion[str] = process_cache.add_region(settings.ENTITIES_KEPT, _no_dependencies)
+_relatives: CacheRegion[RelativeUrns] = process_cache.add_region(
+    settings.ENTITIES_KEPT, lambda relatives: (relatives.get("term_groups", ()),)
+)
+_types: CacheRegion[str] = process_cache.add_region(settings.ENTITIES_KEPT, lambda _type: ())
 
 
 def is_fresh() -> bool:

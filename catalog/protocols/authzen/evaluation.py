@@ -18,7 +18,7 @@ from policies.decisions.api.request_serializers import ParsedQuestion
 from policies.engine import actor_conditions
 from policies.engine.model import Actor, Decision
 from policies.errors import Forbidden, PolicyAppError
-from policies.pdp import authorizer
+from policies.pdp import authorizer, inverse_queries
 from policies.pdp.authorizer import AccessRequest
 
 #: Top-level members of a batch that serve as defaults of its items; an item replaces a member as a whole.
@@ -52,7 +52,7 @@ def evaluate_batch(members: RequestObject, by: Actor) -> EvaluationResponse:
 
 def require_ask_about_others(by: Actor) -> None:
     """Raise Forbidden unless the caller may ask about other actors."""
-    authorizer.require(by=by, any_of=request_serializers.ASK_ABOUT_OTHERS_PRIVILEGES)
+    authorizer.require(by=by, any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES)
 
 
 def _parse_evaluation(item: Any, defaults: RequestObject) -> dict[str, Any] | MalformedRequest:

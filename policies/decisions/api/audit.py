@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
 from policies.decisions import audit_search
-from policies.decisions.api.decision_serializers import OUTCOMES
+from policies.decisions.api.decision_serializers import OUTCOMES, DecidingStatementOut
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.views import ApiView, PageParameters, build_page_serializer
@@ -45,16 +45,6 @@ class ChangeEventOut(serializers.Serializer[Any]):
     before = strict_fields.AnyJson()
     after = strict_fields.AnyJson()
     policy_version = serializers.IntegerField(allow_null=True)
-
-
-@extend_schema_serializer(component_name="DecidedByOut")
-class DecidingStatementOut(serializers.Serializer[Any]):
-    """A statement that decided."""
-
-    policy = serializers.CharField()
-    name = serializers.CharField()
-    statement = serializers.IntegerField(min_value=0)
-    effect = serializers.ChoiceField(["allow", "deny"])
 
 
 @extend_schema_serializer(component_name="LoggedOut")

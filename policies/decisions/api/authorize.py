@@ -33,7 +33,7 @@ class DecisionView(FastJsonView):
 
     def check_may_ask_about_others(self) -> None:
         """Raise Forbidden unless the caller may ask about other actors."""
-        authorizer.require_cached(by=self.actor, any_of=request_serializers.ASK_ABOUT_OTHERS_PRIVILEGES)
+        authorizer.require_cached(by=self.actor, any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES)
 
     def parse_questions(self, payloads: Sequence[Mapping[str, Any]]) -> list[ParsedQuestion | PolicyAppError]:
         """Return each question parsed for `authorizer`, or the error that refuses it, in order."""

@@ -24,13 +24,20 @@ class MissingPrivilegeOut(serializers.Serializer[Any]):
     privilege = serializers.CharField()
 
 
-class ReasonOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="DecidedByOut")
+class DecidingStatementOut(serializers.Serializer[Any]):
     """A statement that decided."""
 
     policy = serializers.CharField()
     name = serializers.CharField()
     statement = serializers.IntegerField(min_value=0)
     effect = serializers.ChoiceField(["allow", "deny"])
+
+
+@extend_schema_serializer(component_name="ReasonOut")
+class ReasonOut(DecidingStatementOut):
+    """A statement that decided."""
+
     because = serializers.CharField(allow_blank=True)
 
 
@@ -157,9 +164,11 @@ def serialize_decision(
 
 def serialize_missing(missing: Iterable[MissingPrivilege]) -> list[dict[str, Any]]:
     """Return missing privileges as they are sent."""
-    return [
-        {"entity": missing_privilege.entity, "privilege": missing_privilege.privilege} for missing_privilege in missing
-    ]
+    return list(map(_serialize_missing_privilege, missing))
+
+
+def _serialize_missing_privilege(missing_privilege: MissingPrivilege) -> dict[str, Any]:
+    return {"entity": missing_privilege.entity, "privilege": missing_privilege.privilege}
 
 
 def serialize_grants(resulting_grants: Iterable[ResultingGrant]) -> list[dict[str, Any]]:
@@ -183,10 +192,7 @@ def serialize_explanation(
                     {
                         "part": failed_condition.part.value,
                         "detail": failed_condition.sentence,
-                        "changed_by": {
-                            "entity": failed_condition.remedy.entity,
-                            "privilege": failed_condition.remedy.privilege,
-                        },
+                        "changed_by": _serialize_missing_privilege(failed_condition.remedy),
                         "who": [urn for urn, _ in failed_condition.remedy_actors],
                     }
                     for failed_condition in near_match.failed_conditions

@@ -18,11 +18,8 @@ from policies.engine.selectors import ID
 from policies.errors import Invalid, PolicyAppError
 from policies.http.api import strict_fields
 from policies.models.people import USER_PREFIX
-from policies.pdp import authorizer, fact_cache, inverse_queries
+from policies.pdp import authorizer, fact_cache
 from policies.pdp.authorizer import AccessRequest, ResourceRef
-
-#: Privileges of which one is needed to ask about others: our own for enforcing services, or managing policies.
-ASK_ABOUT_OTHERS_PRIVILEGES = inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES
 
 #: Key of the errors of a whole object.
 NON_FIELD_ERRORS_KEY = api_settings.NON_FIELD_ERRORS_KEY

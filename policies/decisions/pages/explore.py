@@ -5,19 +5,15 @@ from typing import Any
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 
 from policies.decisions.pages import explore_common
-from policies.decisions.pages.explore_common import ASK_ABOUT_OTHERS_PRIVILEGES, AnswerViewer
+from policies.decisions.pages.explore_common import AnswerViewer
 from policies.decisions.pages.explore_forms import ActorPrivilegesForm, AllowedActorsForm, AllowedEntitiesForm
 from policies.engine import families
 from policies.engine.model import DecisionCode
 from policies.http.guard import Guard, signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
-from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.models.policy import POLICY_PREFIX
-from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations, inverse_queries, privileges_held
 from policies.pdp.authorizer import ResourceRef
 from policies.pdp.privileges_held import EffectivePrivilege
@@ -40,7 +36,7 @@ def show_privileges(request: HttpRequest) -> HttpResponse:
     )
 
 
-@page_view(Guard(any_of=ASK_ABOUT_OTHERS_PRIVILEGES))
+@page_view(Guard(any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES))
 def show_actors(request: HttpRequest) -> HttpResponse:
     """Page of every actor that has a privilege on a resource, as policies name them; always a question about others."""
     form = AllowedActorsForm.from_query(request.GET)
@@ -170,18 +166,10 @@ def _build_entities_answer(form: WhyForm, viewer: AnswerViewer, request: HttpReq
     }
     hidden_urns = authorizer.directory().find_hidden_urns(urns=[entry.urn for entry in directory_page.rows])
     rows = [
-        {"named": entry, "url": "" if entry.urn in hidden_urns else _entity_url(entry.urn, viewer)}
+        {"named": entry, "url": "" if entry.urn in hidden_urns else viewer.entity_url(entry.urn)}
         for entry in directory_page.rows
     ]
     return {"answer": answer, "rows": rows, "columns": [{"label": "Name"}, {"label": "Type"}]}
-
-
-def _entity_url(urn: str, viewer: AnswerViewer) -> str:
-    """Return the page of a reached entity, '' where the viewer may not open it."""
-    if urn.startswith(POLICY_PREFIX):
-        return viewer.policy_url(urn)
-    is_account = urn.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))
-    return viewer.account_url(urn) if is_account else reverse("entity", args=[urn])
 
 
 def _parse_page_number(text: str | None) -> int:

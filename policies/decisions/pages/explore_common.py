@@ -17,12 +17,11 @@ from policies.http.guard import get_actor
 from policies.http.pages.filter_forms import WhyForm
 from policies.identity.pages import groups, users
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import authorizer, inverse_queries
+from policies.pdp import authorizer
 from policies.pdp.authorizer import AccessRequest
-
-#: Privileges of which one is needed to ask about others (api.md section 1).
-ASK_ABOUT_OTHERS_PRIVILEGES = inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES
+from policies.pdp.inverse_queries import ASK_ABOUT_OTHERS_PRIVILEGES
 
 _ASK_ABOUT_OTHERS_REFUSAL = (
     "To ask about somebody else you need Check Access (CHECK_ACCESS) or Manage Policies (MANAGE_POLICIES)."
@@ -80,6 +79,13 @@ class AnswerViewer:
             if urn.startswith(prefix):
                 return reverse(route, args=[urn]) if page_name in self.openable_pages else ""
         return ""
+
+    def entity_url(self, urn: str) -> str:
+        """Return the page of a policy, account or entity, '' where the viewer may not open it."""
+        if urn.startswith(POLICY_PREFIX):
+            return self.policy_url(urn)
+        is_account = urn.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))
+        return self.account_url(urn) if is_account else reverse("entity", args=[urn])
 
 
 AnswerBuilder = Callable[[Any, AnswerViewer, HttpRequest], dict[str, Any]]

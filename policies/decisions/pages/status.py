@@ -12,12 +12,9 @@ from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.list_and_form_pages import Section, page_view
 from policies.models import PolicyVersion
-from policies.models.people import USER_PREFIX
-from policies.models.policy import POLICY_PREFIX
-from policies.models.roles import ROLE_PREFIX
 from policies.pdp import process_registry, self_checks
 from policies.pdp.process_registry import Process
-from policies.pdp.self_checks import Check, CheckFinding
+from policies.pdp.self_checks import Check
 
 VIEW_GUARD = needs("MANAGE_POLICIES")
 
@@ -80,14 +77,6 @@ def _process_rows(process_list: tuple[Process, ...], stored_version: int) -> lis
 def _check_context(check: Check, viewer: AnswerViewer) -> dict[str, Any]:
     return {
         "check": check,
-        "findings": [{"finding": finding, "url": _finding_url(finding, viewer)} for finding in check.findings],
+        "findings": [{"finding": finding, "url": viewer.entity_url(finding.urn)} for finding in check.findings],
         "more": max(check.count - len(check.findings), 0) if check.findings and check.name != "domain_depth" else 0,
     }
-
-
-def _finding_url(finding: CheckFinding, viewer: AnswerViewer) -> str:
-    if finding.urn.startswith(POLICY_PREFIX):
-        return viewer.policy_url(finding.urn)
-    if finding.urn.startswith((USER_PREFIX, ROLE_PREFIX)):
-        return viewer.account_url(finding.urn)
-    return reverse("entity", args=[finding.urn])

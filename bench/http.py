@@ -17,11 +17,13 @@ from bench.talking import Client, Spent, pin
 from bench.worlds import Asked, Company
 
 PROJECT = Path(__file__).resolve().parent.parent
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 # The programs beside Python, and how to start them, are known to make's own scripts.
 sys.path.insert(0, str(PROJECT / ".make"))
 
 import servers  # noqa: E402  # found through the line above
 
+from authzsite import serving  # noqa: E402  # reads the settings named above
 from tests.clients.installations import ROOT_USER, manage  # noqa: E402  # imports servers as well
 
 #: The core of the server, and that of the client and the database.
@@ -55,8 +57,8 @@ class Site:
     def served(self, **variables: str) -> Iterator[Client]:
         """Serve it as `make run` does, on a core of its own."""
         port = servers.free_port()
-        words = (PROJECT / "Procfile").read_text(encoding="utf-8").splitlines()[0].split()[3:-1]
-        command = [sys.executable, *words, "bench.site.wsgi:application", "--port", str(port)]
+        *options, _ = serving.list_arguments("127.0.0.1", port, ("--workers", "1", "--log-level", "warning"))
+        command = [sys.executable, "-m", "granian", *options, "bench.site.wsgi:application"]
         environment = self.environment | variables
         with (
             (Path(environment["VAR_DIR"]) / "web.log").open("ab") as log,

@@ -87,9 +87,14 @@ _TEXT_LOOKUPS = {"CONTAIN": "icontains", "START_WITH": "startswith", "END_WITH":
 BOOLEAN_WORDS: Mapping[str, bool] = {"true": True, "false": False}
 
 
+def list_criteria(alternative: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the criteria of one alternative; a client may leave them out, or send null."""
+    return alternative.get("and") or ()
+
+
 def field_names(or_filters: Sequence[Any] | None) -> frozenset[str]:
     """Return the fields that a filter tests."""
-    return frozenset(_field_name(criterion) for group in or_filters or () for criterion in group["and"] or ())
+    return frozenset(_field_name(criterion) for group in or_filters or () for criterion in list_criteria(group))
 
 
 def build_condition(
@@ -99,13 +104,13 @@ def build_condition(
 
     Raises Invalid for unknown fields and comparisons, and for more than MAX_CRITERIA.
     """
-    if sum(len(group["and"] or ()) for group in or_filters or ()) > MAX_CRITERIA:
+    if sum(len(list_criteria(group)) for group in or_filters or ()) > MAX_CRITERIA:
         raise Invalid.from_problem(
             code="filter.large", pointer=pointer, detail=f"A filter has at most {MAX_CRITERIA} criteria."
         )
     disjunction = Q()
     for group_index, group in enumerate(or_filters or ()):
-        criteria = group["and"] or ()
+        criteria = list_criteria(group)
         if not criteria:
             return Q()
         conjunction = Q()

@@ -13,7 +13,7 @@ from catalog.protocols.datahub_graphql import entities, nodes, paging, search_fa
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.search import ScrollPosition
 from catalog.protocols.datahub_graphql.search_sources import SEARCH_PAGE_SIZE, SearchRows, SearchSource, build_search
-from catalog.protocols.search_filters import FieldFilter
+from catalog.protocols.search_filters import FieldFilter, list_criteria
 from policies.errors import Invalid
 
 query = QueryType()
@@ -83,7 +83,7 @@ def _parse_start_urn(input: Mapping[str, Any]) -> str:
 
 def _find_limit(or_filters: Sequence[Any]) -> int | None:
     """Return the greatest degree that a filter allows, None for no limit."""
-    limits = [min(map(_find_farthest, filter(_is_degree, group["and"] or ())), default=None) for group in or_filters]
+    limits = [min(map(_find_farthest, filter(_is_degree, list_criteria(group))), default=None) for group in or_filters]
     known_limits = [limit for limit in limits if limit is not None]
     return max(known_limits) if known_limits and len(known_limits) == len(limits) else None
 

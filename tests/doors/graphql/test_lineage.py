@@ -92,6 +92,7 @@ def test_the_pages_of_a_scroll_together_are_the_whole(root, lines):
         (hops("3+"), {3, 4, 5}),
         (hops("1", "2", "3+"), {1, 2, 3, 4, 5}),
         (hops("7"), set()),
+        ({"orFilters": [{}]}, {1, 2, 3, 4, 5}),
         ({"orFilters": [*hops("1")["orFilters"], {"and": [{"field": "name", "values": ["sales"]}]}]}, {1, 3}),
         ({"types": ["DATASET"]}, {1, 3}),
         ({"types": ["DATA_JOB", "CHART"]}, {2, 4}),

@@ -196,7 +196,8 @@ def test_alternatives_of_criteria(root, shelf):
         dataset("clicks", "kafka", "DEV"),
         dataset("sales.t1"),
     }
-    assert len(scroll(root, types=["DATASET"], orFilters=[{"and": []}])[0]) == 9
+    for empty in ({"and": []}, {"and": None}, {}):
+        assert len(scroll(root, types=["DATASET"], orFilters=[empty])[0]) == 9
     assert len(scroll(root, types=["DATASET"], orFilters=[])[0]) == 9
     with_filters = {"type": "DATASET", "query": "*", "filters": [kafka], "count": 100}
     assert root.ask(SEARCH, input=with_filters)["search"]["total"] == 2

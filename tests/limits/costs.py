@@ -19,6 +19,10 @@ MAX_SECONDS = 0.25
 #: How often a call that took too long is made again; the fastest one counts.
 MAX_TRIES = 4
 
+#: How many more calls each try lies within than the one before. The interpreter keeps the frames of calls in chunks of
+#: 16 KiB; calls from the last frame of a chunk make a chunk and give it back each time, which costs ten times the call.
+FRAMES_OF_A_TRY = 20
+
 #: What `measure_slowness` takes on the machine that the limits are meant for, when nothing else runs there.
 REFERENCE_SECONDS = 0.078
 
@@ -30,6 +34,11 @@ def measure_slowness() -> float:
     for number in range(400_000):
         numbers[f"k{number % 5000}"] = (number, number * 2)
     return max(1.0, (time.thread_time() - start) / REFERENCE_SECONDS)
+
+
+def is_failure(answer: Any) -> bool:
+    """Return whether an answer is that of an unexpected error; GraphQL names it in an answer with status 200."""
+    return answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR or b'"code": 500' in answer.content
 
 
 @dataclass
@@ -48,14 +57,19 @@ class Costs:
         for body in bodies:
             assert len(body.content) <= find_body_limit(address), (address, body.name, len(body.content))
             seconds, answer = self._send(method, address, body.content, kind)
-            for _ in range(MAX_TRIES - 1):
+            for number in range(1, MAX_TRIES):
                 if seconds <= self.seconds:
                     break
-                seconds, answer = self._send(method, address, body.content, kind)
+                seconds, answer = self._send_deeper(number * FRAMES_OF_A_TRY, method, address, body.content, kind)
                 seconds /= measure_slowness()
-            if seconds > self.seconds or answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR:
+            if seconds > self.seconds or is_failure(answer):
                 size = f"{len(body.content)} bytes in, {len(answer.content)} out"
                 self.failures.append(f"{method} {address} {body.name}: {seconds:.2f} s, {answer.status_code}, {size}")
+
+    def _send_deeper(self, frames: int, method: str, address: str, content: bytes, kind: str) -> tuple[float, Any]:
+        if frames:
+            return self._send_deeper(frames - 1, method, address, content, kind)
+        return self._send(method, address, content, kind)
 
     def _send(self, method: str, address: str, content: bytes, kind: str) -> tuple[float, Any]:
         with transaction.atomic():

@@ -196,8 +196,9 @@ def test_alternatives_of_criteria(root, shelf):
         dataset("clicks", "kafka", "DEV"),
         dataset("sales.t1"),
     }
-    for empty in ({"and": []}, {"and": None}, {}):
-        assert len(scroll(root, types=["DATASET"], orFilters=[empty])[0]) == 9
+    alternatives_without_criteria: list[dict[str, list[str] | None]] = [{"and": []}, {"and": None}, {}]
+    for alternative in alternatives_without_criteria:
+        assert len(scroll(root, types=["DATASET"], orFilters=[alternative])[0]) == 9
     assert len(scroll(root, types=["DATASET"], orFilters=[])[0]) == 9
     with_filters = {"type": "DATASET", "query": "*", "filters": [kafka], "count": 100}
     assert root.ask(SEARCH, input=with_filters)["search"]["total"] == 2

@@ -4,6 +4,7 @@ Each family has its own draft and fields. The whole draft travels in the form, s
 errors, or by a concurrent change. It works without scripts; with them only the changed part is rendered again.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self
 
@@ -48,7 +49,7 @@ class PolicyDraft(Protocol):
 
 @method_decorator(never_cache, name="dispatch")
 @MANAGE_GUARD
-class PolicyEditor(View):
+class PolicyEditor(View, ABC):
     """One request of an editor: the policy to be replaced (None: a new one), and the result of trying to save.
 
     `version` is the one that the edit started from. `refusal` is a sentence where storing was refused as a whole.
@@ -97,21 +98,21 @@ class PolicyEditor(View):
             self.version = parse_version(request.POST.get("newest"))
         return self.run_button(verb, argument) or self.render()
 
+    @abstractmethod
     def run_button(self, verb: str, argument: str) -> HttpResponse | None:
         """Change the draft or store it; None where the page is to be shown."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """Show the problems that kept the draft from being stored."""
-        raise NotImplementedError
 
+    @abstractmethod
     def build_context(self, problems: Sequence[Problem], lint_problems: Sequence[Problem]) -> dict[str, Any]:
         """Return the context of the fields; `problems` are those of the draft."""
-        raise NotImplementedError
 
+    @abstractmethod
     def build_aside_context(self, lint_problems: Sequence[Problem]) -> dict[str, Any]:
-        """Return what is rendered again together with the aside while somebody types."""
-        raise NotImplementedError
+        """Return the additional context of `aside_template`, which htmx requests while somebody types."""
 
     def find_problems(self) -> tuple[Problem, ...]:
         """Return every problem that keeps the draft from being stored."""
@@ -168,7 +169,7 @@ class PolicyEditor(View):
         return render(self.request, self.template_name, context, status=self.status)
 
     def _load_start(self) -> PolicyInput:
-        """Return what a new policy starts from, by the query: a copy of a policy or of a version of one, or a template.
+        """Return the start of a new policy that the query names: a copy of a policy or of one version, or a template.
 
         Raises NotFound for an unknown policy or version, and for one of another family.
         """

@@ -79,7 +79,7 @@ class ApiView(APIView):
         return strict_fields.validate(filters, dict(query_params.items()))
 
     def prepare_rows(self, rows: Sequence[Any]) -> Sequence[Any]:
-        """Return what the serializer of a list takes for the rows of one page (see `operations.list_operation`)."""
+        """Return the rows of one page as the serializer of the list takes them (see `operations.list_operation`)."""
         return rows
 
     def paginate(

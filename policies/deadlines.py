@@ -27,24 +27,38 @@ _POLL_SECONDS = 0.1
 class WaitBudget:
     """Seconds that may still be spent waiting. Of nested waits only the outermost counts."""
 
-    __slots__ = ("_is_waiting", "seconds_left")
+    __slots__ = ("_seconds_left", "_waiting_since")
 
     def __init__(self, seconds: float) -> None:
-        self.seconds_left = seconds
-        self._is_waiting = False
+        self._seconds_left = seconds
+        self._waiting_since: float | None = None
+
+    @property
+    def seconds_left(self) -> float:
+        """The rest of the budget, negative if it is overspent.
+
+        A wait that has not ended counts as well: taking a connection of the pool contains the check of the connection,
+        which must not begin with the whole budget again.
+        """
+        if self._waiting_since is None:
+            return self._seconds_left
+        return self._seconds_left - (time.monotonic() - self._waiting_since)
+
+    def subtract(self, seconds: float) -> None:
+        """Subtract seconds that were spent elsewhere."""
+        self._seconds_left -= seconds
 
     @contextmanager
     def spend(self) -> Iterator[None]:
         """Subtract the duration of the block from the budget."""
-        if self._is_waiting:
+        if self._waiting_since is not None:
             yield
             return
-        self._is_waiting, started_at = True, time.monotonic()
+        self._waiting_since = time.monotonic()
         try:
             yield
         finally:
-            self._is_waiting = False
-            self.seconds_left -= time.monotonic() - started_at
+            self._seconds_left, self._waiting_since = self.seconds_left, None
 
 
 class DeadlineExceeded(psycopg.OperationalError):
@@ -81,7 +95,7 @@ def open_budget(seconds: float) -> Iterator[WaitBudget]:
     finally:
         _budget.reset(token)
         if outer_budget is not None:
-            outer_budget.seconds_left -= initial_seconds - budget.seconds_left
+            outer_budget.subtract(initial_seconds - budget.seconds_left)
 
 
 def find_seconds_left() -> float | None:

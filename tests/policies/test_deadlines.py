@@ -1,11 +1,14 @@
 """Waiting has an end: for a lock, for the database, and for a connection of the pool."""
 
+import os
 import threading
 from time import monotonic, sleep
 
+import psycopg
 import pytest
 from django.db import OperationalError, connection
 
+from authzsite.postgresql.base import BoundedPool
 from policies import deadlines
 from policies.errors import Unavailable
 from policies.pdp import snapshot_store
@@ -22,6 +25,14 @@ def test_only_waiting_is_taken_from_a_budget() -> None:
         assert 4.8 < budget.seconds_left < 4.96
 
 
+def test_a_wait_inside_another_one_has_what_that_left() -> None:
+    with deadlines.open_budget(5), deadlines.spend():
+        sleep(0.05)
+        seconds_left = deadlines.find_seconds_left()
+        assert seconds_left is not None
+        assert 4.8 < seconds_left < 4.96
+
+
 def test_a_budget_inside_another_one_is_the_smaller_and_counts_for_both() -> None:
     with deadlines.open_budget(5) as outer:
         with deadlines.open_budget(9) as inner:
@@ -31,7 +42,7 @@ def test_a_budget_inside_another_one_is_the_smaller_and_counts_for_both() -> Non
                 sleep(0.05)
             assert inner.seconds_left < 1
         assert outer.seconds_left < 5
-        outer.seconds_left = -1
+        outer.subtract(6)
         assert deadlines.find_seconds_left() == 0
 
 
@@ -82,3 +93,28 @@ def test_without_time_left_no_connection_is_taken_and_none_is_broken() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
         assert cursor.fetchone() == (1,)
+
+
+@ON_POSTGRESQL
+@pytest.mark.django_db(transaction=True)
+def test_the_check_of_a_connection_has_what_waiting_for_the_connection_left() -> None:
+    seconds = []
+
+    def check(checked_connection: psycopg.Connection[object]) -> None:
+        seconds.append(deadlines.find_seconds_left())
+
+    with BoundedPool(
+        str(os.environ["DATABASE_URL"]),
+        connection_class=deadlines.BoundedConnection,
+        max_size=1,
+        min_size=1,
+        check=check,
+    ) as pool:
+        pool.wait()
+        taken = pool.getconn()
+        threading.Timer(0.3, pool.putconn, [taken]).start()
+        with deadlines.open_budget(5):
+            pool.putconn(pool.getconn())
+    (_, seconds_left) = seconds
+    assert seconds_left is not None
+    assert 4.0 < seconds_left < 4.75

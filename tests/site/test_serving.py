@@ -63,7 +63,12 @@ class Load:
                     said = answer.status, json.loads(answer.read())["decision"]
                 except ConnectionRefusedError:
                     self.refused += 1
-                except (ConnectionResetError, http.client.RemoteDisconnected, BrokenPipeError):
+                except (
+                    ConnectionResetError,
+                    http.client.RemoteDisconnected,
+                    http.client.IncompleteRead,
+                    BrokenPipeError,
+                ):
                     # What the killed process was about to answer is lost with it.
                     continue
                 else:

@@ -27,9 +27,10 @@ STATIC_CHECKS = {
     "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
 }
 # A file stays together, so that what its tests share is made once; files begin in the order of tests/runs.py.
-PYTEST = ["python", "-m", "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+PYTEST = ["python", "-m", "pytest", "--dist", "loadfile", "--no-loadscope-reorder"]
 PYTEST += ["--durations", "25", "--durations-min", "1"]
-#: For tests that measure time, or during whose faults every other answer has to come in time: nothing runs beside them.
+TWO_PROCESSES, THREE_PROCESSES = [*PYTEST, "-n", "2"], [*PYTEST, "-n", "3"]
+#: For tests during whose faults every other answer has to come in time: nothing runs beside them.
 ONE_PROCESS = ["python", "-m", "pytest", "-n", "0"]
 #: Which marks of tests/runs.py the two runs choose by: what PostgreSQL has no part in or SQLite may differ in, and all
 #: that PostgreSQL has a part in.
@@ -136,10 +137,10 @@ def run_tests(report: Report, *, is_all: bool) -> None:
     depth = {"HYPOTHESIS_PROFILE": "all"} if is_all else {}
     usual = USUAL if is_all else f"{USUAL} and not deep"
     on_sqlite = usual if is_all or is_alone else f"{usual} and {TOLD_BY_SQLITE}"
-    # The tests on SQLite wait for processes for a part of their time, in which the types are checked.
+    # The tests on SQLite wait for processes for a part of their time, in which a third one runs and types are checked.
     with report.running_beside("types", STATIC_CHECKS["types"]):
-        report.run("sqlite", [*PYTEST, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
-    report.run("limits", [*ONE_PROCESS, "tests/limits"], DATABASE_URL="", REDIS_URL="")
+        report.run("sqlite", [*THREE_PROCESSES, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
+    report.run("limits", [*TWO_PROCESSES, "tests/limits"], DATABASE_URL="", REDIS_URL="")
     if is_alone:
         say("The run on PostgreSQL with Redis is left out.")
     else:
@@ -147,7 +148,7 @@ def run_tests(report: Report, *, is_all: bool) -> None:
             database = stack.enter_context(servers.postgres())
             broker = stack.enter_context(servers.redis())
             addresses = {"DATABASE_URL": database, "REDIS_URL": broker}
-            report.run("postgresql", [*PYTEST, "-m", f"{usual} and {TOLD_BY_POSTGRESQL}"], **addresses, **depth)
+            report.run("postgresql", [*TWO_PROCESSES, "-m", f"{usual} and {TOLD_BY_POSTGRESQL}"], **addresses, **depth)
             report.run("faults", [*ONE_PROCESS, "tests/faults"], **addresses)
     run_clients(report, "clients" if is_all else "smoke")
 
@@ -172,6 +173,8 @@ def run_touched(report: Report) -> None:
 def main(goal: str) -> int:
     """Run what the goal names and return the exit status. SIGTERM ends it as Ctrl-C does, servers included."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Tests start many processes; without bytecode each of them compiles what it imports, for seconds.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     report = Report()
     begin = time.monotonic()
     match goal:
@@ -179,7 +182,7 @@ def main(goal: str) -> int:
             run_checks(report)
         case "check":
             run_checks(report, "format", "lint", "contracts", "types")
-            report.run("fast", [*PYTEST, "-q", "-m", "fast", *FAST], HYPOTHESIS_PROFILE="quick", DATABASE_URL="")
+            report.run("fast", [*TWO_PROCESSES, "-q", "-m", "fast", *FAST], HYPOTHESIS_PROFILE="quick", DATABASE_URL="")
         case "touched":
             run_touched(report)
         case "clients":

@@ -37,7 +37,7 @@ SQLITE = {
     "site/test_settings.py": "starts processes that are told of no database",
     "spark": "reads files",
 }
-#: What measures processor time, or refuses no answer but those of a fault: no other test runs beside it.
+#: What measures processor time, or refuses no answer but those of a fault: no other folder runs beside it.
 ALONE = ("faults", "limits")
 #: What PostgreSQL or Redis have a part in without a fixture saying so.
 POSTGRESQL = ("faults", "site")

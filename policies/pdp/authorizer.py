@@ -287,8 +287,11 @@ class _RequestFacts:
         self._snapshot = snapshot
         privileges = frozenset[str]().union(*(request.requirement.privileges for request in requests))
         self._fields = snapshot.tested_fields(privileges) | snapshot.tested_subfields(privileges)
-        self._related_urns = _load_related_urns(requests)
-        urns = {urn for request in requests for urns in self.resolve_relative_urns(request).values() for urn in urns}
+        related_urns = _load_related_urns(requests)
+        # By identity: requests contain mappings, so they have no hash. Keeping them keeps their identities.
+        self._requests = requests
+        self._urns_by_request = {id(request): _resolve_relative_urns(request, related_urns) for request in requests}
+        urns = {urn for request in requests for urn in self.list_urns(request)}
         urns |= {urn for request in requests for urn in request.subresources if urn != ANY_SUBRESOURCE}
         self._resources = _load_resources(urns, self._fields)
 
@@ -320,7 +323,7 @@ class _RequestFacts:
         """Return relative name → resources, for each relative that the request's requirement mentions."""
         resources_by_relative: dict[str, Sequence[Resource | None]] = {
             name: [self._resources[urn] for urn in urns]
-            for name, urns in self.resolve_relative_urns(request).items()
+            for name, urns in self._urns_by_request[id(request)].items()
             if name != SELF
         }
         resources_by_relative[SELF] = [
@@ -332,30 +335,9 @@ class _RequestFacts:
         """Return the sub-resources of a request."""
         return tuple(_subresource(urn, self._resources) for urn in request.subresources)
 
-    def resolve_relative_urns(self, request: AccessRequest) -> dict[str, tuple[str, ...]]:
-        """Return relative name → URNs, for each relative that the request's requirement mentions."""
-        own_urns = () if request.resource is None or not request.resource.urn else (request.resource.urn,)
-        urns_by_relative: dict[str, tuple[str, ...]] = {SELF: own_urns}
-        for name in request.requirement.other_relatives:
-            relative_urns = own_urns if _LINK_SIDES.get(name) == SELF else request.relatives.get(name)
-            if relative_urns is None:
-                relative_urns = tuple(
-                    urn for base_urn in own_urns for urn in self._related_urns.get(base_urn, {}).get(name, ())
-                )
-            if name in _LINK_SIDES:
-                relative_urns = tuple(
-                    urn
-                    for base_urn in relative_urns
-                    for urn in (base_urn, *self._related_urns.get(base_urn, {}).get("dataset", ()))
-                )
-            if name in _DATASET_RELATIVES:
-                relative_urns = tuple(
-                    urn
-                    for base_urn in relative_urns
-                    for urn in self._related_urns.get(base_urn, {}).get("dataset") or (base_urn,)
-                )
-            urns_by_relative[name] = relative_urns
-        return urns_by_relative
+    def list_urns(self, request: AccessRequest) -> list[str]:
+        """Return the URNs of the request's relatives, the resource itself included."""
+        return [urn for urns in self._urns_by_request[id(request)].values() for urn in urns]
 
 
 class _GrantLoader:
@@ -366,12 +348,7 @@ class _GrantLoader:
         grant_requests = [
             (actor, request) for actor, request in requests if families.is_granted(request.requirement.privileges)
         ]
-        urns = {
-            urn
-            for _, request in grant_requests
-            for relative_urns in facts.resolve_relative_urns(request).values()
-            for urn in relative_urns
-        }
+        urns = {urn for _, request in grant_requests for urn in facts.list_urns(request)}
         holders = {holder for actor, _ in grant_requests for holder in actor.holders | actor.roles}
         self._grants: GrantsByEntity = _grant_source().load_statements(holders=holders, urns=urns) if urns else {}
 
@@ -379,11 +356,7 @@ class _GrantLoader:
         """Return the actor's grants that cover an entity of one of the questions."""
         if not self._grants:
             return ()
-        entity_grants = [
-            self._grants.get(urn, {})
-            for relative_urns in self._facts.resolve_relative_urns(request).values()
-            for urn in relative_urns
-        ]
+        entity_grants = [self._grants.get(urn, {}) for urn in self._facts.list_urns(request)]
         holders = sorted(actor.holders | actor.roles)
         return [
             grant
@@ -409,6 +382,35 @@ def _load_related_urns(requests: Sequence[AccessRequest]) -> Mapping[str, Mappin
             urns.add(request.resource.urn)
         urns.update(urn for name in sides for urn in request.relatives.get(name, ()))
     return facet_source().load_relatives(urns=urns, names=relative_names) if urns else {}
+
+
+def _resolve_relative_urns(
+    request: AccessRequest, related_urns: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> dict[str, tuple[str, ...]]:
+    """Return relative name → URNs, for each relative that the request's requirement mentions.
+
+    `related_urns` are the URNs from the catalog: entity URN → relative name → URNs.
+    """
+    own_urns = () if request.resource is None or not request.resource.urn else (request.resource.urn,)
+    urns_by_relative: dict[str, tuple[str, ...]] = {SELF: own_urns}
+    for name in request.requirement.other_relatives:
+        relative_urns = own_urns if _LINK_SIDES.get(name) == SELF else request.relatives.get(name)
+        if relative_urns is None:
+            relative_urns = tuple(urn for base_urn in own_urns for urn in related_urns.get(base_urn, {}).get(name, ()))
+        if name in _LINK_SIDES:
+            relative_urns = tuple(
+                urn
+                for base_urn in relative_urns
+                for urn in (base_urn, *related_urns.get(base_urn, {}).get("dataset", ()))
+            )
+        if name in _DATASET_RELATIVES:
+            relative_urns = tuple(
+                urn
+                for base_urn in relative_urns
+                for urn in related_urns.get(base_urn, {}).get("dataset") or (base_urn,)
+            )
+        urns_by_relative[name] = relative_urns
+    return urns_by_relative
 
 
 def _subresource(urn: str, resources: Mapping[str, Resource]) -> Resource:

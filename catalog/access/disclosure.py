@@ -11,7 +11,8 @@ from catalog.access.aspect_documents import DocumentSource
 from policies.engine.model import Actor, MissingPrivilege
 from policies.errors import Forbidden, NotFound
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
+from policies.pdp.ports import facet_source
 
 #: Relatives that the catalog stores, used where the question names none.
 _STORED_RELATIVES = ("domains", "subjects", "logical_parent", "parent", "term_group", "term_groups")
@@ -68,7 +69,7 @@ def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden |
     if not group_requests:
         return refusal
     urns = {request.resource.urn for request in group_requests if request.resource is not None}
-    stored_relatives = authorizer.facet_source().load_relatives(urns=urns, names=("term_group", "term_groups"))
+    stored_relatives = facet_source().load_relatives(urns=urns, names=("term_group", "term_groups"))
     group_urns = {urn for relatives in stored_relatives.values() for groups in relatives.values() for urn in groups}
     group_urns |= {
         urn
@@ -101,7 +102,7 @@ def _list_without_domain(requests: Sequence[AccessRequest]) -> list[AccessReques
         request for request in requests if request.requirement.relatives == {"domains"} and request.resource is not None
     ]
     urns = {request.resource.urn for request in domain_requests if request.resource is not None}
-    stored_relatives = authorizer.facet_source().load_relatives(urns=urns, names=("domains",)) if urns else {}
+    stored_relatives = facet_source().load_relatives(urns=urns, names=("domains",)) if urns else {}
     return [
         request
         for request in domain_requests

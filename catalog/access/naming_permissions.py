@@ -15,7 +15,7 @@ from catalog.models import Entity, prefix_range
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 _SCHEMA_FIELD_PREFIX = "urn:li:schemaField:("
 #: Separator in the URN of a schema field: the end of the dataset's URN and the comma before the path.

@@ -21,7 +21,7 @@ from policies.identity.services import people_records
 from policies.models import GroupProfile, Membership, RoleAssignment, User
 from policies.models.documents import GROUP_INFO, STATUS, SUB_TYPES, USER_EDITABLE, USER_INFO
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.per_snapshot import memoize
 from policies.writes import required_privileges
 from policies.writes.required_privileges import is_met

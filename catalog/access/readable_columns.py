@@ -9,7 +9,7 @@ from policies.engine.model import Actor, DecisionCode, MissingPrivilege
 from policies.engine.requirements import privilege_requirement
 from policies.errors import Forbidden, Invalid
 from policies.pdp import authorizer, explanations
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 #: Types of entities with rows and columns, and the privilege that reads each.
 READ_PRIVILEGES = {"dataset": "dataset:read", "view": "view:read"}

@@ -20,7 +20,7 @@ from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor, Coverage
 from policies.engine.requirements import Requirement
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.per_snapshot import memoize
 
 #: Types whose entities VIEW_AUTHORIZATION_ENABLED hides by this rule; others stay open (rules/datahub.md a.10).

@@ -21,7 +21,7 @@ from policies.errors import Conflict, Forbidden, Invalid
 from policies.models import Verb
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
 #: Maximum number of grants in one call.

@@ -17,7 +17,7 @@ from policies.engine.requirements import SELF, privilege_requirement
 from policies.http.guard import signed_in
 from policies.http.pages.list_and_form_pages import build_columns, page_view
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 _COLUMNS = build_columns("Operation", "Needs", "Answer", "Missing")
 

@@ -24,7 +24,8 @@ from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import Gate, Verb
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import actor_resolution, authorizer, display_names
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.ports import facet_source
 from policies.writes.unit_of_work import open_unit_of_work
 
 #: Privileges for acting as another actor.
@@ -216,7 +217,7 @@ def _can_list(entity: CdapName, actor: Actor) -> bool:
 
 
 def _find_existing(urns: Sequence[str]) -> frozenset[str]:
-    return frozenset(authorizer.facet_source().load_types(urns=urns)) | (frozenset(urns) & {INSTANCE_URN})
+    return frozenset(facet_source().load_types(urns=urns)) | (frozenset(urns) & {INSTANCE_URN})
 
 
 # -- contents of a container ------------------------------------------------------------------------------------------

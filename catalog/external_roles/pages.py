@@ -29,7 +29,7 @@ from policies.http.pages import list_and_form_pages
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import PageView, Section, ask_and_act, redirect_with_message
 from policies.pdp import actor_resolution, authorizer, display_names
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 
 SECTION = Section("External roles", "external-roles")
 

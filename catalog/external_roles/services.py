@@ -27,7 +27,8 @@ from policies.engine.requirements import any_of_requirement
 from policies.errors import Conflict, Invalid
 from policies.models import Gate, open_write
 from policies.pdp import authorizer, display_names
-from policies.pdp.authorizer import SYSTEM, ResourceRef
+from policies.pdp.access_requests import ResourceRef
+from policies.pdp.authorizer import SYSTEM
 
 DELETE_REQUIREMENT = any_of_requirement([["EDIT_ENTITY"], ["DELETE_ENTITY"]])
 

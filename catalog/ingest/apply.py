@@ -23,7 +23,7 @@ from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid
 from policies.models import Gate, open_write, retry_deadlock
 from policies.pdp import display_names
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
 
 __all__ = ["ApplyResult", "ChangeType", "EntityIds", "Proposal", "apply"]
 

@@ -19,7 +19,7 @@ from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 #: Maximum length of a patched document, in bytes: that of a request body.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024

@@ -21,7 +21,7 @@ from policies.engine import families
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import Gate, open_write
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 #: Maximum number of data products from which one call removes assets.
 MAX_PRODUCTS = 1_000

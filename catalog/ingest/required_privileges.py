@@ -22,7 +22,7 @@ from catalog.urns import Urn
 from policies.engine import families
 from policies.engine.families import cdap, cdap_entity_ids, datahub
 from policies.engine.requirements import Need, Requirement, any_of_requirement
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 _DATA_PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
 

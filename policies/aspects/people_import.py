@@ -13,7 +13,7 @@ from policies.identity.services import users as user_services
 from policies.identity.services.people_writer import UserOrGroup
 from policies.models import GroupProfile, Membership, Role, User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.writes import required_privileges
 from policies.writes.unit_of_work import UnitOfWork
 from policies.writes.validation import Checks

@@ -8,7 +8,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor, Statement
 from policies.engine.selectors import Resource, resource_tokens
 from policies.models import Policy
 from policies.pdp import authorizer, snapshot_store
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 
 
 class Obstacle(StrEnum):

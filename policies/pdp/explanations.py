@@ -17,7 +17,8 @@ from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, display_names, inverse_queries, snapshot_store
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.ports import facet_source
 
 #: Most near misses of one explanation.
 MAX_NEAR_MISSES = 3
@@ -139,7 +140,7 @@ def explain_answers(
 
 def is_known(*, urn: str) -> bool:
     """Whether a URN is stored; questions about any other are decided by its URN and type alone."""
-    return bool(display_names.load_names(urns=[urn]) or authorizer.facet_source().load_types(urns=[urn]))
+    return bool(display_names.load_names(urns=[urn]) or facet_source().load_types(urns=[urn]))
 
 
 def format_remedy(condition: explain.FailedCondition) -> str:

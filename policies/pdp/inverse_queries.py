@@ -18,7 +18,7 @@ from policies.engine.selectors import EVERYONE, IN_ANY_GROUP
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 #: Asking about other actors needs one of these lists of privileges.
 ASK_ABOUT_OTHERS_PRIVILEGES = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))

@@ -7,7 +7,7 @@ from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.model import Actor, DecisionCode
 from policies.engine.requirements import privilege_requirement
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 
 @dataclass(frozen=True, slots=True)

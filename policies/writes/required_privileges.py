@@ -6,7 +6,7 @@ from policies.engine.requirements import Requirement, any_of_requirement, privil
 from policies.errors import NotFound
 from policies.models.fields import is_storable
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 MANAGE_POLICIES = privilege_requirement("MANAGE_POLICIES")
 MANAGE_CREDENTIALS = privilege_requirement("MANAGE_USER_CREDENTIALS")

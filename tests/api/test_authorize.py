@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import request_facts, snapshot_store
 from tests.api.conftest import pointers_of, problem_of
 
 JO = "urn:li:corpuser:jo"
@@ -210,7 +210,7 @@ def test_a_batch_is_answered_from_one_version_though_policies_change_meanwhile(
     client_of, tagging, stored, monkeypatch, explains
 ):
     """A policy is written as soon as the first facts are looked for."""
-    load_facts = authorizer.facet_source
+    load_facts = request_facts.facet_source
     written: list[str] = []
 
     def write_first():
@@ -221,7 +221,7 @@ def test_a_batch_is_answered_from_one_version_though_policies_change_meanwhile(
 
     ask = client_of("jo")
     version = snapshot_store.get_current().version
-    monkeypatch.setattr(authorizer, "facet_source", write_first)
+    monkeypatch.setattr(request_facts, "facet_source", write_first)
     questions = [{**EDIT_TAGS, "explain": explain} for explain in explains]
     body = ask.post("/api/v1/authorize/batch", {"questions": questions}).json()
     assert written

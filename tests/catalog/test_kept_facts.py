@@ -14,6 +14,7 @@ from policies.engine.selectors import Resource
 from policies.identity.services import groups, users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer
+from policies.pdp.ports import facet_source
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,7 +104,7 @@ def shown(resource: Resource) -> tuple[Any, ...]:
 
 def test_facts_are_known_anew_after_every_kind_of_write(db):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept, stored = authorizer.facet_source(), OrmFacetSource()
+    kept, stored = facet_source(), OrmFacetSource()
     before = facts(kept)
     for number, (write, changed) in enumerate(WRITES):
         write()
@@ -115,7 +116,7 @@ def test_facts_are_known_anew_after_every_kind_of_write(db):
 
 def test_what_was_looked_up_costs_no_query_and_what_was_not_touched_stays(db, django_assert_num_queries):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept = authorizer.facet_source()
+    kept = facet_source()
     facts(kept)
     tell(said(ORDERS, "globalTags", tags("a")))
     rest = [urn for urn in EVERYBODY if urn != ORDERS]
@@ -129,7 +130,7 @@ def test_what_was_looked_up_costs_no_query_and_what_was_not_touched_stays(db, dj
 
 def test_two_questions_about_other_facets_do_not_take_turns_in_asking(db, django_assert_num_queries):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept = authorizer.facet_source()
+    kept = facet_source()
     kept.load(urns=[ORDERS], fields={selectors.TAG})
     kept.load(urns=[ORDERS], fields={selectors.DOMAIN})
     with django_assert_num_queries(0):

@@ -10,7 +10,7 @@ from policies.engine.families.cdap_requests import OperationRequest
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.pdp import authorizer, snapshot_store
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from tests.cdap.conftest import give, register, urn
 
 pytestmark = pytest.mark.django_db

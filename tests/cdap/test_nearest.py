@@ -10,7 +10,7 @@ from policies.engine.requirements import privilege_requirement
 from policies.identity.services import groups, users
 from policies.models import User
 from policies.pdp import actor_resolution, authorizer, explanations
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, may, register, urn
 
 CLICKS, NS = urn("stream:ns1.clicks"), urn("namespace:ns1")

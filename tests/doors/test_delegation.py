@@ -20,7 +20,7 @@ from policies.identity.services import external_sign_in, groups, password_resets
 from policies.identity.services import invitations as invitation_services
 from policies.models import AccessToken, ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
 from tests.doors.conftest import DOOR, give, proposal
 from tests.doors.delegation.account_paths import ACCOUNT_PATHS
 from tests.doors.delegation.calls import Calling, Path, Paths, has_passed, quote_urn, refusal_of

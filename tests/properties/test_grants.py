@@ -16,7 +16,7 @@ from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.requirements import privilege_requirement
 from policies.identity.services import groups, roles, users
 from policies.pdp import actor_resolution, authorizer, inverse_queries
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from tests.catalog.conftest import undone
 from tests.cdap.conftest import DOOR, urn
 

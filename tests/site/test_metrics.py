@@ -13,7 +13,7 @@ from policies.engine.requirements import Requirement, privilege_requirement
 from policies.identity.services import users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer, snapshot_store
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
 
 # What asks the broker leaves files of its queue for the collector to close.
 pytestmark = [

@@ -15,7 +15,7 @@ from policies.engine.sql_rendering import DIALECTS
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.guard import signed_in
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 
 
 class RenderIn(VersionIn):

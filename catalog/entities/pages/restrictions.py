@@ -19,7 +19,7 @@ from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
 from policies.pdp import actor_resolution, authorizer, explanations
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 _DEFAULT_TABLE_NAME = "this_table"
 

@@ -19,7 +19,7 @@ from policies.engine import actor_conditions
 from policies.engine.model import Actor, Decision
 from policies.errors import Forbidden, PolicyAppError
 from policies.pdp import authorizer, inverse_queries
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
 
 #: Top-level members of a batch that serve as defaults of its items; an item replaces a member as a whole.
 _DEFAULT_MEMBERS = ("subject", "action", "resource", "context")

@@ -33,7 +33,7 @@ from policies.engine import actor_conditions, families, property_conditions
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.pdp import authorizer, fact_cache, inverse_queries, users_by_actor_clause
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 #: Results of a page if the request sets no limit.
 _DEFAULT_PAGE_SIZE = 100

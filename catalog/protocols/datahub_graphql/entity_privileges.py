@@ -15,7 +15,7 @@ from catalog.protocols.datahub_graphql.nodes import Node
 from catalog.urns import Urn
 from policies.engine.requirements import any_of_requirement
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 privileges_type = ObjectType("EntityPrivileges")
 

@@ -16,7 +16,7 @@ from policies.engine.model import Actor
 from policies.engine.requirements import any_of_requirement
 from policies.errors import Forbidden
 from policies.pdp import actor_resolution, applicability, authorizer, inverse_queries
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 query = QueryType()
 authenticated_user_type = ObjectType("AuthenticatedUser")

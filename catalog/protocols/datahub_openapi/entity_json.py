@@ -10,7 +10,7 @@ from policies.aspects.schemas import POLICY_INFO
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 
 def render_entity(

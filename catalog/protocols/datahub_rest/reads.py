@@ -19,7 +19,7 @@ from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
 from policies.pdp import authorizer
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 from policies.writes import required_privileges
 
 #: Aspects that hold a secret, or data from which a secret can be guessed.

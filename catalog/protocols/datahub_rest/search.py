@@ -16,7 +16,7 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 
 #: Longest page; a longer one is cut, and the response has the actual length.
 MAX_PAGE_SIZE = 10_000

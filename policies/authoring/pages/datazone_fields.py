@@ -18,6 +18,7 @@ from policies.engine.families.datazone_resource_patterns import PatternScope
 from policies.engine.selectors import ID
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
+from policies.pdp.ports import facet_source
 
 #: Most results of a search for an id.
 _MAX_OPTIONS = 12
@@ -72,7 +73,7 @@ def search_objects(kind: str, text: str) -> list[dict[str, str]]:
             for item in users_groups_roles.list_roles(q=text)[:_MAX_OPTIONS]
         ]
     entities = authorizer.directory().search(text=text, types=patterns.entity_types(kind), limit=_MAX_OPTIONS)
-    facts_by_urn = authorizer.facet_source().load(urns=[item.urn for item in entities], fields={ID}) if entities else {}
+    facts_by_urn = facet_source().load(urns=[item.urn for item in entities], fields={ID}) if entities else {}
     return [
         {"id": identifier, "name": item.name or item.urn, "hint": item.urn}
         for item in entities
@@ -83,7 +84,7 @@ def search_objects(kind: str, text: str) -> list[dict[str, str]]:
 def load_object_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the names of objects by type and id; unknown objects are left out."""
     id_pairs = {(kind, identifier.lower()) for kind, identifier in pairs if patterns.is_object_id(identifier)}
-    urns = authorizer.facet_source().find(objects=id_pairs) if id_pairs else {}
+    urns = facet_source().find(objects=id_pairs) if id_pairs else {}
     names = authorizer.load_names(urns=set(urns.values())) if urns else {}
     return {pair: names[urn] for pair, urn in urns.items() if urn in names}
 

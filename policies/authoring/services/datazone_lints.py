@@ -18,7 +18,8 @@ from policies.engine.families.datazone_resource_patterns import (
 from policies.engine.model import Effect
 from policies.engine.selectors import MAIN_BRANCH
 from policies.models import Policy
-from policies.pdp import active_policies, authorizer, users_by_actor_clause
+from policies.pdp import active_policies, users_by_actor_clause
+from policies.pdp.ports import facet_source
 
 #: An unrestricted allow of other roles is reported from this share of restricted people who hold such a role, too.
 MIN_LIFTED_SHARE = 0.5
@@ -217,7 +218,7 @@ def _lint_ids(statements: Iterable[_ComparedStatement]) -> Iterator[Problem]:
         for pair in ((statement.pattern.type, statement.pattern.id), ("project", statement.pattern.project))
         if pair[1]
     ]
-    urns_by_id = authorizer.facet_source().find(objects={pair for _, pair in references}) if references else {}
+    urns_by_id = facet_source().find(objects={pair for _, pair in references}) if references else {}
     for pointer, (kind, identifier) in references:
         if (kind, identifier) not in urns_by_id:
             yield Problem("id.unknown", f"{pointer}/resource", f"The catalog has no {kind} with the id {identifier}.")

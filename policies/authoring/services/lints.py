@@ -14,7 +14,8 @@ from policies.engine import families
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.families import datahub, datahub_fields, datazone, vocabulary
 from policies.engine.model import Statement, StatementOrigin
-from policies.pdp import authorizer, display_names
+from policies.pdp import display_names
+from policies.pdp.ports import facet_source
 
 PolicyDocument = Mapping[str, Any]
 
@@ -147,7 +148,7 @@ def _lint_names(document: PolicyDocument) -> Iterator[Problem]:
         if urn not in known_names:
             yield Problem("actor.unknown", pointer, f"Nobody is known as {urn}.")
     entity_urns = dict(_entity_references(document.get("resources") or {}))
-    stored_urns = authorizer.facet_source().load_types(urns=set(entity_urns.values())) if entity_urns else {}
+    stored_urns = facet_source().load_types(urns=set(entity_urns.values())) if entity_urns else {}
     for pointer, urn in entity_urns.items():
         if urn not in stored_urns:
             yield Problem("entity.unknown", pointer, f"The catalog does not know {urn}.")

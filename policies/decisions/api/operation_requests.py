@@ -11,7 +11,7 @@ from policies.engine.families.cdap import ResultingGrant
 from policies.engine.families.cdap_requests import OperationRequest
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 
 #: JSON pointers of the parts in a question.
 _POINTERS = {"entity": "/resource/urn", "parent": "/resource/parent"}

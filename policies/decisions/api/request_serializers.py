@@ -18,8 +18,9 @@ from policies.engine.selectors import ID
 from policies.errors import Invalid, PolicyAppError
 from policies.http.api import strict_fields
 from policies.models.people import USER_PREFIX
-from policies.pdp import authorizer, fact_cache
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp import fact_cache
+from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.ports import facet_source
 
 #: Key of the errors of a whole object.
 NON_FIELD_ERRORS_KEY = api_settings.NON_FIELD_ERRORS_KEY
@@ -282,7 +283,7 @@ def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) ->
             parents.add(resource["parent"])
         urns.update((question.get("related") or {}).get("domains") or ())
         actors.add(question.get("actor") or by.urn)
-    source = authorizer.facet_source()
+    source = facet_source()
     other_urns = actors - {by.urn}
     return QuestionFacts(
         types=source.load_types(urns=urns) if urns else {},

@@ -13,7 +13,7 @@ from policies.http.guard import signed_in
 from policies.models import PolicyVersion
 from policies.pdp import active_policies as pdp_active_policies
 from policies.pdp import authorizer, process_registry, self_checks
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
 
 
 class ProcessOut(serializers.Serializer[Any]):

@@ -15,7 +15,7 @@ from policies.http.guard import Guard, signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
 from policies.pdp import actor_resolution, authorizer, explanations, inverse_queries, privileges_held
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 from policies.pdp.privileges_held import EffectivePrivilege
 
 #: Rows per page.

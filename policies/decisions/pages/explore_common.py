@@ -20,7 +20,7 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
 from policies.pdp.inverse_queries import ASK_ABOUT_OTHERS_PRIVILEGES
 
 _ASK_ABOUT_OTHERS_REFUSAL = (

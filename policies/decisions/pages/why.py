@@ -15,7 +15,7 @@ from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations, snapshot_store
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.explanations import Explanation, Hint
 
 

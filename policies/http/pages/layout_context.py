@@ -15,7 +15,7 @@ from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import get_actor
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
 from policies.writes import required_privileges
 
 

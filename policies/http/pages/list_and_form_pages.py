@@ -31,7 +31,7 @@ from policies.engine.requirements import Requirement
 from policies.http import guard as guards
 from policies.http.guard import Guard, get_actor
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 if TYPE_CHECKING:
     _Paginator = Paginator[Any]

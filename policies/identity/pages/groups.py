@@ -32,7 +32,7 @@ from policies.identity.services import groups, people_writer
 from policies.models import GroupProfile, User
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 from policies.writes import required_privileges
 
 SECTION = Section("Groups", "groups", ("Settings", "Users & Groups"))

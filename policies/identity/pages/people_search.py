@@ -17,7 +17,7 @@ from policies.identity.queries import users_groups_roles
 from policies.identity.services import people_records
 from policies.models import User
 from policies.pdp import authorizer
-from policies.pdp.authorizer import ResourceRef
+from policies.pdp.access_requests import ResourceRef
 from policies.writes import required_privileges
 
 #: Maximum number of options that a search returns.

@@ -11,7 +11,7 @@ from policies.identity.services import roles as role_service
 from policies.models import GroupProfile, Membership, User, documents
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.writes import required_privileges
 from policies.writes.unit_of_work import open_unit_of_work, refuse_stale
 from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks

@@ -14,7 +14,7 @@ from policies.identity.services.users import ENTITY_TYPE
 from policies.models import User
 from policies.models.fields import filter_storable
 from policies.pdp import authorizer, per_snapshot
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.writes import required_privileges
 from policies.writes.required_privileges import is_met
 

@@ -12,7 +12,7 @@ from policies.errors import PolicyAppError
 from policies.models.fields import is_storable
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.explanations import Explanation
 
 #: Exit code for a wrong question; 0 means allow and 1 deny.

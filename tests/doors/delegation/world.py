@@ -8,7 +8,7 @@ from policies.engine.requirements import privilege_requirement
 from policies.identity.services import groups, roles, users
 from policies.models import GroupProfile, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.pdp.authorizer import AccessRequest
+from policies.pdp.access_requests import AccessRequest
 from tests.doors.conftest import DOOR, give, token_of
 
 SYSTEM = authorizer.SYSTEM

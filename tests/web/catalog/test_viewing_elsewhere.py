@@ -15,7 +15,7 @@ from policies.authoring.services import policies
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import viewer_context_middleware
 from policies.pdp import actor_resolution, authorizer, explanations
-from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from tests.web.catalog.conftest import BOARD, EUROPE, ORDERS, OUTSIDER, OWNER, REVENUE, SALARIES, SALES, SECRET, hide
 from tests.web.conftest import DOOR, document_of
 

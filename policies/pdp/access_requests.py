@@ -1,0 +1,40 @@
+"""The question that callers put to the authorizer, before its facts are loaded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from policies.engine.requirements import Requirement
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRef:
+    """The resource of a question: a URN, or a type alone (`urn` empty). `type` empty: the type from catalog or URN.
+
+    `project` is the object id of the project in which an entity of the type is to be created; the project of an
+    existing entity comes from the catalog. `branch` empty is main. `columns` and `path` narrow the question to part of
+    the resource. `fact_overrides` are (field, values) pairs that replace the stored facts for this question.
+    """
+
+    urn: str = ""
+    type: str = ""
+    project: str = ""
+    branch: str = ""
+    columns: tuple[str, ...] | None = None
+    path: str | None = None
+    fact_overrides: tuple[tuple[str, frozenset[str]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """One question before its facts are loaded.
+
+    `relatives` are URNs that the question itself names (the domains of a product to be created); relatives that the
+    requirement mentions and the question does not name come from the catalog. `operation` is the caller's name for the
+    question, for the decision log.
+    """
+
+    requirement: Requirement
+    resource: ResourceRef | None = None
+    subresources: tuple[str, ...] = ()
+    relatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    operation: str = ""

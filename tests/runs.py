@@ -46,7 +46,12 @@ UNREAD = {"not clients": ("clients",), "not alone": ALONE, "not sqlite": tuple(S
 #: Folders whose tests start processes, or a browser.
 SLOW = ("clients", "faults", "journeys", "site", "spark")
 #: Other people's programs that `make test` runs, in their newest versions: the SDK, the command line, the SCIM tester.
-SMOKE = ("clients/test_datahub_sdk.py", "clients/test_datahub_cli_init.py", "clients/test_scim.py")
+SMOKE = (
+    "clients/test_datahub_sdk.py",
+    "clients/test_datahub_cli.py",
+    "clients/test_datahub_cli_init.py",
+    "clients/test_scim.py",
+)
 #: The order of files, so that the longest do not begin when the others have ended.
 FIRST = (
     "journeys/test_every_page.py",

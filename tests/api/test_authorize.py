@@ -4,7 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies.pdp import request_facts, snapshot_store
+from policies.pdp import snapshot_store
+from policies.pdp.ports import facet_source
 from tests.api.conftest import pointers_of, problem_of
 
 JO = "urn:li:corpuser:jo"
@@ -210,18 +211,17 @@ def test_a_batch_is_answered_from_one_version_though_policies_change_meanwhile(
     client_of, tagging, stored, monkeypatch, explains
 ):
     """A policy is written as soon as the first facts are looked for."""
-    load_facts = request_facts.facet_source
     written: list[str] = []
 
     def write_first():
         if not written:
             written.append(stored("meanwhile", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True}))
             snapshot_store.mark_stale()
-        return load_facts()
+        return facet_source()
 
     ask = client_of("jo")
     version = snapshot_store.get_current().version
-    monkeypatch.setattr(request_facts, "facet_source", write_first)
+    monkeypatch.setattr("policies.pdp.request_facts.facet_source", write_first)
     questions = [{**EDIT_TAGS, "explain": explain} for explain in explains]
     body = ask.post("/api/v1/authorize/batch", {"questions": questions}).json()
     assert written

@@ -37,6 +37,9 @@ DECISION_PATHS = (
 #: One slot in so many is reserved for decisions.
 _DECISION_SLOTS_DIVISOR = 4
 
+#: Keys of a request's META: the slots that its process shares, and the seconds left of a budget opened before.
+SLOTS_KEY, SECONDS_LEFT_KEY = "authzsite.request_slots", "authzsite.seconds_left"
+
 _BUSY_DETAIL = "As many requests as this process serves at once are waiting already; ask again."
 
 
@@ -66,6 +69,11 @@ class RequestSlots:
             yield
 
 
+def create_slots() -> RequestSlots:
+    """Return slots in the numbers of the settings."""
+    return RequestSlots(max_running=settings.REQUESTS_AT_ONCE, max_waiting=settings.REQUESTS_WAITING)
+
+
 def _acquire(semaphore: threading.Semaphore) -> None:
     if semaphore.acquire(blocking=False):
         return
@@ -77,13 +85,15 @@ def _acquire(semaphore: threading.Semaphore) -> None:
 
 def admit(get_response: GetResponse) -> Callable[[HttpRequest], HttpResponseBase]:
     """Middleware: give each request its budget and a slot, and add Retry-After to every 503."""
-    slots = RequestSlots(max_running=settings.REQUESTS_AT_ONCE, max_waiting=settings.REQUESTS_WAITING)
+    own_slots = create_slots()
 
     def handle(request: HttpRequest) -> HttpResponseBase:
         if request.path in HEALTH_PATHS:
             return get_response(request)
+        slots: RequestSlots = request.META.get(SLOTS_KEY) or own_slots
         is_decision = request.path.startswith(DECISION_PATHS)
-        with deadlines.open_budget(settings.DECISION_SECONDS if is_decision else settings.REQUEST_SECONDS):
+        seconds = settings.DECISION_SECONDS if is_decision else settings.REQUEST_SECONDS
+        with deadlines.open_budget(request.META.get(SECONDS_LEFT_KEY, seconds)):
             try:
                 with slots.acquire(is_decision=is_decision):
                     response = get_response(request)

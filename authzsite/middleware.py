@@ -1,14 +1,19 @@
 """Middleware of all interfaces: request ids, request log, metrics, security headers and body limits."""
 
+import random
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
+from types import SimpleNamespace
+from typing import Any, cast
 
 import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django_structlog.middlewares import RequestMiddleware
+from ipware import get_client_ip
 from python_ipware.modern.defaults import DEFAULT_PRECEDENCE
 
 from authzsite.middleware_responses import render_refusal
@@ -31,9 +36,7 @@ def set_request_id(get_response: GetResponse) -> GetResponse:
     """
 
     def handle(request: HttpRequest) -> HttpResponseBase:
-        header = request.META.get("HTTP_X_REQUEST_ID", "")
-        identifier = header if _REQUEST_ID_PATTERN.fullmatch(header) else str(uuid.uuid4())
-        request.META["HTTP_X_REQUEST_ID"] = identifier
+        identifier = request.META["HTTP_X_REQUEST_ID"] = choose_request_id(request.META)
         response = get_response(request)
         response.headers["X-Request-ID"] = identifier
         return response
@@ -41,16 +44,41 @@ def set_request_id(get_response: GetResponse) -> GetResponse:
     return handle
 
 
+def choose_request_id(meta: Mapping[str, Any]) -> str:
+    """Return the request id that the caller sent (`X-Request-ID`) if it can be found again in a log, else a new one."""
+    header: str = meta.get("HTTP_X_REQUEST_ID", "")
+    return header if _REQUEST_ID_PATTERN.fullmatch(header) else _create_request_id()
+
+
+def _create_request_id() -> str:
+    """Return a random UUID; not from the operating system's source, since nothing has to be unable to guess it."""
+    return str(uuid.UUID(int=random.getrandbits(128), version=4))
+
+
 class RequestLogMiddleware(RequestMiddleware):
     """Log one line per request: django_structlog's middleware without the start event, which would be dropped."""
 
     def prepare(self, request: HttpRequest) -> None:
         """Bind the request id and the caller's address to every log line and task of the request."""
-        structlog.contextvars.bind_contextvars(request_id=request.META["HTTP_X_REQUEST_ID"])
-        if request.META.keys().isdisjoint(_FORWARDING_HEADERS):
-            structlog.contextvars.bind_contextvars(ip=request.META.get("REMOTE_ADDR"))
-        else:
-            self.bind_ip(request)
+        _bind_request_facts(request.META)
+
+
+@contextmanager
+def bind_log_context(meta: Mapping[str, Any]) -> Iterator[None]:
+    """Bind the request id and the caller's address to every log line and task of the block, which no view handles."""
+    _bind_request_facts(meta)
+    try:
+        yield
+    finally:
+        structlog.contextvars.clear_contextvars()
+
+
+def _bind_request_facts(meta: Mapping[str, Any]) -> None:
+    if meta.keys().isdisjoint(_FORWARDING_HEADERS):
+        address = meta.get("REMOTE_ADDR")
+    else:
+        address, _ = get_client_ip(cast("HttpRequest", SimpleNamespace(META=meta)))
+    structlog.contextvars.bind_contextvars(request_id=meta["HTTP_X_REQUEST_ID"], ip=address)
 
 
 #: Headers in which a proxy may name the caller.

@@ -10,11 +10,12 @@ Requests are refused before their token is looked up, so tokens are identified b
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
 from threading import Lock
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -34,6 +35,9 @@ MINUTE_SECONDS = 60
 
 #: Most callers that a process counts in a minute; further ones pass uncounted.
 MAX_CALLERS = 100_000
+
+#: Keys of a request's META: the limits that its process shares, and what counting the call has answered already.
+LIMITS_KEY, WAIT_SECONDS_KEY = "authzsite.call_limits", "authzsite.wait_seconds"
 
 _NO_ADDRESS = "::"
 
@@ -96,21 +100,42 @@ class RateLimiter:
             counts[1] = max(counts[1], total)
 
 
+class CallLimits:
+    """The limits of a process: calls of one address and of one token, and sign-in attempts of one address."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._by_token = RateLimiter("token", settings.CALLS_PER_TOKEN, clock)
+        self._by_address = RateLimiter("address", settings.CALLS_PER_ADDRESS, clock)
+        self._sign_ins = RateLimiter("sign-in", settings.SIGN_INS_PER_ADDRESS, clock)
+
+    def count_call(self, meta: Mapping[str, Any]) -> int:
+        """Count a call to an interface for programs; return the seconds for which the caller has to wait, else 0."""
+        wait_seconds = self._by_address.count_call(_network_key(find_client_address(meta)))
+        header = meta.get("HTTP_AUTHORIZATION")
+        if header and not wait_seconds:
+            wait_seconds = self._by_token.count_call(_digest_header(header))
+        return wait_seconds
+
+    def count_sign_in(self, meta: Mapping[str, Any]) -> int:
+        """Count a sign-in attempt; return the seconds for which the caller has to wait, else 0."""
+        return self._sign_ins.count_call(_network_key(find_client_address(meta)))
+
+
 def rate_limit_middleware(get_response: GetResponse, clock: Callable[[], float] = time.time) -> GetResponse:
-    """Middleware: refuse callers above a limit with 429 and Retry-After, in the format of the interface."""
-    token_limiter = RateLimiter("token", settings.CALLS_PER_TOKEN, clock)
-    address_limiter = RateLimiter("address", settings.CALLS_PER_ADDRESS, clock)
-    sign_in_limiter = RateLimiter("sign-in", settings.SIGN_INS_PER_ADDRESS, clock)
+    """Middleware: refuse callers above a limit with 429 and Retry-After, in the format of the interface.
+
+    A call that `authzsite.decision_gateway` has counted is not counted again.
+    """
+    own_limits = CallLimits(clock)
 
     def handle(request: HttpRequest) -> HttpResponseBase:
+        limits: CallLimits = request.META.get(LIMITS_KEY) or own_limits
         wait_seconds = 0
         if request.path.startswith(API_PREFIXES):
-            wait_seconds = address_limiter.count_call(_network_key(get_client_address(request)))
-            header = request.META.get("HTTP_AUTHORIZATION")
-            if header and not wait_seconds:
-                wait_seconds = token_limiter.count_call(hashlib.blake2b(header.encode(), digest_size=16).digest())
+            counted_seconds = request.META.get(WAIT_SECONDS_KEY)
+            wait_seconds = limits.count_call(request.META) if counted_seconds is None else counted_seconds
         if not wait_seconds and request.method == "POST" and request.path in SIGN_IN_PATHS:
-            wait_seconds = sign_in_limiter.count_call(_network_key(get_client_address(request)))
+            wait_seconds = limits.count_sign_in(request.META)
         if not wait_seconds:
             return get_response(request)
         drain_body(request)
@@ -124,19 +149,34 @@ def rate_limit_middleware(get_response: GetResponse, clock: Callable[[], float] 
     return handle
 
 
+def _digest_header(header: str) -> bytes:
+    """Return the bytes that identify a token in the counts, which do not contain it."""
+    return hashlib.blake2b(header.encode(), digest_size=16).digest()
+
+
 def get_client_address(request: HttpRequest) -> str:
+    """Return the address of the caller of a request, as `find_client_address`."""
+    return find_client_address(request.META)
+
+
+def find_client_address(meta: Mapping[str, Any]) -> str:
     """Return the address of the caller: that of the connection, or the one the nearest PROXIES proxies report.
 
     Each proxy appends its caller to X-Forwarded-For; earlier entries are not trustworthy. What is not an address there,
     and a connection without one (a Unix socket), becomes `::`.
     """
-    address: str = request.META.get("REMOTE_ADDR") or ""
+    address: str = meta.get("REMOTE_ADDR") or ""
     if settings.PROXIES:
-        forwarded_addresses = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+        forwarded_addresses = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")
         if len(forwarded_addresses) >= settings.PROXIES:
             address = forwarded_addresses[-settings.PROXIES].strip()
+    return _normalize_address(address)
+
+
+@lru_cache(10_000)
+def _normalize_address(text: str) -> str:
     try:
-        return str(ip_address(address))
+        return str(ip_address(text))
     except ValueError:
         return _NO_ADDRESS
 

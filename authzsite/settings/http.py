@@ -87,3 +87,5 @@ LOCKOUT_AFTER = env.integer("LOCKOUT_AFTER", default=10)
 LOCKOUT_MINUTES = env.integer("LOCKOUT_MINUTES", default=15, minimum=1)
 # Number of proxies in front that append their caller to X-Forwarded-For.
 PROXIES = env.integer("PROXIES", default=0)
+# Whether plain calls for decisions are answered in front of Django's handler (authzsite.decision_gateway).
+DECISION_GATEWAY = env.flag("DECISION_GATEWAY", default=True)

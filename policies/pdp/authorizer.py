@@ -130,6 +130,11 @@ def require_cached(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
         per_snapshot.memoize((__name__, by, any_of), lambda: require(by=by, any_of=any_of).is_allowed)
 
 
+def is_known_to_hold(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> bool:
+    """Return whether `require_cached` would return without deciding anything."""
+    return not settings.AUTH_POLICIES_ENABLED or per_snapshot.find((__name__, by, any_of)) is True
+
+
 def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:
     """Return one Forbidden with everything the actor lacks for all these requests; None if all are allowed.
 

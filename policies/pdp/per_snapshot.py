@@ -32,3 +32,8 @@ def memoize(key: Hashable, make: Callable[[], Result]) -> Result:
             results.clear()
         results[key] = result
     return result
+
+
+def find(key: Hashable) -> Any:
+    """Return the result that `memoize` has kept for this key and the current snapshot; None if there is none."""
+    return _results_by_snapshot.get(snapshot_store.get_current(), {}).get(key)

@@ -71,7 +71,7 @@ def test_a_plain_question_is_what_the_serializer_makes_of_it(sent: Any) -> None:
 def test_most_questions_are_plain() -> None:
     urn = "urn:li:dataset:(urn:li:dataPlatform:hive,a,PROD)"
     for sent in ({"privilege": "A"}, {"operation": "a.b", "actor": "urn:li:corpuser:jo", "resource": {"urn": urn}}):
-        assert request_serializers._is_plain(sent)
+        assert request_serializers.is_plain_question(sent)
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json", "application/json, */*", "application/*"])

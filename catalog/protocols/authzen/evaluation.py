@@ -1,8 +1,9 @@
 """AuthZEN evaluations, translated to access requests; those of a batch are decided together."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from catalog.protocols.authzen import identifiers, request_models
@@ -27,24 +28,29 @@ _DEFAULT_MEMBERS = ("subject", "action", "resource", "context")
 EvaluationResponse = dict[str, Any]
 
 
-def evaluate(members: RequestObject, by: Actor) -> EvaluationResponse:
-    """Answer one evaluation. Raises MalformedRequest, Forbidden and the errors of `authorizer.answer_many`."""
-    (answer,) = _answer_questions([_parse_question(members)], by)
+def evaluate(members: RequestObject, by: Actor, check_may_ask: Callable[[], None] | None = None) -> EvaluationResponse:
+    """Answer one evaluation. Raises MalformedRequest, Forbidden and the errors of `authorizer.answer_many`.
+
+    `check_may_ask` raises Forbidden unless the caller may ask about others; `require_ask_about_others` by default.
+    """
+    (answer,) = _answer_questions([_parse_question(members)], by, check_may_ask)
     if isinstance(answer, PolicyAppError):
         raise MalformedRequest(answer.detail)
     return answer
 
 
-def evaluate_batch(members: RequestObject, by: Actor) -> EvaluationResponse:
+def evaluate_batch(
+    members: RequestObject, by: Actor, check_may_ask: Callable[[], None] | None = None
+) -> EvaluationResponse:
     """Answer the evaluations of a batch in order; a request without any is answered like `evaluate`.
 
     An invalid item gets an error as its answer. Raises MalformedRequest for an invalid batch, and Forbidden.
     """
     batch = request_models.parse(Batch, members)
     if not batch.evaluations:
-        return evaluate(members, by)
+        return evaluate(members, by, check_may_ask)
     questions = [_parse_evaluation(item, members) for item in batch.evaluations]
-    answers = _answer_questions(questions, by, batch.semantic)
+    answers = _answer_questions(questions, by, check_may_ask, batch.semantic)
     return {
         "evaluations": [_render_error(answer) if isinstance(answer, PolicyAppError) else answer for answer in answers]
     }
@@ -52,7 +58,7 @@ def evaluate_batch(members: RequestObject, by: Actor) -> EvaluationResponse:
 
 def require_ask_about_others(by: Actor) -> None:
     """Raise Forbidden unless the caller may ask about other actors."""
-    authorizer.require(by=by, any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES)
+    authorizer.require_cached(by=by, any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES)
 
 
 def _parse_evaluation(item: Any, defaults: RequestObject) -> dict[str, Any] | MalformedRequest:
@@ -80,6 +86,7 @@ def _parse_question(members: RequestObject) -> dict[str, Any]:
 def _answer_questions(
     sent_questions: Sequence[dict[str, Any] | MalformedRequest],
     by: Actor,
+    check_may_ask: Callable[[], None] | None,
     semantic: EvaluationsSemantic = EvaluationsSemantic.EXECUTE_ALL,
 ) -> list[EvaluationResponse | PolicyAppError]:
     """Return the answers in order, up to the one at which the batch stops; only their decisions are logged.
@@ -93,7 +100,7 @@ def _answer_questions(
     ]
     parsed_questions = (
         request_serializers.parse_questions(
-            questions=known_questions, by=by, check_may_ask=lambda: require_ask_about_others(by)
+            questions=known_questions, by=by, check_may_ask=check_may_ask or partial(require_ask_about_others, by)
         )
         if known_questions
         else []

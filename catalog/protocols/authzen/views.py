@@ -22,6 +22,9 @@ CHANNEL = "authzen"
 
 RequestHandler = Callable[[RequestObject, Actor], dict[str, object]]
 
+#: Answers are written without blanks.
+_COMPACT = {"separators": (",", ":")}
+
 #: Member of the metadata document → name of the URL.
 ENDPOINTS = {
     "access_evaluation_endpoint": "authzen-evaluation",
@@ -43,7 +46,7 @@ def _endpoint_view(handler: RequestHandler) -> Callable[[HttpRequest], HttpRespo
     )
     @wraps(handler)
     def handle(request: HttpRequest, by: Actor) -> HttpResponse:
-        return JsonResponse(handler(request_models.parse_body(request), by))
+        return JsonResponse(handler(request_models.parse_body(request), by), json_dumps_params=_COMPACT)
 
     return handle
 

@@ -173,10 +173,10 @@ def validate_question(payload: Any) -> dict[str, Any]:
     Nearly all questions are plain and are recognized as valid at a twentieth of the serializer's cost; the serializer
     checks all others.
     """
-    return {**payload, "explain": False} if _is_plain(payload) else strict_fields.validate(QuestionIn, payload)
+    return {**payload, "explain": False} if is_plain_question(payload) else strict_fields.validate(QuestionIn, payload)
 
 
-def _is_plain(payload: Any) -> bool:
+def is_plain_question(payload: Any) -> bool:
     """Whether this is a valid question of a privilege or operation, with at most a user and the URN of a resource."""
     if (
         type(payload) is not dict

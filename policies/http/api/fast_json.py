@@ -17,7 +17,7 @@ from policies.writes import strict_json
 _JSON_MEDIA_TYPE = JSONRenderer.media_type
 
 #: Accept headers of callers that want JSON or state no preference.
-_JSON_ACCEPT_HEADERS = frozenset(
+JSON_ACCEPT_HEADERS = frozenset(
     {None, "*/*", _JSON_MEDIA_TYPE, f"{_JSON_MEDIA_TYPE}, */*", f"{_JSON_MEDIA_TYPE}, text/plain, */*"}
 )
 
@@ -34,7 +34,7 @@ class FastJsonView(ApiView):
         """Return the JSON renderer where the caller asks for nothing else, otherwise the framework's choice."""
         # Direct access: on DRF's Request each attribute of the HttpRequest costs a failed lookup first.
         meta = request._request.META
-        if meta.get("HTTP_ACCEPT") in _JSON_ACCEPT_HEADERS and not meta.get("QUERY_STRING"):
+        if meta.get("HTTP_ACCEPT") in JSON_ACCEPT_HEADERS and not meta.get("QUERY_STRING"):
             return _RENDERER, _JSON_MEDIA_TYPE
         return super().perform_content_negotiation(request, force)
 

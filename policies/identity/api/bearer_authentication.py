@@ -5,7 +5,7 @@ from django.http import HttpRequest
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
 from policies.identity.services import access_tokens
-from policies.pdp import actor_resolution
+from policies.pdp import fact_cache
 
 REJECTED_MESSAGE = "This token is not valid: it is unknown, expired or revoked, or its user may not act."
 
@@ -30,7 +30,12 @@ def build_challenge(*, is_sent: bool) -> str:
 
 def read_token(request: HttpRequest) -> str | None:
     """Return the token in `Authorization: Bearer <token>`; None without the header or with another scheme."""
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return parse_token(request.headers.get("Authorization", ""))
+
+
+def parse_token(header: str) -> str | None:
+    """Return the token in a header `Bearer <token>`; None for another scheme."""
+    scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
 
 
@@ -42,4 +47,4 @@ def authenticate_caller(request: HttpRequest) -> Actor:
         raise UnauthenticatedError(is_sent=bool(request.headers.get("Authorization")))
     # The token's user is the actor and the viewer of the whole request.
     request.user = user
-    return actor_resolution.load_actor(urn=user.urn)
+    return fact_cache.get_actor(urn=user.urn)

@@ -117,9 +117,16 @@ def _others_requirement(user: User | None) -> Requirement:
 
 
 def authenticate(*, text: str) -> User | None:
-    """Return the user of a token, or None if it is malformed, unknown, expired or revoked, or its user is not active.
+    """Return the user of a valid token (`find_valid_token`), as an object of the caller's own; None without one."""
+    token = find_valid_token(text=text)
+    return None if token is None else _copy_user(token.user)
 
-    A cached token costs no query, any other one indexed query; at most once a minute one more updates `last_used`.
+
+def find_valid_token(*, text: str) -> AccessToken | None:
+    """Return a token with its user, None if it is malformed, unknown, expired or revoked, or its user is not active.
+
+    It is shared with other requests and must not be changed. A cached token costs no query, any other one indexed
+    query; at most once a minute one more updates `last_used`.
     """
     if not token_secrets.is_well_formed(text, _PREFIX):
         return None
@@ -133,7 +140,7 @@ def authenticate(*, text: str) -> User | None:
         is_due = Q(last_used__isnull=True) | Q(last_used__lte=now - _LAST_USED_INTERVAL)
         AccessToken.objects.filter(is_due, pk=token.pk).update(last_used=now)
         token.last_used = now
-    return _copy_user(token.user)
+    return token
 
 
 def _copy_user(user: User) -> User:

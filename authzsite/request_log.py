@@ -1,0 +1,133 @@
+"""The log line of a request that the decision gateway answered, without the cost of the logging pipeline.
+
+The pipeline needs a tenth of a millisecond for a line, more than a decision takes. So it renders one line for each path
+with marks in place of the time, the address and the request id, and later lines are made from that text: whatever the
+format, they are what the pipeline would have written. A thread of this process writes them, several at once; at the end
+of the process it writes what is left.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Mapping
+from functools import cache
+from multiprocessing.util import Finalize
+from typing import Any, TextIO
+
+import structlog
+from django.utils import timezone
+from django_structlog.middlewares import RequestMiddleware
+
+#: Name of the log in which django_structlog's middleware writes a line for each request.
+LOG_NAME = RequestMiddleware.__module__
+
+#: Seconds for which lines are collected before they are written.
+COLLECT_SECONDS = 0.05
+
+#: What stands for the address and the request id in a line that is rendered once; neither is ever sent.
+_ADDRESS_MARK, _ID_MARK = "000.address.000", "000.request-id.000"
+
+_logger = structlog.get_logger(LOG_NAME)
+
+
+class LineTemplate:
+    """The line of requests to one path with one status, as a formatter renders it; `render` gives one of them."""
+
+    def __init__(self, formatter: logging.Formatter, request: str, status: int) -> None:
+        with structlog.contextvars.bound_contextvars(request_id=_ID_MARK, ip=_ADDRESS_MARK):
+            event: Any = {"code": status, "request": request, "event": "request_finished"}
+            *processors, _ = structlog.get_config()["processors"]
+            for process in processors:
+                event = process(logging.getLogger(LOG_NAME), "info", event)
+        record = logging.LogRecord(LOG_NAME, logging.INFO, "", 0, event, (), None)
+        record.__dict__.update(_logger=logging.getLogger(LOG_NAME), _name="info")
+        text = formatter.format(record)
+        self._text = text.replace("%", "%%")
+        for mark, name in ((event["timestamp"], "at"), (_ADDRESS_MARK, "address"), (_ID_MARK, "request_id")):
+            self._text = self._text.replace(mark, f"%({name})s")
+
+    def render(self, *, address: str, request_id: str) -> str:
+        """Return the line of a request that ends now."""
+        at = timezone.now().replace(tzinfo=None).isoformat(timespec="microseconds")
+        return self._text % {"at": f"{at}Z", "address": address, "request_id": request_id}
+
+
+class LineWriter:
+    """Writes lines to a stream from a thread of its own, which starts with the first line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lines: deque[str] = deque()
+        self._wake_event = threading.Event()
+        self._stop_event = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def write(self, line: str) -> None:
+        """Have a line written soon; never blocks."""
+        self._lines.append(line)
+        if not self._wake_event.is_set():
+            if self._thread is None:
+                self._start_thread()
+            self._wake_event.set()
+
+    def stop(self) -> None:
+        """Write what is left and end the thread."""
+        self._stop_event.set()
+        self._wake_event.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _start_thread(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._stop_event.is_set():
+                self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
+                self._thread.start()
+                # Not atexit: processes that granian forks end as those of multiprocessing do.
+                Finalize(None, self.stop, exitpriority=0)
+
+    def _run(self) -> None:
+        while not self._stop_event.is_set():
+            self._wake_event.wait()
+            self._stop_event.wait(COLLECT_SECONDS)
+            self._wake_event.clear()
+            self._write_all()
+        self._write_all()
+
+    def _write_all(self) -> None:
+        lines = [self._lines.popleft() for _ in range(len(self._lines))]
+        if lines:
+            self._stream.write("".join(f"{line}\n" for line in lines))
+            self._stream.flush()
+
+
+def log_answer(meta: Mapping[str, Any], status: int) -> None:
+    """Log the end of a request without query string that no view handled, as `RequestLogMiddleware` does.
+
+    The request id and the caller's address are bound (`middleware.bind_log_context`).
+    """
+    request = f"{meta['REQUEST_METHOD']} {meta['PATH_INFO']}"
+    target = _find_target()
+    bound = structlog.contextvars.get_contextvars()
+    # An id with an equals sign is quoted on the console.
+    if target is None or bound.keys() != {"request_id", "ip"} or not bound["ip"] or "=" in bound["request_id"]:
+        _logger.info("request_finished", code=status, request=request)
+    elif logging.getLogger(LOG_NAME).isEnabledFor(logging.INFO):
+        formatter, stream = target
+        line = _get_template(formatter, request, status).render(address=bound["ip"], request_id=bound["request_id"])
+        _get_writer(stream).write(line)
+
+
+def _find_target() -> tuple[logging.Formatter, TextIO] | None:
+    """Return what formats all logs and where they go; None where another handler would miss or change the line."""
+    handlers = logging.getLogger().handlers
+    handler = handlers[0] if len(handlers) == 1 else None
+    if not isinstance(handler, logging.StreamHandler) or type(handler) is not logging.StreamHandler:
+        return None
+    if handler.filters or handler.level > logging.INFO or handler.formatter is None:
+        return None
+    return handler.formatter, handler.stream
+
+
+_get_template = cache(LineTemplate)
+_get_writer = cache(LineWriter)

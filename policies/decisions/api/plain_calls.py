@@ -1,0 +1,65 @@
+"""Plain calls of authorize and authorize/batch: answered from the bytes of the body, without the request of DRF.
+
+Plain are questions of a privilege or operation with at most a user and the URN of a resource, which is what nearly all
+callers send. Whatever else is sent, and whatever is refused, is left to the view.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from policies.decisions.api import answers, request_serializers
+from policies.engine.model import Actor
+from policies.http.api import plain_json
+from policies.pdp import authorizer, inverse_queries
+from policies.propagation import metrics
+
+
+class LeftToView(Exception):
+    """The call is not plain, or is refused: the view answers it."""
+
+
+def answer_authorize(body: bytes, by: Actor) -> bytes:
+    """Return the answer to a plain question. Raises LeftToView, and the errors of `answers.answer_question`."""
+    question = plain_json.decode(body)
+    if not (request_serializers.is_plain_question(question) and plain_json.has_all_texts(body, _count_texts(question))):
+        raise LeftToView
+    started_at = time.perf_counter()
+    answer = answers.answer_question(question, by=by, check_may_ask=may_ask_check(by))
+    answer_body = plain_json.encode(answer)
+    metrics.AUTHORIZE_SECONDS.observe(time.perf_counter() - started_at)
+    return answer_body
+
+
+def answer_batch(body: bytes, by: Actor) -> bytes:
+    """Return the answers to a batch of plain questions. Raises LeftToView, and the errors of `answers.answer_batch`."""
+    payload = plain_json.decode(body)
+    if type(payload) is not dict or payload.keys() != {"questions"}:
+        raise LeftToView
+    questions = payload["questions"]
+    if (
+        type(questions) is not list
+        or len(questions) > request_serializers.MAX_BATCH_QUESTIONS
+        or not all(map(request_serializers.is_plain_question, questions))
+        or not plain_json.has_all_texts(body, 1 + sum(map(_count_texts, questions)))
+    ):
+        raise LeftToView
+    return plain_json.encode(answers.answer_batch(payload, by=by, check_may_ask=may_ask_check(by)))
+
+
+def _count_texts(question: Mapping[str, Any]) -> int:
+    """Return how many texts a plain question has: a resource is a name with one member, everything else is a pair."""
+    return 2 * len(question) + ("resource" in question)
+
+
+def may_ask_check(by: Actor) -> Callable[[], None]:
+    """Return a check of whether the caller may ask about others that raises LeftToView unless that is known.
+
+    Deciding it is left to the view, which also logs that decision.
+    """
+
+    def check() -> None:
+        if not authorizer.is_known_to_hold(by=by, any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES):
+            raise LeftToView
+
+    return check

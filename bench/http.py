@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from bench.tables import Cell, Table
@@ -34,6 +35,8 @@ USERS, ENTITIES = 10_000, 100_000
 #: Different questions; rounds in which all take their turn, and requests of each in a round.
 QUESTIONS, ROUNDS, TURN = 2_000, 9, 400
 BATCH = 1_000
+#: A header for which a call is answered by the view, not in front of Django.
+NOT_PLAIN = "X-Plain: no"
 #: Who is given something and loses it again.
 SOMEBODY, GROUP = "urn:li:corpuser:u0", "urn:li:corpGroup:switched"
 
@@ -125,6 +128,8 @@ def _authorize(client: Client, company: Company, rounds: int, what: str) -> Tabl
     count = QUESTIONS if company.users >= 2 * QUESTIONS else company.users // 2
     asked = [_body(one) for one in company.asked(count * 2)]
     hot = [client.made("/api/v1/authorize", body) for body in asked[:count]]
+    by_view = [client.made("/api/v1/authorize", body, headers=[NOT_PLAIN]) for body in asked[:count]]
+    evaluated = [client.made("/access/v1/evaluation", _evaluation(body)) for body in asked[:count]]
     turn = min(TURN, count)
     # Each cold question is new to the process; where they run out, so do the rounds with them.
     cold = [client.made("/api/v1/authorize", body) for body in asked[count:]]
@@ -136,6 +141,8 @@ def _authorize(client: Client, company: Company, rounds: int, what: str) -> Tabl
         "empty DRF view, no middleware": lambda _: [client.made("/bare/api/empty/drf", body)] * turn,
         "empty Django view, no middleware": lambda _: [client.made("/bare/api/empty/django", body)] * turn,
         "authorize, hot": lambda number: _slice(hot, number, turn),
+        "AuthZEN evaluation, hot": lambda number: _slice(evaluated, number, turn),
+        "authorize, hot, by the view": lambda number: _slice(by_view, number, turn),
         "authorize, hot, no middleware": lambda number: [
             one.replace(b"POST /api", b"POST /bare/api") for one in _slice(hot, number, turn)
         ],
@@ -149,10 +156,17 @@ def _authorize(client: Client, company: Company, rounds: int, what: str) -> Tabl
     for number in range(rounds):
         for name, requests in targets.items():
             spent[name].append(client.time(requests(number)))
-    base = spent["empty DRF view"]
-    columns = ("what", "a second", "us at work", "of an empty DRF view", "the same by work")
+    drf, django = spent["empty DRF view"], spent["empty Django view, no middleware"]
+    columns = ("what", "a second", "us at work", "of an empty DRF view", "of Django without middleware", "by work")
     rows: list[tuple[Cell, ...]] = [
-        (name, _rate(found), _work(found), _ratio(found, base, "clock"), _ratio(found, base, "work"))
+        (
+            name,
+            _rate(found),
+            _work(found),
+            _ratio(found, drf, "clock"),
+            _ratio(found, django, "clock"),
+            _ratio(found, django, "work"),
+        )
         for name, found in spent.items()
     ]
     notes = [f"{rounds} rounds of {turn} requests (cold: {cold_turn}), medians; {client.memory():,.0f} MiB."]
@@ -254,8 +268,18 @@ def _waits(writer: Client, reader: Client, writes: dict[str, bytes], privilege: 
     return waited
 
 
-def _body(asked: Asked) -> dict[str, object]:
+def _body(asked: Asked) -> dict[str, Any]:
     return {"actor": asked.person.urn, "privilege": asked.privilege, "resource": {"urn": asked.thing.urn}}
+
+
+def _evaluation(question: dict[str, Any]) -> dict[str, object]:
+    """Return a question as AuthZEN asks it."""
+    resource = question["resource"]["urn"]
+    return {
+        "subject": {"type": "user", "id": question["actor"].rpartition(":")[2]},
+        "action": {"name": question["privilege"]},
+        "resource": {"type": resource.split(":")[2], "id": resource},
+    }
 
 
 def _slice(requests: Sequence[bytes], number: int, count: int) -> Sequence[bytes]:

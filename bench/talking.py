@@ -36,8 +36,8 @@ class Client:
         for link in self._links:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def made(self, path: str, body: Any = None, verb: str = "POST") -> bytes:
-        """Return a request as it is sent."""
+    def made(self, path: str, body: Any = None, verb: str = "POST", headers: Sequence[str] = ()) -> bytes:
+        """Return a request as it is sent, with more headers."""
         data = b"" if body is None else json.dumps(body).encode()
         lines = (
             f"{verb} {path} HTTP/1.1",
@@ -45,6 +45,7 @@ class Client:
             f"Authorization: Bearer {self._token}",
             "Content-Type: application/json",
             f"Content-Length: {len(data)}",
+            *headers,
         )
         return "\r\n".join(lines).encode() + _END + data
 

@@ -6,7 +6,9 @@ from catalog.cdap import entity_tabs, grant_pages, grant_patterns, operation_pag
 from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
 from catalog.external_roles import entity_tab
 from catalog.external_roles import pages as external_role_pages
-from catalog.reports.pages import access_lookup, assertions, compare_runs, findings, runs, start_form, tables
+from catalog.reports.pages import assertions, compare_runs, findings, runs, start_form, tables
+from catalog.reports.pages.layout import VIEW_GUARD
+from policies.http.lazy_view import lazy_view
 
 tab_registry.register_tab(entity_tab.ACCESS_TAB)
 tab_registry.register_links("cdap", entity_tabs.build_tabs)
@@ -37,7 +39,11 @@ urlpatterns = [
     path("reports/new/<slug:kind>", start_form.start_report, name="report-new"),
     path("reports/runs/<uuid:id>", runs.show_run, name="report"),
     path("reports/runs/<uuid:id>/cancel", runs.cancel_run, name="report-cancel"),
-    path("reports/runs/<uuid:id>/access", access_lookup.show_access, name="report-access"),
+    path(
+        "reports/runs/<uuid:id>/access",
+        lazy_view("catalog.reports.pages.access_lookup.show_access", VIEW_GUARD),
+        name="report-access",
+    ),
     path("reports/runs/<uuid:id>/compare", compare_runs.compare_runs, name="report-compare"),
     path("reports/runs/<uuid:id>/tables/<slug:name>", tables.show_table, name="report-table"),
     path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", tables.download_file, name="report-file"),

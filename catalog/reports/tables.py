@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import pyarrow as pa
-
 from catalog.reports.finding_labels import FINDING_LABELS
 
 
@@ -63,11 +61,6 @@ class ResultTable:
     def keys(self) -> tuple[str, ...]:
         """The columns that identify a row."""
         return self.key or (self.columns[0].name,)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of its files, without the position."""
-        return pa.schema([(column.name, pa.int64() if column.is_number else pa.string()) for column in self.columns])
 
 
 def number_column(name: str, title: str) -> ReportColumn:

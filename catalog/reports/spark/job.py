@@ -88,7 +88,7 @@ class Job:
 
     def write_rows(self, table: ResultTable, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write rows of results by column name; keys that are no columns are left out."""
-        self.write_table(table.name, pa.Table.from_pylist(list(rows), schema=table.schema))
+        self.write_table(table.name, pa.Table.from_pylist(list(rows), schema=_build_schema(table)))
 
     def write_table(self, name: str, table: pa.Table) -> None:
         """Write a table of results with its row order as `position`."""
@@ -96,6 +96,11 @@ class Job:
         filesystem, folder = fs.FileSystem.from_uri(f"{self.target}/{name}")
         filesystem.create_dir(folder)
         pq.write_table(positioned_table, f"{folder}/part-0.parquet", filesystem=filesystem, compression="zstd")
+
+
+def _build_schema(table: ResultTable) -> pa.Schema:
+    """Return the schema of the files of a table, without the position."""
+    return pa.schema([(column.name, pa.int64() if column.is_number else pa.string()) for column in table.columns])
 
 
 #: The work of a job: receives it and returns its summary.

@@ -4,8 +4,6 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from django.conf import settings
 from django.utils import timezone
 
@@ -15,8 +13,6 @@ from catalog.reports.kinds.unused_access import tables
 from catalog.reports.kinds.unused_access.usage import ANY, UsageRow
 from catalog.reports.spec import Parameter, ParameterType, ReportSpec
 from policies.pdp import decision_log_queries
-
-_USAGE_SCHEMA = pa.schema([(name, pa.string()) for name in UsageRow._fields])
 
 
 def prepare(report: Report, folder: Path) -> None:
@@ -32,13 +28,23 @@ def prepare(report: Report, folder: Path) -> None:
             for policy in (*(use.policies or ("",)), *((ANY,) if use.has_more_policies else ())):
                 key = (use.actor, privilege, policy)
                 last_use_by_key[key] = max(last_use_by_key.get(key, ""), use.last_at.isoformat(timespec="seconds"))
-    rows = [UsageRow(*key, last_use)._asdict() for key, last_use in sorted(last_use_by_key.items())]
-    pq.write_table(pa.Table.from_pylist(rows, schema=_USAGE_SCHEMA), folder / "usage.parquet")
+    _write_uses(
+        [UsageRow(*key, last_use) for key, last_use in sorted(last_use_by_key.items())], folder / "usage.parquet"
+    )
     log_start = decision_log_queries.find_first_decision_time()
     sample_share, log_days = settings.DECISION_LOG_SAMPLE, settings.DECISION_LOG_DAYS
     is_sure = sample_share >= 1 and log_days >= days and log_start is not None and log_start <= since
     document = {"days": days, "percent": round(100 * sample_share, 2), "is_sure": is_sure}
     (folder / "usage.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def _write_uses(rows: list[UsageRow], path: Path) -> None:
+    # Only the process that runs the report needs this library, and web processes import every kind.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.string()) for name in UsageRow._fields])
+    pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], schema=schema), path)
 
 
 SPEC = ReportSpec(

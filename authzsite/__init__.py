@@ -1,5 +1,1 @@
 """The project package: wiring, no business rules."""
-
-from authzsite.celery import app
-
-__all__ = ["app"]

@@ -15,24 +15,20 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from celery import current_app
 from django.conf import settings
-from django.db import Error as DatabaseError
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from policies import deadlines
 from policies.errors import Unavailable
 from policies.http.guard import public
 from policies.models import PolicyVersion
 from policies.pdp import snapshot_store
-from policies.propagation import pubsub
+from policies.propagation import pubsub, task_queue
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +107,7 @@ def _are_applied(replaced_keys: tuple[MigrationKey, ...], applied_keys: Containe
 def broker() -> CheckFacts:
     """Check the broker; return its kind. Redis is pinged first: kombu would wait for seconds if it does not respond."""
     pubsub.check_redis(seconds=BROKER_SECONDS)
-    with current_app.connection_for_write() as broker_connection:
+    with task_queue.connect_broker() as broker_connection:
         if not settings.REDIS_URL:
             broker_connection.connect()
         return {"kind": str(broker_connection.transport.driver_type)}
@@ -149,7 +145,7 @@ def run_check(check: Callable[[], CheckFacts]) -> CheckFacts:
         facts: CheckFacts = {"ok": True, **check()}
     except (NotReady, Unavailable) as error:
         return _report_failure(check.__name__, str(error), error)
-    except (DatabaseError, OperationalError, RedisError, OSError, PolicyVersion.DoesNotExist) as error:
+    except (*pubsub.CONNECTION_ERRORS, PolicyVersion.DoesNotExist) as error:
         # These errors may contain addresses and names of the installation, so their text goes to the log only.
         return _report_failure(check.__name__, f"{check.__name__} cannot be reached ({type(error).__name__}).", error)
     if _reported_details.pop(check.__name__, None):

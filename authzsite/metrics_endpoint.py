@@ -7,27 +7,23 @@ bearers of the token; without it only to programs on this machine that do not ca
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from celery import current_app
 from django.conf import settings
-from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_prometheus.exports import ExportToDjangoView
-from kombu.exceptions import OperationalError
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import mark_process_dead
 from prometheus_client.registry import Collector
-from redis.exceptions import RedisError
 
 from authzsite import env, metrics_multiprocess
 from authzsite.health import BROKER_SECONDS, DATABASE_SECONDS
 from policies import deadlines
 from policies.http.guard import public
 from policies.models import PolicyVersion
-from policies.propagation import pubsub
+from policies.propagation import pubsub, task_queue
 
 #: Headers that proxies add to forwarded requests.
 _PROXY_HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA")
@@ -77,7 +73,7 @@ def _probe(part: str, name: str, description: str, read_number: Callable[[], int
     try:
         with deadlines.open_budget(DATABASE_SECONDS):
             number = read_number()
-    except (DatabaseError, OperationalError, RedisError, OSError, PolicyVersion.DoesNotExist):
+    except (*pubsub.CONNECTION_ERRORS, PolicyVersion.DoesNotExist):
         yield GaugeMetricFamily(f"authz_{part}_up", f"Whether the {part} answers.", value=0)
         return
     yield GaugeMetricFamily(f"authz_{part}_up", f"Whether the {part} answers.", value=1)
@@ -88,6 +84,7 @@ def _count_queued_tasks() -> int:
     """Return the number of tasks in the queue."""
     # Redis is pinged first, since kombu would wait for several seconds if it does not respond.
     pubsub.check_redis(seconds=BROKER_SECONDS)
-    with current_app.connection_for_write() as broker_connection:
+    with task_queue.connect_broker() as broker_connection:
         channel: Any = broker_connection.default_channel
-        return int(channel.queue_declare(current_app.conf.task_default_queue, durable=True).message_count)
+        queue = task_queue.load_application().conf.task_default_queue
+        return int(channel.queue_declare(queue, durable=True).message_count)

@@ -3,7 +3,6 @@
 from authzsite import env, logs
 from authzsite.settings.paths import VAR_DIR
 
-DJANGO_STRUCTLOG_CELERY_ENABLED = True
 # Logging the user would read the session, and with it the database, in requests that need neither.
 DJANGO_STRUCTLOG_USER_ID_FIELD = None
 LOGGING = logs.build_configuration(

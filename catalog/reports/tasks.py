@@ -13,6 +13,7 @@ from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, run_state, runner
 from policies.pdp.authorizer import SYSTEM
+from policies.propagation import task_queue
 
 #: Lifetime of a message to a worker; the schedule sends it again while the report is queued.
 MESSAGE_EXPIRY_SECONDS = 60
@@ -24,7 +25,7 @@ def end_jobs(**_: Any) -> None:
     launcher.STOP_EVENT.set()
 
 
-@shared_task(name="catalog.run_report", ignore_result=True)
+@shared_task(name=run_state.RUN_TASK, ignore_result=True)
 def run_report(report_id: str, **_: Any) -> str:
     """Run a report and return its status. A message that arrives twice, or too late, changes nothing.
 
@@ -32,7 +33,7 @@ def run_report(report_id: str, **_: Any) -> str:
     """
     status = runner.run_report(UUID(report_id), max_running=settings.REPORTS_AT_ONCE)
     if status != Report.Status.QUEUED and (next_report_id := run_state.find_next_queued()) is not None:
-        run_report.apply_async((str(next_report_id),), expires=MESSAGE_EXPIRY_SECONDS)
+        task_queue.enqueue(run_state.RUN_TASK, str(next_report_id), expires=MESSAGE_EXPIRY_SECONDS)
     return status.value
 
 
@@ -44,7 +45,7 @@ def watch_reports(**_: Any) -> int:
     """
     lost_worker_count = run_state.expire()
     for report_id in run_state.list_overdue():
-        run_report.apply_async((str(report_id),), expires=MESSAGE_EXPIRY_SECONDS)
+        task_queue.enqueue(run_state.RUN_TASK, str(report_id), expires=MESSAGE_EXPIRY_SECONDS)
     return lost_worker_count
 
 
@@ -64,6 +65,6 @@ def run_nightly_reports(**_: Any) -> int:
     ]
     reports = [report for report in new_reports if report is not None]
     for report in reports:
-        run_report.delay(str(report.pk))
+        task_queue.enqueue(run_state.RUN_TASK, str(report.pk))
     run_state.delete_old()
     return len(reports)

@@ -4,15 +4,19 @@ import logging
 
 from django.conf import settings
 from django.core.cache import cache
-from kombu.exceptions import OperationalError
 
 from policies.models import PolicyVersion, open_write
 from policies.pdp import snapshot_store
-from policies.pdp import tasks as pdp_tasks
-from policies.propagation import invalidation
+from policies.propagation import invalidation, task_queue
 from policies.propagation.pubsub import CONNECTION_ERRORS
 
 log = logging.getLogger(__name__)
+
+#: The task that has a worker compare its policies.
+REFRESH_TASK = "policies.refresh_policy_cache"
+#: Cache key set while it is queued, and the seconds after which it expires, in case the message is lost.
+REFRESH_QUEUED_KEY = "policies:refresh-queued"
+_REFRESH_QUEUED_SECONDS = 10
 
 
 def publish_policy_change() -> None:
@@ -27,9 +31,9 @@ def publish_policy_change() -> None:
         # Cache and broker are the same Redis.
         return
     try:
-        if cache.add(pdp_tasks.REFRESH_QUEUED_KEY, value=True, timeout=pdp_tasks.REFRESH_QUEUED_SECONDS):
-            pdp_tasks.refresh_policy_cache.delay()
-    except (*CONNECTION_ERRORS, OperationalError) as error:
+        if cache.add(REFRESH_QUEUED_KEY, value=True, timeout=_REFRESH_QUEUED_SECONDS):
+            task_queue.enqueue(REFRESH_TASK)
+    except CONNECTION_ERRORS as error:
         log.warning("refresh_not_queued", extra={"error": str(error)})
 
 

@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from celery import current_app
 from django.core.cache import cache
-from kombu.exceptions import OperationalError
 
 from policies.pdp import snapshot_store
+from policies.propagation import task_queue
 from policies.propagation.pubsub import CONNECTION_ERRORS
 
 log = logging.getLogger(__name__)
@@ -99,15 +98,15 @@ def list_web_processes() -> tuple[Process, ...]:
 def inspect_queue() -> Queue:
     """Return broker and workers; takes up to WORKER_REPLY_SECONDS, since the number of workers is not known."""
     try:
-        with current_app.connection_for_write(connect_timeout=WORKER_REPLY_SECONDS) as broker_connection:
+        with task_queue.connect_broker(connect_timeout=WORKER_REPLY_SECONDS) as broker_connection:
             broker_connection.ensure_connection(
                 max_retries=1, interval_start=0, interval_step=0, timeout=WORKER_REPLY_SECONDS
             )
             kind = str(broker_connection.transport.driver_type)
-            replies = current_app.control.broadcast(
+            replies = task_queue.load_application().control.broadcast(
                 "policy_version", reply=True, timeout=WORKER_REPLY_SECONDS, connection=broker_connection
             )
-    except (OperationalError, OSError):
+    except OSError:
         return Queue(None, {})
     return Queue(kind, {name: answer for reply in replies or () for name, answer in reply.items()})
 

@@ -12,17 +12,13 @@ from django.core.cache import cache
 from django.db import close_old_connections
 from django.utils import timezone
 
-from policies.pdp import decision_log_queries, retention, snapshot_store
-
-#: Cache key set while a refresh is queued; it expires, in case the message is lost.
-REFRESH_QUEUED_KEY = "policies:refresh-queued"
-REFRESH_QUEUED_SECONDS = 10
+from policies.pdp import decision_log_queries, policy_change_events, retention, snapshot_store
 
 #: Rows deleted by one statement.
 DELETE_BATCH_SIZE = 1_000
 
 
-@shared_task(name="policies.refresh_policy_cache", ignore_result=True)
+@shared_task(name=policy_change_events.REFRESH_TASK, ignore_result=True)
 def refresh_policy_cache(**_: Any) -> int:
     """Refresh the snapshot of this worker and return its policy version.
 
@@ -30,7 +26,7 @@ def refresh_policy_cache(**_: Any) -> int:
     later task then costs no load, and a stored policy that cannot be read is logged early. Unknown keyword arguments
     are ignored, so that messages of a later release do not fail during a deploy.
     """
-    cache.delete(REFRESH_QUEUED_KEY)
+    cache.delete(policy_change_events.REFRESH_QUEUED_KEY)
     return snapshot_store.refresh()
 
 

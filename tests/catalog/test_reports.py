@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from authzsite.celery import app
 from catalog.models import Report, ReportRow
 from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
@@ -183,7 +184,7 @@ def test_one_run_of_a_kind_at_a_time():
 def test_reports_wait_their_turn_and_each_end_sends_for_the_next(settings: Any, monkeypatch: pytest.MonkeyPatch):
     settings.REPORTS_AT_ONCE = 1
     sent: list[tuple[str, ...]] = []
-    monkeypatch.setattr(report_tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
+    monkeypatch.setattr(app, "send_task", lambda _, args, **__: sent.append(args))
     other = replace(KIND, name="others")
     monkeypatch.setattr(runner, "KINDS", {KIND.name: KIND, other.name: other})
     first, second = (run_state.queue(spec=kind, parameters={"wanted": "well"}, by=SYSTEM.urn) for kind in (KIND, other))
@@ -236,7 +237,7 @@ def test_a_run_whose_worker_is_gone_is_made_again(monkeypatch: pytest.MonkeyPatc
     Report.objects.filter(pk=queued.pk).update(requested_at=timezone.now() - 2 * run_state.lease_duration())
     lost = lose_worker(queued)
     sent: list[tuple[str, ...]] = []
-    monkeypatch.setattr(report_tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
+    monkeypatch.setattr(app, "send_task", lambda _, args, **__: sent.append(args))
     assert report_tasks.watch_reports() == 1
     assert sent == [(str(queued.pk),)]
     queued.refresh_from_db()

@@ -26,14 +26,14 @@ def waiting() -> Iterator[Callable[[], int]]:
 
 
 def test_many_writes_queue_one_refresh(waiting: Callable[[], int]) -> None:
-    cache.delete(pdp_tasks.REFRESH_QUEUED_KEY)
+    cache.delete(policy_change_events.REFRESH_QUEUED_KEY)
     for _ in range(5):
         policy_change_events.publish_policy_change()
     assert waiting() == 1
 
 
 def test_a_refresh_that_began_lets_the_next_write_queue_another(waiting: Callable[[], int]) -> None:
-    cache.delete(pdp_tasks.REFRESH_QUEUED_KEY)
+    cache.delete(policy_change_events.REFRESH_QUEUED_KEY)
     policy_change_events.publish_policy_change()
     assert pdp_tasks.refresh_policy_cache() == PolicyVersion.load_version()
     policy_change_events.publish_policy_change()

@@ -5,7 +5,7 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 
 from policies.models import PolicyVersion
-from policies.pdp import tasks as pdp_tasks
+from policies.pdp import policy_change_events
 
 DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
 
@@ -68,8 +68,8 @@ def test_a_question_that_cannot_be_asked_ends_with_two_and_names_every_problem(w
 
 
 def test_refreshing_prints_the_version_and_has_the_workers_compare(world, capsys):
-    cache.delete(pdp_tasks.REFRESH_QUEUED_KEY)
+    cache.delete(policy_change_events.REFRESH_QUEUED_KEY)
     call_command("refresh_policies")
     version = PolicyVersion.load_version()
     assert capsys.readouterr().out.strip() == str(version)
-    assert cache.get(pdp_tasks.REFRESH_QUEUED_KEY) is True
+    assert cache.get(policy_change_events.REFRESH_QUEUED_KEY) is True

@@ -27,6 +27,9 @@ from policies import deadlines
 
 log = logging.getLogger(__name__)
 
+#: The task that has a worker run a report; its argument is the id.
+RUN_TASK = "catalog.run_report"
+
 #: Attempts of a run before it fails.
 MAX_ATTEMPTS = 2
 

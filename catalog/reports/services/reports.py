@@ -6,18 +6,15 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from catalog.errors import add_pointer_prefix
 from catalog.models import Report
-from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
 from catalog.reports.run import run_state
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
 from policies.pdp import authorizer
-from policies.propagation import pubsub
+from policies.propagation import pubsub, task_queue
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +58,7 @@ def cancel(*, report_id: UUID, by: Actor) -> None:
 def _enqueue(report: Report) -> None:
     try:
         pubsub.check_redis()
-        report_tasks.run_report.delay(str(report.pk))
-    except (OperationalError, RedisError, OSError) as error:
+        task_queue.enqueue(run_state.RUN_TASK, str(report.pk))
+    except pubsub.CONNECTION_ERRORS as error:
         log.warning("report_not_queued", extra={"report": str(report.pk), "error": str(error)})
         run_state.fail(report, problem=_QUEUE_UNREACHABLE)

@@ -1,0 +1,32 @@
+"""The schedule of background tasks, which beat keeps. It repeats the work of messages that may be lost."""
+
+from typing import Any
+
+from celery.schedules import crontab
+from django.conf import settings
+
+FORGET_EVERY_SECONDS = 3600
+
+
+def build_schedule() -> dict[str, dict[str, Any]]:
+    """Return the entries by name. Each expires before the next of its kind: an absent worker finds one, not many."""
+    refresh_seconds = settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS
+    watch_seconds = settings.WATCH_REPORTS_EVERY_SECONDS
+    return {
+        "refresh-policy-cache": _build_entry("policies.refresh_policy_cache", refresh_seconds),
+        "forget-decisions": _build_entry("policies.forget_decisions", FORGET_EVERY_SECONDS),
+        "forget-sessions": _build_entry("policies.forget_sessions", FORGET_EVERY_SECONDS),
+        "forget-changes": _build_entry("policies.forget_changes", FORGET_EVERY_SECONDS),
+        "forget-aspect-versions": _build_entry("catalog.forget_aspect_versions", FORGET_EVERY_SECONDS),
+        "watch-reports": _build_entry("catalog.watch_reports", watch_seconds),
+        "reopen-findings": _build_entry("catalog.reopen_findings", 600),
+        "nightly-reports": {
+            "task": "catalog.run_nightly_reports",
+            "schedule": crontab(hour=settings.REPORTS_NIGHTLY_HOUR % 24, minute=0),
+            "options": {"expires": 3600},
+        },
+    }
+
+
+def _build_entry(task: str, seconds: float) -> dict[str, Any]:
+    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}

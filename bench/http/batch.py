@@ -1,0 +1,31 @@
+"""Calls of 1,000 questions."""
+
+import statistics
+
+from bench.http.figures import body_of, work_us
+from bench.tables import Table
+from bench.talking import Client
+from bench.worlds import Company
+
+BATCH = 1_000
+
+
+def measure_batch(client: Client, company: Company, rounds: int) -> Table:
+    """Ask 1,000 questions in a call, hot, and cold with questions that the process never met."""
+    calls = 5 if company.users >= 6 * BATCH else 1
+    size = min(BATCH, company.users // 2)
+    everything = [body_of(one) for one in company.asked(size * (calls + 1))]
+    made = [
+        client.made("/api/v1/authorize/batch", {"questions": everything[start : start + size]})
+        for start in range(0, len(everything), size)
+    ]
+    # What was asked one by one before is not cold: another process begins with nothing, this one forgets nothing.
+    client.time(made[:1])
+    hot = [client.time(made[:1]) for _ in range(rounds)]
+    cold = [client.time([one]) for one in made[1:]]
+    rows = [
+        (name, statistics.median(one.clock for one in spent) * 1e6 / size, work_us(spent) / size)
+        for name, spent in (("hot", hot), ("cold", cold))
+    ]
+    columns = (f"{size:,} questions a call", "us a question", "us at work")
+    return Table(f"authorize/batch, {company.policies:,} policies", columns, list(rows))

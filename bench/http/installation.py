@@ -1,0 +1,88 @@
+"""An installation to be measured: a PostgreSQL of its own, filled, and served by granian as `make run` does."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.talking import Client, pin
+
+PROJECT = Path(__file__).resolve().parents[2]
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
+# The programs beside Python, and how to start them, are known to make's own scripts.
+sys.path.insert(0, str(PROJECT / ".make"))
+
+import servers  # noqa: E402  # found through the line above
+
+from authzsite import serving  # noqa: E402  # reads the settings named above
+from tests.clients.installations import ROOT_USER, manage  # noqa: E402  # imports servers as well
+
+#: The core of the server, and that of the client and the database.
+SERVER, CLIENT = 0, 1
+
+
+@dataclass(frozen=True)
+class Site:
+    """A filled installation: its environment, and a token of the root user."""
+
+    environment: dict[str, str]
+    token: str
+
+    def stock(self, policies: int, size: tuple[int, int]) -> None:
+        """Fill it, or exchange its policies."""
+        command = [sys.executable, "-m", "bench.stocking", str(policies), *(str(number) for number in size)]
+        # Nothing is measured meanwhile, so it may have both cores.
+        os.sched_setaffinity(0, {SERVER, CLIENT})
+        subprocess.run(command, cwd=PROJECT, env=self.environment, check=True, stdout=sys.stderr)
+        os.sched_setaffinity(0, {CLIENT})
+
+    @contextmanager
+    def served(self, **variables: str) -> Iterator[Client]:
+        """Serve it as `make run` does, on a core of its own."""
+        port = servers.free_port()
+        *options, _ = serving.list_arguments("127.0.0.1", port, ("--workers", "1", "--log-level", "warning"))
+        command = [sys.executable, "-m", "granian", *options, "bench.site.wsgi:application"]
+        environment = self.environment | variables
+        with (
+            (Path(environment["VAR_DIR"]) / "web.log").open("ab") as log,
+            subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log) as server,
+        ):
+            try:
+                servers.wait_for(port, server, Path(log.name))
+                pin(server.pid, SERVER)
+                client = Client(port, self.token, server.pid)
+                yield client
+                client.close()
+            finally:
+                server.terminate()
+                server.wait(30)
+
+
+def has_postgres() -> bool:
+    """Return whether there is a PostgreSQL to measure with."""
+    return servers.postgres_folder() is not None
+
+
+@contextmanager
+def open_site() -> Iterator[Site]:
+    """An empty installation on a PostgreSQL of its own."""
+    with (
+        servers.postgres(is_for_tests=False) as database,
+        tempfile.TemporaryDirectory(prefix="authzsite-bench-") as folder,
+    ):
+        environment = {name: value for name, value in os.environ.items() if name != "REDIS_URL"} | {
+            "DATABASE_URL": database,
+            "VAR_DIR": folder,
+            "DJANGO_SETTINGS_MODULE": "bench.site.settings",
+            "PLAIN_HTTP": "true",
+            "LOG_LEVEL": "INFO",
+        }
+        manage(environment, "migrate", "--verbosity", "0")
+        manage(environment, "createcachetable")
+        manage(environment, "bootstrap", "--restricted")
+        token = manage(environment, "create_token", ROOT_USER, "--name", "bench").strip()
+        yield Site(environment, token)

@@ -26,6 +26,8 @@ def main() -> None:
             Policy.objects.filter(urn__startswith="urn:li:dataHubPolicy:p", description="Measured").delete()
             filling.store_policies(company)
     else:
+        # What all users and owners may do from the start is not of the company: other engines do not know of it.
+        Policy.objects.filter(is_editable=True).delete()
         filling.fill(company)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")

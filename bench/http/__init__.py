@@ -31,6 +31,7 @@ def run(*, is_quick: bool) -> list[Table]:
             company = Company(policies, users=size[0], entities=size[1])
             with found.served() as client:
                 tables.append(measure_single(client, company, rounds, "as it is"))
+            with found.served() as client:
                 tables.append(measure_batch(client, company, rounds))
             if policies == POLICIES[1]:
                 with found.served(BENCH_WITHOUT_LOG="1") as client:

@@ -2,7 +2,8 @@
 
 import statistics
 
-from bench.http.figures import body_of, work_us
+from bench.http.figures import work_us
+from bench.questions import body_of, list_questions
 from bench.tables import Table
 from bench.talking import Client
 from bench.worlds import Company
@@ -11,15 +12,14 @@ BATCH = 1_000
 
 
 def measure_batch(client: Client, company: Company, rounds: int) -> Table:
-    """Ask 1,000 questions in a call, hot, and cold with questions that the process never met."""
+    """Ask 1,000 questions in a call, hot, and cold with questions that the process, a new one, never met."""
     calls = 5 if company.users >= 6 * BATCH else 1
     size = min(BATCH, company.users // 2)
-    everything = [body_of(one) for one in company.asked(size * (calls + 1))]
+    everything = [body_of(one) for one in list_questions(company, size * (calls + 1))]
     made = [
         client.made("/api/v1/authorize/batch", {"questions": everything[start : start + size]})
         for start in range(0, len(everything), size)
     ]
-    # What was asked one by one before is not cold: another process begins with nothing, this one forgets nothing.
     client.time(made[:1])
     hot = [client.time(made[:1]) for _ in range(rounds)]
     cold = [client.time([one]) for one in made[1:]]

@@ -4,15 +4,15 @@ import statistics
 import time
 
 from bench.http.batch import BATCH
-from bench.http.figures import body_of
 from bench.http.installation import Site
+from bench.questions import body_of, list_questions
 from bench.tables import Table
 from bench.worlds import Company
 
 
 def measure_start(site: Site, company: Company, rounds: int) -> Table:
     """Start a process and ask it one question; what it has in memory then, and after a thousand more."""
-    first, *rest = [body_of(one) for one in company.asked(min(BATCH, company.users))]
+    first, *rest = [body_of(one) for one in list_questions(company, min(BATCH, company.users))]
     seconds, before, after = [], [], []
     for _ in range(max(3, rounds // 3)):
         began = time.perf_counter()

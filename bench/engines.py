@@ -70,19 +70,19 @@ def cedar(company: Company) -> Engine:
     def ready(asked: Asked) -> tuple[dict[str, Any], cedarpy.PolicySet, cedarpy.Entities]:
         key = asked.thing.type, asked.privilege
         if key not in slices:
-            slices[key] = cedarpy.PolicySet.from_str("\n".join(map(_cedar_policy, _sliced(company, *key))))
+            slices[key] = cedarpy.PolicySet.from_str("\n".join(map(_cedar_policy, slice_policies(company, *key))))
         return _cedar_request(asked), slices[key], cedarpy.Entities.from_json_str(json.dumps(_cedar_entities(asked)))
 
     return ready, lambda prepared: bool(cedarpy.is_authorized(*prepared).allowed)
 
 
-def _sliced(company: Company, kind: str, privilege: str) -> list[Document]:
+def slice_policies(company: Company, kind: str, privilege: str) -> list[Document]:
     """Return the documents that list a privilege and do not name other types only."""
     documents = (document for _, document in company.documents if privilege in document["privileges"])
-    return [document for document in documents if kind in (_types(document) or (kind,))]
+    return [document for document in documents if kind in (types_of(document) or (kind,))]
 
 
-def _types(document: Document) -> list[str] | None:
+def types_of(document: Document) -> list[str] | None:
     """Return the types that a document names, None when it names none."""
     criteria = document["resources"]["filter"]["criteria"]
     return next((one["values"] for one in criteria if one["field"] == "TYPE"), None)
@@ -193,7 +193,7 @@ def fast_casbin(company: Company) -> Engine:
     enforcer.add_function("applies", applies)
     for urn, document in company.documents:
         for name in document["privileges"]:
-            enforcer.add_policies([[kind, name, urn] for kind in _types(document) or _CASBIN_TYPES])
+            enforcer.add_policies([[kind, name, urn] for kind in types_of(document) or _CASBIN_TYPES])
 
     def ready(asked: Asked) -> tuple[str, str, Actor, Resource]:
         return asked.thing.type, asked.privilege, actor(asked.person), resource(asked.thing)

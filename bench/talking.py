@@ -1,19 +1,27 @@
-"""A client that costs little: requests made beforehand, over connections that stay open, without a library."""
+"""A client that costs little: requests made beforehand, over connections that stay open, without a library.
+
+Some requests at a time in lock step, or over several connections that do not wait for one another: as fast as the
+server answers, or at a fixed rate.
+"""
 
 import json
-import os
+import re
+import select
 import socket
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from bench.processes import Memory, family, memory_of, worked_seconds
 
 #: Connections that wait for an answer at the same time, so that the server never waits for the client.
 CONNECTIONS = 4
 
 _END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
+_LENGTH_LINE = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -32,9 +40,7 @@ class Client:
         self._port = port
         self._token = token
         self._process = process
-        self._links = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)]
-        for link in self._links:
-            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._links = [self._connect() for _ in range(CONNECTIONS)]
 
     def made(self, path: str, body: Any = None, verb: str = "POST", headers: Sequence[str] = ()) -> bytes:
         """Return a request as it is sent, with more headers."""
@@ -70,13 +76,76 @@ class Client:
                     raise RuntimeError(f"{head.decode()}\n{body.decode()}")
         return Spent(len(requests), time.perf_counter() - began, self.worked() - worked)
 
+    def saturate(self, requests: Sequence[bytes], connections: int) -> Spent:
+        """Send all of these over so many connections, each the next one as soon as it is answered."""
+        links = {link.fileno(): link for link in (self._connect() for _ in range(connections))}
+        left, pending = iter(requests), len(requests)
+        with select.epoll() as poll:
+            for number in links:
+                poll.register(number, select.EPOLLIN)
+            began, worked = time.perf_counter(), self.worked()
+            for link, request in zip(links.values(), left, strict=False):
+                link.sendall(request)
+            while pending:
+                for number, _ in poll.poll():
+                    link = links[number]
+                    _receive(link)
+                    pending -= 1
+                    following = next(left, None)
+                    if following is not None:
+                        link.sendall(following)
+            spent = Spent(len(requests), time.perf_counter() - began, self.worked() - worked)
+        for link in links.values():
+            link.close()
+        return spent
+
+    def pace(self, requests: Sequence[bytes], connections: int, rate: float) -> list[float]:
+        """Send so many a second over so many connections; return ms from the planned time of each to its answer.
+
+        A request whose time has come while all connections wait for answers is sent late, and has waited that long.
+        """
+        free = deque(self._connect() for _ in range(connections))
+        links = list(free)
+        planned: dict[socket.socket, float] = {}
+        waited: list[float] = []
+        sent, began = 0, time.perf_counter()
+        while len(waited) < len(requests):
+            now = time.perf_counter()
+            while free and sent < len(requests) and began + sent / rate <= now:
+                link = free.popleft()
+                link.sendall(requests[sent])
+                planned[link] = began + sent / rate
+                sent += 1
+            is_free = free and sent < len(requests)
+            pause = max(0.0, began + sent / rate - time.perf_counter()) if is_free else None
+            for link in select.select(list(planned), (), (), pause)[0]:
+                _receive(link)
+                waited.append((time.perf_counter() - planned.pop(link)) * 1000)
+                free.append(link)
+        for link in links:
+            link.close()
+        return waited
+
+    def _connect(self) -> socket.socket:
+        link = socket.create_connection(("127.0.0.1", self._port))
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return link
+
     def worked(self) -> float:
         """Return the seconds of processor time that the server's processes took so far."""
-        return sum(_worked(number) for number in family(self._process))
+        return sum(self.shares().values())
+
+    def shares(self) -> dict[int, float]:
+        """Return each process that the server started, itself included → the seconds that it worked so far."""
+        return {number: worked_seconds(number) for number in family(self._process)}
+
+    def memories(self) -> list[Memory]:
+        """Return what the server's process has in memory, and then what each of those has that it started."""
+        return [memory_of(number) for number in family(self._process)]
 
     def memory(self) -> float:
         """Return the MiB that the largest of the server's processes has in memory."""
-        return max(_resident(number) for number in family(self._process))
+        return max(memory.resident for memory in self.memories())
 
     def close(self) -> None:
         """End the connections."""
@@ -84,27 +153,21 @@ class Client:
             link.close()
 
 
-def family(number: int) -> list[int]:
-    """Return a process and everything that it started."""
-    children = Path(f"/proc/{number}/task/{number}/children").read_text(encoding="ascii").split()
-    return [number, *(one for child in children for one in family(int(child)))]
+def _receive(link: socket.socket) -> None:
+    """Read one answer, and no further; raise RuntimeError when it is no 200."""
+    received = _more(link)
+    while not _is_whole(received):
+        received += _more(link)
+    if not received.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(received.decode())
 
 
-def pin(number: int, core: int) -> None:
-    """Have a process and everything that it started run on one core only."""
-    for one in family(number):
-        for thread in Path(f"/proc/{one}/task").iterdir():
-            os.sched_setaffinity(int(thread.name), {core})
-
-
-def _worked(number: int) -> float:
-    files = Path(f"/proc/{number}/task").glob("*/schedstat")
-    return sum(int(file.read_text(encoding="ascii").split()[0]) for file in files) / 1e9
-
-
-def _resident(number: int) -> float:
-    lines = Path(f"/proc/{number}/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+def _is_whole(received: bytes) -> bool:
+    end = received.find(_END)
+    if end < 0:
+        return False
+    length = _LENGTH_LINE.search(received, 0, end + len(_END))
+    return len(received) - end - len(_END) >= (int(length[1]) if length else 0)
 
 
 def _answer(link: socket.socket) -> tuple[bytes, bytes]:

@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.talking import Client, pin
+from bench.processes import pin
+from bench.talking import Client
 
 PROJECT = Path(__file__).resolve().parents[2]
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
@@ -41,19 +42,26 @@ class Site:
         os.sched_setaffinity(0, {CLIENT})
 
     @contextmanager
-    def served(self, **variables: str) -> Iterator[Client]:
-        """Serve it as `make run` does, on a core of its own."""
+    def served(
+        self,
+        *,
+        workers: int = 1,
+        cores: Collection[int] = (SERVER,),
+        application: str = "bench.site.wsgi:application",
+        variables: Mapping[str, str] | None = None,
+    ) -> Iterator[Client]:
+        """Serve it as `make run` does, on a core of its own unless told."""
         port = servers.free_port()
-        *options, _ = serving.list_arguments("127.0.0.1", port, ("--workers", "1", "--log-level", "warning"))
-        command = [sys.executable, "-m", "granian", *options, "bench.site.wsgi:application"]
-        environment = self.environment | variables
+        *options, _ = serving.list_arguments("127.0.0.1", port, ("--workers", str(workers), "--log-level", "warning"))
+        command = [sys.executable, "-m", "granian", *options, application]
+        environment = self.environment | dict(variables or {})
         with (
             (Path(environment["VAR_DIR"]) / "web.log").open("ab") as log,
             subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log) as server,
         ):
             try:
                 servers.wait_for(port, server, Path(log.name))
-                pin(server.pid, SERVER)
+                pin(server.pid, cores)
                 client = Client(port, self.token, server.pid)
                 yield client
                 client.close()

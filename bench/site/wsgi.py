@@ -1,4 +1,4 @@
-"""What granian serves: the product, and under `/bare` the same addresses without middleware.
+"""What granian serves: the product, under `/bare` the same addresses without middleware, and `/plain` without Django.
 
 BENCH_WITHOUT_LOG=1 ends the decision log, which no setting of the product does.
 """
@@ -13,6 +13,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import override_settings
 
 from authzsite.wsgi import application as product  # the settings are named by the line above
+from bench.site.plain import answer_plainly
 from policies.pdp import decision_log
 
 if os.environ.get("BENCH_WITHOUT_LOG"):
@@ -23,8 +24,10 @@ with override_settings(MIDDLEWARE=["bench.site.middleware.with_length"]):
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer with the product, or without its middleware."""
+    """Answer with the product, without its middleware, or without Django."""
     path = environ["PATH_INFO"]
+    if path == "/plain":
+        return answer_plainly(environ, start_response)
     if path.startswith("/bare/"):
         return bare({**environ, "PATH_INFO": path.removeprefix("/bare")}, start_response)
     return product(environ, start_response)

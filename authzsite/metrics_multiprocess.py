@@ -26,6 +26,13 @@ def prepare(folder: Path) -> None:
     os.environ[ENVIRONMENT_VARIABLE] = str(folder)
 
 
+def remove_files(folder: Path, process_id: int) -> None:
+    """Delete the files of a process that answers no requests and so has no numbers of its own."""
+    for path in _list_files(folder):
+        if _find_owner(path) == process_id:
+            path.unlink(missing_ok=True)
+
+
 def list_ended_processes(folder: Path) -> tuple[int, ...]:
     """Return the ids of the processes that wrote files here and have ended."""
     return tuple(
@@ -40,7 +47,11 @@ def _list_files(folder: Path) -> list[Path]:
 
 
 def _list_process_ids(folder: Path) -> list[int]:
-    return sorted({int(match[1]) for path in _list_files(folder) if (match := _OWNER_PATTERN.search(path.name))})
+    return sorted({_find_owner(path) for path in _list_files(folder)})
+
+
+def _find_owner(path: Path) -> int:
+    return int(_OWNER_PATTERN.findall(path.name)[0])
 
 
 def _is_running(process_id: int) -> bool:

@@ -1,8 +1,9 @@
 """The web process: `python -m authzsite.serving`, with any further option of granian.
 
-It adds to granian: a port that is in use is refused with a sentence (granian would share it silently); a worker process
-that ends is started again, and one that cannot start ends the program; there are more threads than requests that run at
-once, so that a health check finds a free one (`authzsite.admission`).
+The application and the policies are loaded first, then granian starts GRANIAN_WORKERS worker processes as forks of this
+one (`authzsite.preload`). It adds to granian: a port that is in use is refused with a sentence (granian would share it
+silently); a worker process that ends is started again, and one that cannot start ends the program; there are more
+threads than requests that run at once, so that a health check finds a free one (`authzsite.admission`).
 """
 
 import argparse
@@ -14,13 +15,15 @@ from collections.abc import Sequence
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from granian.cli import cli
 
-from authzsite import env
+from authzsite import env, preload
 
 #: Threads beyond those of running and waiting requests: for health checks, and to refuse requests when all are taken.
 SPARE_THREADS = 8
 
-_APPLICATION = "authzsite.wsgi:application"
+#: What is served unless `--application` names another one.
+APPLICATION = "authzsite.wsgi:application"
 
 
 class PortTaken(Exception):
@@ -55,8 +58,8 @@ def _explain(error: OSError, host: str, port: int) -> str:
     return f"Nothing can listen on port {port} of {host}: {error.strerror}."
 
 
-def list_arguments(host: str, port: int, extra_arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of granian: ours, then the given ones, which take precedence."""
+def list_arguments(host: str, port: int, extra_arguments: Sequence[str], application: str = APPLICATION) -> list[str]:
+    """Return the arguments of granian: ours, then the given ones, which take precedence, and the application."""
     threads = settings.REQUESTS_AT_ONCE + settings.REQUESTS_WAITING + SPARE_THREADS
     own_arguments = ["--interface", "wsgi", "--no-ws", "--no-access-log", "--blocking-threads", str(threads)]
     return [
@@ -67,24 +70,32 @@ def list_arguments(host: str, port: int, extra_arguments: Sequence[str]) -> list
         "--port",
         str(port),
         *extra_arguments,
-        _APPLICATION,
+        application,
     ]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Replace this program by granian, or exit with a sentence if the settings or the port are unusable."""
+    """Serve until a signal ends this program; exit with a sentence if the settings or the port are unusable."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
     parser = argparse.ArgumentParser(prog="python -m authzsite.serving", allow_abbrev=False, add_help=False)
     try:
         parser.add_argument("--host", default=settings.BIND_ADDRESS)
         parser.add_argument("--port", type=int, default=env.integer("GRANIAN_PORT", default=8000, minimum=1))
+        parser.add_argument("--workers", type=int, default=env.integer("GRANIAN_WORKERS", default=1, minimum=1))
+        parser.add_argument("--application", default=APPLICATION)
         options, extra_arguments = parser.parse_known_args(arguments)
-        # Inherited by granian, so that the port stays reserved while it runs.
-        os.set_inheritable(reserve_port(options.host, options.port).detach(), True)  # noqa: FBT003 - the library's
+        # Open, and so reserved, until this program ends.
+        reserved_socket = reserve_port(options.host, options.port)
+        preload.load_all()
     except (ImproperlyConfigured, PortTaken) as error:
         sys.exit(str(error))
-    command = [sys.executable, "-m", "granian", *list_arguments(options.host, options.port, extra_arguments)]
-    os.execv(sys.executable, command)  # noqa: S606 - no shell is involved
+    extra_arguments = ["--workers", str(options.workers), *extra_arguments]
+    with reserved_socket:
+        cli.main(
+            list_arguments(options.host, options.port, extra_arguments, options.application),
+            prog_name="granian",
+            auto_envvar_prefix="GRANIAN",
+        )
 
 
 if __name__ == "__main__":

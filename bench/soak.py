@@ -33,7 +33,7 @@ from tests.faults.watching import watched  # noqa: E402
 #: Seconds between two looks at the processes, and between two rounds of the slower calls.
 _LOOK_EVERY, _ROUND_EVERY = 5.0, 0.5
 
-_PROGRAMS = {"granian": "web", "celery": "worker"}
+_PROGRAMS = {"authzsite.serving": "web", "celery": "worker"}
 
 
 @dataclass(frozen=True, slots=True)

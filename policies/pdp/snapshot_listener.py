@@ -14,11 +14,9 @@ import time
 from django.db import connection
 
 from policies import deadlines
-from policies.errors import Unavailable
-from policies.models import PolicyVersion
 from policies.pdp import process_registry, snapshot_store
 from policies.propagation import invalidation, pubsub
-from policies.propagation.pubsub import CONNECTION_ERRORS, NullSubscription, Subscription
+from policies.propagation.pubsub import NullSubscription, Subscription
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +31,6 @@ POLL_SECONDS = snapshot_store.VERSION_CHECK_SECONDS / 2
 
 #: Seconds that the database has for one comparison, including the load of many policies.
 POLL_BUDGET_SECONDS = 10
-
-#: Errors of a part that is away; the log says of any other where it came from.
-_EXPECTED_ERRORS = (*CONNECTION_ERRORS, Unavailable, PolicyVersion.DoesNotExist)
 
 
 class SnapshotListener:
@@ -64,7 +59,9 @@ class SnapshotListener:
         except Exception as error:
             if self._is_subscribed:
                 log.warning(
-                    "subscription_lost", extra={"error": str(error)}, exc_info=not isinstance(error, _EXPECTED_ERRORS)
+                    "subscription_lost",
+                    extra={"error": str(error)},
+                    exc_info=not isinstance(error, snapshot_store.LOAD_ERRORS),
                 )
             self._is_subscribed = False
         self.step(None)
@@ -99,7 +96,7 @@ class SnapshotListener:
                 log.warning(
                     "policies_not_followed",
                     extra={"error": str(error)},
-                    exc_info=not isinstance(error, _EXPECTED_ERRORS),
+                    exc_info=not isinstance(error, snapshot_store.LOAD_ERRORS),
                 )
             self._is_healthy = False
 

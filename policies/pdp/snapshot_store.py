@@ -28,6 +28,7 @@ from policies.models import Policy, PolicyEvent, PolicyVersion
 from policies.pdp.active_policies import list_active_policies
 from policies.propagation import metrics
 from policies.propagation.invalidating_cache import process_cache
+from policies.propagation.pubsub import CONNECTION_ERRORS
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,9 @@ VERSION_CHECK_SECONDS = 1.0
 
 #: Seconds for which a question that demands a version waits before it is refused.
 VERSION_WAIT_SECONDS = 1.0
+
+#: Errors of a load while a part is away or a stored policy is illegible; any other one is a fault of the program.
+LOAD_ERRORS = (*CONNECTION_ERRORS, Unavailable, PolicyVersion.DoesNotExist)
 
 _BATCH_SIZE = 500
 
@@ -75,6 +79,8 @@ class _SnapshotSlot:
     def __init__(self) -> None:
         self.current: LoadedSnapshot | None = None
         self.lock = threading.Lock()
+        #: Seconds that the last load took.
+        self.load_seconds = 0.0
 
 
 _slot = _SnapshotSlot()
@@ -99,6 +105,19 @@ def get_current(*, at_least: int = 0) -> Snapshot:
         if time.monotonic() >= deadline:
             raise Unavailable(f"Policy version {at_least} is not known here; the newest is {snapshot.version}.")
         time.sleep(0.05)
+
+
+def record_inherited() -> None:
+    """Record the snapshot that this process inherited, if any, as the one that it answers from, in its metrics."""
+    current = _slot.current
+    if current is not None:
+        metrics.record_load(
+            version=current.snapshot.version,
+            statements=len(current.snapshot),
+            seconds=_slot.load_seconds,
+            kind="all",
+        )
+        metrics.record_comparison(at=time.time() - (time.monotonic() - current.looked_at))
 
 
 def mark_stale() -> None:
@@ -158,10 +177,11 @@ def _refresh_if_changed() -> Snapshot:
         if is_moving:
             return refreshed.snapshot
         _slot.current = replace(refreshed, looked_at=looked_at, since=None if current is None else time.time())
+        _slot.load_seconds = time.monotonic() - looked_at
         metrics.record_load(
             version=version,
             statements=len(refreshed.snapshot),
-            seconds=time.monotonic() - looked_at,
+            seconds=_slot.load_seconds,
             kind="all" if current is None else "changes",
         )
         metrics.record_comparison(at=time.time())
@@ -171,10 +191,15 @@ def _refresh_if_changed() -> Snapshot:
 
 def _load_all(version: int) -> LoadedSnapshot:
     last_event_id = _load_last_event_id()
+    compiled_policies = list(families.implicit_policies())
+    stamps: dict[str, Stamp] = {}
     with pause_gc():
-        documents = list(_read_documents(list_active_policies()))
-        snapshot = Snapshot.build(version, [*families.implicit_policies(), *_compile_documents(documents)])
-    return LoadedSnapshot(snapshot, {document.urn: document.stamp for document in documents}, last_event_id)
+        # One at a time: all documents together would take more memory than the snapshot.
+        for document in _read_documents(list_active_policies()):
+            compiled_policies.append((document.urn, _compile_document(document)))
+            stamps[document.urn] = document.stamp
+        snapshot = Snapshot.build(version, compiled_policies)
+    return LoadedSnapshot(snapshot, stamps, last_event_id)
 
 
 def _catch_up(current: LoadedSnapshot, version: int) -> LoadedSnapshot:
@@ -185,11 +210,10 @@ def _catch_up(current: LoadedSnapshot, version: int) -> LoadedSnapshot:
     statements_by_urn: dict[str, tuple[Statement, ...]] = dict.fromkeys(changed_urns, ())
     stamps = {urn: stamp for urn, stamp in current.stamps.items() if urn not in statements_by_urn}
     for start in range(0, len(changed_urns), _BATCH_SIZE):
-        documents = list(
-            _read_documents(list_active_policies().filter(urn__in=changed_urns[start : start + _BATCH_SIZE]))
-        )
-        statements_by_urn.update(_compile_documents(documents))
-        stamps.update((document.urn, document.stamp) for document in documents)
+        changed_policies = list_active_policies().filter(urn__in=changed_urns[start : start + _BATCH_SIZE])
+        for document in _read_documents(changed_policies):
+            statements_by_urn[document.urn] = _compile_document(document)
+            stamps[document.urn] = document.stamp
     return LoadedSnapshot(current.snapshot.replace(version, statements_by_urn), stamps, last_event_id)
 
 
@@ -225,7 +249,7 @@ def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
     """Yield stored policies; raises Unavailable, naming the URN, for a document that is not JSON."""
     text = Cast("document", TextField())
     rows = policies.values_list("urn", "family", "name", "pk", "version", text)
-    for urn, family, name, key, own_version, document_text in rows.iterator(chunk_size=2000):
+    for urn, family, name, key, own_version, document_text in rows.iterator(chunk_size=_BATCH_SIZE):
         try:
             document = json.loads(document_text)
         except ValueError as error:
@@ -233,21 +257,16 @@ def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
         yield StoredPolicy(urn, family, name, (key, own_version), document)
 
 
-def _compile_documents(documents: Iterable[StoredPolicy]) -> list[tuple[str, tuple[Statement, ...]]]:
-    """Return (URN, statements) of each stored policy.
+def _compile_document(policy: StoredPolicy) -> tuple[Statement, ...]:
+    """Return the statements of a stored policy.
 
     Raises Unavailable, naming the URN, for one that cannot be read: it may be the one that denies.
     """
-    compiled_policies = []
-    for document in documents:
-        try:
-            statements = families.get(document.family).compile(
-                document.document, StatementOrigin(document.urn, document.name)
-            )
-        except (UnknownFamily, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise _log_illegible(document.urn, error) from error
-        compiled_policies.append((document.urn, statements))
-    return compiled_policies
+    origin = StatementOrigin(policy.urn, policy.name)
+    try:
+        return families.get(policy.family).compile(policy.document, origin)
+    except (UnknownFamily, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise _log_illegible(policy.urn, error) from error
 
 
 def _log_illegible(urn: str, error: Exception) -> Unavailable:

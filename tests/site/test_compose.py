@@ -77,7 +77,7 @@ def test_what_has_to_last_lies_in_a_volume() -> None:
 
 
 def test_the_commands_name_what_there_is() -> None:
-    assert f"python -m {serving.__name__} --workers 2" in SERVICES["web"]["command"]
+    assert f"python -m {serving.__name__} --workers ${{GRANIAN_WORKERS:-2}}" in SERVICES["web"]["command"]
     assert settings.WSGI_APPLICATION.replace(".application", ":application") in serving.list_arguments("::", 1, ())
     assert "-A authzsite worker" in SERVICES["worker"]["command"]
     assert "-A authzsite beat" in SERVICES["beat"]["command"]

@@ -97,7 +97,11 @@ def wait_for_workers(main: int, *, without: int) -> list[int]:
 def test_a_killed_worker_is_started_again_and_one_that_cannot_stay_ends_everything(
     site: Installation, tmp_path: Path
 ) -> None:
-    (main,) = (child for child in list_children(os.getpid()) if "granian" in Path(f"/proc/{child}/cmdline").read_text())
+    (main,) = (
+        child
+        for child in list_children(os.getpid())
+        if "authzsite.serving" in Path(f"/proc/{child}/cmdline").read_text()
+    )
     killed, other = list_children(main)
     with Load(site, threads=4) as load:
         before = load.answers

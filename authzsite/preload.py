@@ -1,0 +1,73 @@
+"""What the web process loads before it starts worker processes, which then share its memory (copy-on-write).
+
+The workers are forks of the process that loads: code, URLs and policies are read and compiled once, a further worker
+takes memory only for what it changes, and one that ended is there again at once. A fork inherits neither threads nor
+connections that it could use, so none is left when workers start.
+"""
+
+import gc
+import logging
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from authzsite import metrics_multiprocess
+
+if TYPE_CHECKING:
+    from authzsite.decision_gateway import WsgiApplication
+
+log = logging.getLogger(__name__)
+
+#: Seconds that the database has for all policies. After that the workers start, and load them when it answers.
+LOAD_SECONDS = 10
+
+
+@cache
+def build_application() -> "WsgiApplication":
+    """Return the WSGI application, with all its views."""
+    # prometheus_client reads the folder when it is imported, which happens in Django's setup.
+    metrics_multiprocess.prepare(settings.METRICS_DIR)
+    from django.core.wsgi import get_wsgi_application
+
+    handler = get_wsgi_application()
+    # Models can be imported only after Django's setup.
+    from django.db import connection
+
+    from authzsite import statement_timeout
+    from authzsite.decision_gateway import DecisionGateway
+
+    statement_timeout.limit_statements(connection.settings_dict, settings.STATEMENT_SECONDS)
+    return DecisionGateway(handler) if settings.DECISION_GATEWAY else handler
+
+
+def load_all() -> None:
+    """Load everything that workers share. A database that does not answer is logged: they load the policies later."""
+    # Nearly all objects made here stay, so collecting garbage would only traverse them again and again.
+    gc.disable()
+    build_application()
+    _load_policies()
+    metrics_multiprocess.remove_files(settings.METRICS_DIR, os.getpid())
+    # The collector of a worker would write into what it visits, and so copy it.
+    gc.freeze()
+    gc.enable()
+
+
+def _load_policies() -> None:
+    from django.db import connection
+
+    from policies import deadlines
+    from policies.pdp import snapshot_store
+
+    try:
+        with deadlines.open_budget(LOAD_SECONDS):
+            snapshot_store.get_current()
+    # Whatever it is: every worker tries again by itself, and is not ready before it succeeds.
+    except Exception as error:
+        is_expected = isinstance(error, snapshot_store.LOAD_ERRORS)
+        log.warning("policies_not_preloaded", extra={"error": str(error)}, exc_info=not is_expected)
+    finally:
+        connection.close()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()

@@ -1,0 +1,78 @@
+"""What is there when worker processes start: everything that they share, and nothing that a fork cannot take along."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import servers
+import tools
+
+from tests.clients import installations
+
+#: Loads as the web process does before it starts workers; says what is there then, and what a fork of it would record.
+SHOW_STATE = """
+import json, gc, os, threading
+from authzsite import preload
+preload.load_all()
+from django.conf import settings
+from django.db import connection
+from policies.pdp import snapshot_store
+loaded = snapshot_store.loaded_snapshot()
+print(json.dumps({
+    "version": loaded and loaded.snapshot.version,
+    "threads": threading.active_count(),
+    "connected": connection.connection is not None,
+    "pools": len(getattr(connection, "_connection_pools", ())),
+    "numbers": [path.name for path in settings.METRICS_DIR.glob(f"*_{os.getpid()}.db")],
+    "collecting": gc.isenabled() and gc.get_freeze_count() > 100_000,
+}))
+"""
+
+
+def show_state(environment: dict[str, str]) -> tuple[str, str]:
+    ended = subprocess.run(
+        [sys.executable, "-c", SHOW_STATE],
+        cwd=installations.PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout, ended.stderr
+
+
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An installation with policies, on each database; PostgreSQL has a pool of connections with threads of its own."""
+    if request.param == "SQLite":
+        found = installations.environment_of(tmp_path)
+        installations.set_up(found)
+        yield found
+    elif "PostgreSQL" in {tool.name for tool in tools.missing()}:
+        pytest.skip("PostgreSQL is missing.")
+    else:
+        with servers.postgres() as address:
+            found = installations.environment_of(tmp_path, DATABASE_URL=address)
+            installations.set_up(found)
+            yield found
+
+
+def test_policies_are_there_and_no_thread_connection_or_number(environment: dict[str, str]) -> None:
+    said, _ = show_state(environment)
+    assert '"version": null' not in said
+    assert said.partition(", ")[2].strip() == (
+        '"threads": 1, "connected": false, "pools": 0, "numbers": [], "collecting": true}'
+    )
+
+
+def test_a_database_that_is_away_is_logged_and_nothing_else_is_missing(tmp_path: Path) -> None:
+    address = f"postgres://nobody@127.0.0.1:{servers.free_port()}/nothing"
+    said, log = show_state(installations.environment_of(tmp_path, DATABASE_URL=address))
+    assert said.strip() == (
+        '{"version": null, "threads": 1, "connected": false, "pools": 0, "numbers": [], "collecting": true}'
+    )
+    assert "policies_not_preloaded" in log
+    assert "Traceback" not in log

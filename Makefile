@@ -14,7 +14,7 @@ help:
 	@echo "make test-clients  other people's programs against this site"
 	@echo "make goldens       write down anew what users see of the product (tests/goldens)"
 	@echo "make lint          the checks of make test that run nothing"
-	@echo "make bench         the measurements"
+	@echo "make bench         the measurements; make bench profile (or another name of bench/README.md) this one alone"
 	@echo "make lock          resolve the dependencies of pyproject.toml anew"
 
 # exec: a signal for make's child has to reach the program itself, not a shell that dies and leaves it behind.
@@ -43,7 +43,15 @@ lint: .venv/development.stamp
 	@exec .venv/bin/python .make/test.py lint
 
 bench: .venv/development.stamp
-	@exec .venv/bin/python -m bench
+	@exec .venv/bin/python -m bench $(MEASUREMENTS)
+
+# In `make bench profile` the second goal is the name of a measurement, which needs nothing done.
+ifeq (bench,$(firstword $(MAKECMDGOALS)))
+MEASUREMENTS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+.PHONY: $(MEASUREMENTS)
+$(MEASUREMENTS):
+	@:
+endif
 
 lock: .venv/development.stamp
 	@exec .make/lock

@@ -7,7 +7,20 @@ from pathlib import Path
 
 from bench import tables
 
-NAMES = ("decide", "families", "bulk", "ingest", "pages", "http", "mapping", "reports", "revoke", "scale", "soak")
+NAMES = (
+    "decide",
+    "families",
+    "bulk",
+    "ingest",
+    "pages",
+    "http",
+    "mapping",
+    "profile",
+    "reports",
+    "revoke",
+    "scale",
+    "soak",
+)
 KEPT = Path("var/bench")
 
 

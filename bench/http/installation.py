@@ -19,7 +19,6 @@ sys.path.insert(0, str(PROJECT / ".make"))
 
 import servers  # noqa: E402  # found through the line above
 
-from authzsite import serving  # noqa: E402  # reads the settings named above
 from tests.clients.installations import ROOT_USER, manage  # noqa: E402  # imports servers as well
 
 #: The core of the server, and that of the client and the database.
@@ -52,8 +51,8 @@ class Site:
     ) -> Iterator[Client]:
         """Serve it as `make run` does, on a core of its own unless told."""
         port = servers.free_port()
-        *options, _ = serving.list_arguments("127.0.0.1", port, ("--workers", str(workers), "--log-level", "warning"))
-        command = [sys.executable, "-m", "granian", *options, application]
+        options = ("--host", "127.0.0.1", "--port", str(port), "--workers", str(workers), "--log-level", "warning")
+        command = [sys.executable, "-m", "authzsite.serving", *options, "--application", application]
         environment = self.environment | dict(variables or {})
         with (
             (Path(environment["VAR_DIR"]) / "web.log").open("ab") as log,

@@ -191,14 +191,16 @@ def _refresh_if_changed() -> Snapshot:
 
 def _load_all(version: int) -> LoadedSnapshot:
     last_event_id = _load_last_event_id()
-    compiled_policies = list(families.implicit_policies())
+    # By URN and not in pairs: ten thousand pairs, dropped later, would leave as many gaps among the statements, and
+    # what a worker process puts there copies the pages that it shares.
+    statements_by_urn = dict(families.implicit_policies())
     stamps: dict[str, Stamp] = {}
     with pause_gc():
         # One at a time: all documents together would take more memory than the snapshot.
         for document in _read_documents(list_active_policies()):
-            compiled_policies.append((document.urn, _compile_document(document)))
+            statements_by_urn[document.urn] = _compile_document(document)
             stamps[document.urn] = document.stamp
-        snapshot = Snapshot.build(version, compiled_policies)
+        snapshot = Snapshot.build(version, statements_by_urn.items())
     return LoadedSnapshot(snapshot, stamps, last_event_id)
 
 

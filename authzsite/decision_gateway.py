@@ -20,7 +20,6 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections
 from django.urls import resolve
 from django.utils.http import http_date
 
@@ -37,6 +36,7 @@ from policies.identity.api import bearer_authentication
 from policies.identity.services import access_tokens
 from policies.outages import find_outage
 from policies.pdp import authorizer, decision_log, fact_cache
+from policies.pdp.thread_connection import close_used_connections
 from policies.propagation import metrics
 
 Environ = dict[str, Any]
@@ -219,11 +219,11 @@ class DecisionGateway:
         body = None
         with deadlines.open_budget(settings.DECISION_SECONDS) as budget:
             try:
-                with self._slots.acquire(is_decision=True), middleware.bind_log_context(environ):
+                with self._slots.acquire(is_decision=True), middleware.LogContext(environ) as address:
                     actor = _authenticate(environ["HTTP_AUTHORIZATION"])
                     body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
                     answer = _answer_body(endpoint, body, actor, request_id)
-                    request_log.log_answer(environ, HTTPStatus.OK.value)
+                    request_log.log_answer(environ, HTTPStatus.OK.value, address=address, request_id=request_id)
                 metrics.count_response(method="POST", route=endpoint.route, status=HTTPStatus.OK)
             except Exception as error:
                 if not isinstance(error, _EXPECTED_ERRORS) and find_outage(error) is None:
@@ -233,7 +233,7 @@ class DecisionGateway:
                     environ["wsgi.input"] = BytesIO(body)
                 return None
             finally:
-                close_old_connections()
+                close_used_connections()
         return answer, request_id
 
 

@@ -2,9 +2,7 @@
 
 import random
 import re
-import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from types import SimpleNamespace
 from typing import Any, cast
@@ -52,7 +50,13 @@ def choose_request_id(meta: Mapping[str, Any]) -> str:
 
 def _create_request_id() -> str:
     """Return a random UUID; not from the operating system's source, since nothing has to be unable to guess it."""
-    return str(uuid.UUID(int=random.getrandbits(128), version=4))
+    digits = f"{random.getrandbits(128) & _UUID_RANDOM_BITS | _UUID_VERSION_BITS:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+#: A random UUID has the digit 4 for its version, and a digit from 8 to b for its variant (RFC 9562, section 5.4).
+_UUID_VERSION_BITS = 0x4000_8000_0000_0000_0000
+_UUID_RANDOM_BITS = ~0xF000_C000_0000_0000_0000
 
 
 class RequestLogMiddleware(RequestMiddleware):
@@ -63,22 +67,31 @@ class RequestLogMiddleware(RequestMiddleware):
         _bind_request_facts(request.META)
 
 
-@contextmanager
-def bind_log_context(meta: Mapping[str, Any]) -> Iterator[None]:
-    """Bind the request id and the caller's address to every log line and task of the block, which no view handles."""
-    _bind_request_facts(meta)
-    try:
-        yield
-    finally:
+class LogContext:
+    """A block whose log lines and tasks have the request id and the caller's address, of a request without a view."""
+
+    __slots__ = ("_meta",)
+
+    def __init__(self, meta: Mapping[str, Any]) -> None:
+        self._meta = meta
+
+    def __enter__(self) -> str | None:
+        """Begin the block; return the caller's address, None if the connection has none."""
+        return _bind_request_facts(self._meta)
+
+    def __exit__(self, *_error: object) -> None:
+        """End the block."""
         structlog.contextvars.clear_contextvars()
 
 
-def _bind_request_facts(meta: Mapping[str, Any]) -> None:
+def _bind_request_facts(meta: Mapping[str, Any]) -> str | None:
+    """Bind the request id and the caller's address, and return the address."""
     if meta.keys().isdisjoint(_FORWARDING_HEADERS):
-        address = meta.get("REMOTE_ADDR")
+        address: str | None = meta.get("REMOTE_ADDR")
     else:
         address, _ = get_client_ip(cast("HttpRequest", SimpleNamespace(META=meta)))
     structlog.contextvars.bind_contextvars(request_id=meta["HTTP_X_REQUEST_ID"], ip=address)
+    return address
 
 
 #: Headers in which a proxy may name the caller.

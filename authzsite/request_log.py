@@ -28,6 +28,7 @@ COLLECT_SECONDS = 0.05
 _ADDRESS_MARK, _ID_MARK = "000.address.000", "000.request-id.000"
 
 _logger = structlog.get_logger(LOG_NAME)
+_standard_logger = logging.getLogger(LOG_NAME)
 
 
 class LineTemplate:
@@ -38,9 +39,9 @@ class LineTemplate:
             event: Any = {"code": status, "request": request, "event": "request_finished"}
             *processors, _ = structlog.get_config()["processors"]
             for process in processors:
-                event = process(logging.getLogger(LOG_NAME), "info", event)
+                event = process(_standard_logger, "info", event)
         record = logging.LogRecord(LOG_NAME, logging.INFO, "", 0, event, (), None)
-        record.__dict__.update(_logger=logging.getLogger(LOG_NAME), _name="info")
+        record.__dict__.update(_logger=_standard_logger, _name="info")
         text = formatter.format(record)
         self._text = text.replace("%", "%%")
         for mark, name in ((event["timestamp"], "at"), (_ADDRESS_MARK, "address"), (_ID_MARK, "request_id")):
@@ -48,7 +49,7 @@ class LineTemplate:
 
     def render(self, *, address: str, request_id: str) -> str:
         """Return the line of a request that ends now."""
-        at = timezone.now().replace(tzinfo=None).isoformat(timespec="microseconds")
+        at = timezone.now().isoformat(timespec="microseconds").removesuffix("+00:00")
         return self._text % {"at": f"{at}Z", "address": address, "request_id": request_id}
 
 
@@ -101,28 +102,26 @@ class LineWriter:
             self._stream.flush()
 
 
-def log_answer(meta: Mapping[str, Any], status: int) -> None:
+def log_answer(meta: Mapping[str, Any], status: int, *, address: str | None, request_id: str) -> None:
     """Log the end of a request without query string that no view handled, as `RequestLogMiddleware` does.
 
-    The request id and the caller's address are bound (`middleware.bind_log_context`).
+    The request id and the caller's address are those that `middleware.LogContext` has bound, and nothing else is.
     """
     request = f"{meta['REQUEST_METHOD']} {meta['PATH_INFO']}"
     target = _find_target()
-    bound = structlog.contextvars.get_contextvars()
     # An id with an equals sign is quoted on the console.
-    if target is None or bound.keys() != {"request_id", "ip"} or not bound["ip"] or "=" in bound["request_id"]:
+    if target is None or not address or "=" in request_id:
         _logger.info("request_finished", code=status, request=request)
-    elif logging.getLogger(LOG_NAME).isEnabledFor(logging.INFO):
+    elif _standard_logger.isEnabledFor(logging.INFO):
         formatter, stream = target
-        line = _get_template(formatter, request, status).render(address=bound["ip"], request_id=bound["request_id"])
+        line = _get_template(formatter, request, status).render(address=address, request_id=request_id)
         _get_writer(stream).write(line)
 
 
 def _find_target() -> tuple[logging.Formatter, TextIO] | None:
     """Return what formats all logs and where they go; None where another handler would miss or change the line."""
-    handlers = logging.getLogger().handlers
-    handler = handlers[0] if len(handlers) == 1 else None
-    if not isinstance(handler, logging.StreamHandler) or type(handler) is not logging.StreamHandler:
+    handlers = logging.root.handlers
+    if len(handlers) != 1 or type(handler := handlers[0]) is not logging.StreamHandler:
         return None
     if handler.filters or handler.level > logging.INFO or handler.formatter is None:
         return None

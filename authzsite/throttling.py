@@ -54,6 +54,7 @@ class RateLimiter:
         self.name = name
         self.limit = limit
         self.clock = clock
+        self._max_unsynced = max(1, limit // _SYNC_DIVISOR)
         self._lock = Lock()
         self._minute = 0
         # Caller → [calls counted here since the last exchange with Redis, total at that time].
@@ -76,11 +77,7 @@ class RateLimiter:
                 counts = self._counts[caller] = [0, 0]
             counts[0] += 1
             unsynced_count = 0
-            if (
-                settings.REDIS_URL
-                and counts[0] >= max(1, self.limit // _SYNC_DIVISOR)
-                and self._degraded_minute != minute
-            ):
+            if counts[0] >= self._max_unsynced and self._degraded_minute != minute and settings.REDIS_URL:
                 unsynced_count, counts[0] = counts[0], 0
                 counts[1] += unsynced_count
         if unsynced_count:

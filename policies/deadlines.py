@@ -83,19 +83,31 @@ def set_wait_limit(seconds: float | None) -> None:
     _limits.wait_seconds = seconds
 
 
-@contextmanager
-def open_budget(seconds: float) -> Iterator[WaitBudget]:
-    """Give the block a budget in seconds, at most the rest of the surrounding one."""
-    outer_budget = _budget.get()
-    budget = WaitBudget(seconds if outer_budget is None else min(seconds, outer_budget.seconds_left))
-    initial_seconds = budget.seconds_left
-    token = _budget.set(budget)
-    try:
-        yield budget
-    finally:
-        _budget.reset(token)
-        if outer_budget is not None:
-            outer_budget.subtract(initial_seconds - budget.seconds_left)
+class BudgetScope:
+    """A block with a budget of its own. A class, because a generator would take as long as the rest of a decision."""
+
+    __slots__ = ("_budget", "_initial_seconds", "_outer_budget", "_token")
+
+    def __init__(self, seconds: float) -> None:
+        self._outer_budget = _budget.get()
+        self._initial_seconds = seconds if self._outer_budget is None else min(seconds, self._outer_budget.seconds_left)
+        self._budget = WaitBudget(self._initial_seconds)
+
+    def __enter__(self) -> WaitBudget:
+        """Begin the block; return its budget."""
+        self._token = _budget.set(self._budget)
+        return self._budget
+
+    def __exit__(self, *_error: object) -> None:
+        """End the block; what it has spent is missing from the surrounding budget."""
+        _budget.reset(self._token)
+        if self._outer_budget is not None:
+            self._outer_budget.subtract(self._initial_seconds - self._budget.seconds_left)
+
+
+def open_budget(seconds: float) -> BudgetScope:
+    """Return a block with a budget in seconds, at most the rest of the surrounding one."""
+    return BudgetScope(seconds)
 
 
 def find_seconds_left() -> float | None:

@@ -5,8 +5,7 @@ Three questions: may this actor (`answer`), on which entities (`compute_coverage
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 
@@ -21,6 +20,7 @@ from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.pdp import decision_log, display_names, per_snapshot, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.bound_value import BoundValue
 from policies.pdp.ports import grant_source, import_port
 from policies.pdp.request_facts import GrantLoader, RequestFacts, build_resource, load_resources
 from policies.propagation import metrics
@@ -199,14 +199,9 @@ def list_sole_administered(*, holder: str, limit: int) -> tuple[Sequence[str], b
     return grant_source().list_sole_administered(holder=holder, limit=limit)
 
 
-@contextmanager
-def bind_viewer(get_viewer: Callable[[], Actor]) -> Iterator[None]:
+def bind_viewer(get_viewer: Callable[[], Actor]) -> BoundValue[Callable[[], Actor] | None]:
     """Restrict the directory, inside the block, to entities that this viewer may view; called only if needed."""
-    token = _VIEWER.set(get_viewer)
-    try:
-        yield
-    finally:
-        _VIEWER.reset(token)
+    return BoundValue(_VIEWER, get_viewer)
 
 
 def directory() -> Directory:

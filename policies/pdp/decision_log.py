@@ -10,8 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from functools import cache
@@ -30,6 +29,7 @@ from policies.models.decision import MAX_WANTED_LENGTH
 from policies.models.fields import MAX_URN_LENGTH, is_storable, json_text
 from policies.outages import find_outage
 from policies.pdp import bulk_insert
+from policies.pdp.bound_value import BoundValue
 from policies.propagation import metrics
 
 log = logging.getLogger(__name__)
@@ -235,14 +235,9 @@ def stop() -> None:
         writer.stop()
 
 
-@contextmanager
-def bind_request(channel: RequestChannel) -> Iterator[None]:
+def bind_request(channel: RequestChannel) -> BoundValue[RequestChannel | None]:
     """Log the decisions made inside the block as requested through this channel."""
-    token = _REQUEST_CHANNEL.set(channel)
-    try:
-        yield
-    finally:
-        _REQUEST_CHANNEL.reset(token)
+    return BoundValue(_REQUEST_CHANNEL, channel)
 
 
 def sample_indexes(decisions: Sequence[Decision]) -> list[int]:

@@ -5,14 +5,11 @@ database that does not answer raises its own error, so no decision uses facts ol
 the cache is neither read nor filled: the transaction may see its own uncommitted rows, or rows as old as its start.
 """
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from django.conf import settings
-from django.db import transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
@@ -20,6 +17,7 @@ from policies.engine.selectors import GROUP_MEMBERSHIP, HIERARCHICAL_FIELDS, Res
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, snapshot_store
+from policies.pdp.thread_connection import get_thread_connection
 from policies.propagation.invalidating_cache import CacheRegion, process_cache
 
 Value = TypeVar("Value")
@@ -63,30 +61,23 @@ def is_fresh() -> bool:
     return process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS)
 
 
-class _ThreadConnection(threading.local):
-    """The connection of this thread: Django keeps one for each, and finding it takes longer than a lookup of facts."""
-
-    connection: BaseDatabaseWrapper | None = None
-
-
-_thread = _ThreadConnection()
-
-
 def _is_in_transaction() -> bool:
-    connection = _thread.connection
-    if connection is None:
-        connection = _thread.connection = transaction.get_connection()
-    return connection.in_atomic_block
+    return get_thread_connection().in_atomic_block
 
 
 def get_actor(*, urn: str) -> Actor:
     """Return an actor with its groups and roles; an unknown user is an actor without either."""
-    return get_actors(urns=[urn])[urn]
+    return find(_actors, urn) or get_actors(urns=[urn])[urn]
 
 
 def get_actors(*, urns: Collection[str]) -> Mapping[str, Actor]:
     """Return user URN → actor, for every URN."""
     return get_or_load(_actors, urns, lambda missing_urns: actor_resolution.load_actors(urns=missing_urns))
+
+
+def find(region: CacheRegion[Value], key: str) -> Value | None:
+    """Return the cached value of a key; None if there is none, or if it may not be used now."""
+    return region.get(key) if is_fresh() else None
 
 
 def get_or_load(

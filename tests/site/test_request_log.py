@@ -38,7 +38,7 @@ def write_both(style, address, request_id):
     with writing_to(stream, style), structlog.contextvars.bound_contextvars(ip=address, request_id=request_id):
         structlog.get_logger(request_log.LOG_NAME).info("request_finished", code=200, request="POST /api/v1/authorize")
         expected = stream.getvalue()
-        request_log.log_answer(META, 200)
+        request_log.log_answer(META, 200, address=address, request_id=request_id)
         is_written_at_once = stream.getvalue() != expected
     request_log._get_writer(stream).stop()
     return expected, stream.getvalue().removeprefix(expected), is_written_at_once

@@ -131,7 +131,9 @@ def find_valid_token(*, text: str) -> AccessToken | None:
     if not token_secrets.is_well_formed(text, _PREFIX):
         return None
     digest = token_secrets.digest(text)
-    token = fact_cache.get_or_load(_tokens_by_digest, [digest], _load_by_digest).get(digest)
+    token = fact_cache.find(_tokens_by_digest, digest)
+    if token is None:
+        token = fact_cache.get_or_load(_tokens_by_digest, [digest], _load_by_digest).get(digest)
     now = timezone.now()
     if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):
         return None

@@ -4,7 +4,7 @@ To a caller who may neither view nor edit an entity, a refusal shows neither its
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from catalog.access import entity_lists, view_permissions
 from catalog.access.aspect_documents import DocumentSource
@@ -122,7 +122,7 @@ def _without_groups(
     visible_groups = {
         name: tuple(urn for urn in group_urns if urn not in hidden_urns) for name, group_urns in groups.items()
     }
-    return replace(request, relatives={**request.relatives, **visible_groups})
+    return request._replace(relatives={**request.relatives, **visible_groups})
 
 
 def find_write_refusal(
@@ -158,4 +158,4 @@ def _without_stored(request: AccessRequest, hidden_urns: Collection[str]) -> Acc
     if request.resource is None or request.resource.urn not in hidden_urns:
         return request
     empty_relatives = {name: () for name in _STORED_RELATIVES if name in request.requirement.other_relatives}
-    return replace(request, relatives={**empty_relatives, **request.relatives})
+    return request._replace(relatives={**empty_relatives, **request.relatives})

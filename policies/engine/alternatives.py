@@ -47,7 +47,8 @@ def sort_narrowest_first(lists: Iterable[tuple[MissingPrivilege, ...]]) -> Alter
     Privileges on entities are narrower than platform privileges; then comes the list whose broadest privilege permits
     least, then the shorter list. The sort is stable.
     """
-    return tuple(sorted(lists, key=_breadth))
+    alternatives = tuple(lists)
+    return alternatives if len(alternatives) < 2 else tuple(sorted(alternatives, key=_breadth))
 
 
 def _breadth(missing_privileges: tuple[MissingPrivilege, ...]) -> tuple[int, int, int]:

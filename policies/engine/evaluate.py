@@ -73,6 +73,11 @@ def decide_requirement(
     """
     if actor.urn == SYSTEM_ACTOR or not actor.is_active:
         return decide(snapshot, Question(actor, ""))
+    own_resources = relatives.get(SELF, ())
+    if requirement.sole_privilege is not None and len(own_resources) == 1:
+        return _decide_sole_privilege(
+            snapshot, Question(actor, requirement.sole_privilege, own_resources[0], subresources), grants
+        )
     evaluator = _RequirementEvaluator(snapshot, actor, relatives, subresources, tuple(grants))
     refusals: list[list[Decision]] = []
     unhelpful_refusals: list[list[Decision]] = []
@@ -85,6 +90,16 @@ def decide_requirement(
             answers = [evaluator.refuse(need, decision) for need in alternative]
         (refusals if all(relatives[need.relative] for need in alternative) else unhelpful_refusals).append(answers)
     return _select_refusal(snapshot, refusals or unhelpful_refusals)
+
+
+def _decide_sole_privilege(snapshot: Snapshot, question: Question, grants: Iterable[Statement]) -> Decision:
+    """Decide a requirement of one privilege on the entity itself: the same as the walk over needs and alternatives."""
+    decision = decide(snapshot, question, grants)
+    if decision.is_allowed:
+        return decision
+    urn = None if question.resource is None else question.resource.urn or None
+    missing = (MissingPrivilege(urn, question.privilege),)
+    return decision._replace(missing=missing, missing_any=(missing,))
 
 
 def matches(statement: Statement, question: Question) -> bool:

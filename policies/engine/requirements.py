@@ -34,20 +34,24 @@ class Requirement:
     """Any of several lists of needs; all needs of that list must hold. No list, or an empty list, is a refusal.
 
     Derived: `privileges` are all privileges of the needs, `relatives` those whose facts must be loaded,
-    `other_relatives` these without the entity itself.
+    `other_relatives` these without the entity itself, `sole_privilege` the privilege of a requirement that is one
+    privilege on the entity itself, as most are.
     """
 
     any_of: tuple[tuple[Need, ...], ...]
     privileges: frozenset[str] = field(init=False, compare=False, repr=False)
     relatives: frozenset[str] = field(init=False, compare=False, repr=False)
     other_relatives: frozenset[str] = field(init=False, compare=False, repr=False)
+    sole_privilege: str | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Derive the fields `privileges`, `relatives` and `other_relatives`."""
+        """Derive the fields `privileges`, `relatives`, `other_relatives` and `sole_privilege`."""
         needs = self.needs
         object.__setattr__(self, "privileges", frozenset(privilege for need in needs for privilege in need.privileges))
         object.__setattr__(self, "relatives", frozenset(need.relative for need in needs))
         object.__setattr__(self, "other_relatives", self.relatives - {SELF})
+        is_sole = len(needs) == len(self.any_of) == 1 and needs[0].relative == SELF and len(needs[0].privileges) == 1
+        object.__setattr__(self, "sole_privilege", needs[0].privileges[0] if is_sole else None)
 
     @property
     def needs(self) -> tuple[Need, ...]:

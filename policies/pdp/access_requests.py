@@ -1,13 +1,19 @@
-"""The question that callers put to the authorizer, before its facts are loaded."""
+"""The question that callers put to the authorizer, before its facts are loaded.
+
+Named tuples, because creating frozen dataclasses takes several times as long, and there is one of each per question.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from policies.engine.requirements import Requirement
 
+#: What most questions name beside their resource.
+NO_RELATIVES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class ResourceRef:
+
+class ResourceRef(NamedTuple):
     """The resource of a question: a URN, or a type alone (`urn` empty). `type` empty: the type from catalog or URN.
 
     `project` is the object id of the project in which an entity of the type is to be created; the project of an
@@ -24,8 +30,7 @@ class ResourceRef:
     fact_overrides: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AccessRequest:
+class AccessRequest(NamedTuple):
     """One question before its facts are loaded.
 
     `relatives` are URNs that the question itself names (the domains of a product to be created); relatives that the
@@ -36,5 +41,5 @@ class AccessRequest:
     requirement: Requirement
     resource: ResourceRef | None = None
     subresources: tuple[str, ...] = ()
-    relatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    relatives: Mapping[str, tuple[str, ...]] = NO_RELATIVES
     operation: str = ""

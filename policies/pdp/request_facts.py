@@ -32,12 +32,19 @@ class RequestFacts:
         self._snapshot = snapshot
         privileges = frozenset[str]().union(*(request.requirement.privileges for request in requests))
         self._fields = snapshot.tested_fields(privileges) | snapshot.tested_subfields(privileges)
-        related_urns = _load_related_urns(requests)
+        # Most questions are about the entity itself and nothing else.
+        related_requests = [request for request in requests if request.requirement.other_relatives]
+        related_urns = _load_related_urns(related_requests) if related_requests else {}
         # By identity: requests contain mappings, so they have no hash. Keeping them keeps their identities.
         self._requests = requests
-        self._urns_by_request = {id(request): _resolve_relative_urns(request, related_urns) for request in requests}
-        urns = {urn for request in requests for urn in self.list_urns(request)}
-        urns |= {urn for request in requests for urn in request.subresources if urn != ANY_SUBRESOURCE}
+        self._urns_by_request = {
+            id(request): _resolve_relative_urns(request, related_urns) for request in related_requests
+        }
+        urns: set[str] = set()
+        for request in requests:
+            urns.update(self.list_urns(request))
+            if request.subresources:
+                urns.update(urn for urn in request.subresources if urn != ANY_SUBRESOURCE)
         self._resources = load_resources(urns, self._fields)
 
     def decide(self, actor: Actor, request: AccessRequest, grants: Sequence[Statement]) -> Decision:
@@ -66,22 +73,24 @@ class RequestFacts:
 
     def relatives(self, request: AccessRequest) -> Relatives:
         """Return relative name → resources, for each relative that the request's requirement mentions."""
-        resources_by_relative: dict[str, Sequence[Resource | None]] = {
-            name: [self._resources[urn] for urn in urns]
-            for name, urns in self._urns_by_request[id(request)].items()
-            if name != SELF
-        }
-        resources_by_relative[SELF] = [
-            None if request.resource is None else build_resource(request.resource, self._resources, self._fields)
-        ]
+        own = None if request.resource is None else build_resource(request.resource, self._resources, self._fields)
+        resources_by_relative: dict[str, Sequence[Resource | None]] = {SELF: (own,)}
+        if request.requirement.other_relatives:
+            for name, urns in self._urns_by_request[id(request)].items():
+                if name != SELF:
+                    resources_by_relative[name] = [self._resources[urn] for urn in urns]
         return resources_by_relative
 
     def subresources(self, request: AccessRequest) -> tuple[Resource, ...]:
         """Return the sub-resources of a request."""
+        if not request.subresources:
+            return ()
         return tuple(_subresource(urn, self._resources) for urn in request.subresources)
 
-    def list_urns(self, request: AccessRequest) -> list[str]:
+    def list_urns(self, request: AccessRequest) -> Sequence[str]:
         """Return the URNs of the request's relatives, the resource itself included."""
+        if not request.requirement.other_relatives:
+            return _list_own_urns(request)
         return [urn for urns in self._urns_by_request[id(request)].values() for urn in urns]
 
 
@@ -93,9 +102,12 @@ class GrantLoader:
         grant_requests = [
             (actor, request) for actor, request in requests if families.is_granted(request.requirement.privileges)
         ]
-        urns = {urn for _, request in grant_requests for urn in facts.list_urns(request)}
-        holders = {holder for actor, _ in grant_requests for holder in actor.holders | actor.roles}
-        self._grants: GrantsByEntity = grant_source().load_statements(holders=holders, urns=urns) if urns else {}
+        self._grants: GrantsByEntity = self._load_grants(grant_requests) if grant_requests else {}
+
+    def _load_grants(self, requests: Sequence[tuple[Actor, AccessRequest]]) -> "GrantsByEntity":
+        urns = {urn for _, request in requests for urn in self._facts.list_urns(request)}
+        holders = {holder for actor, _ in requests for holder in actor.holders | actor.roles}
+        return grant_source().load_statements(holders=holders, urns=urns) if urns else {}
 
     def applicable_grants(self, actor: Actor, request: AccessRequest) -> Sequence[Statement]:
         """Return the actor's grants that cover an entity of one of the questions."""
@@ -112,13 +124,15 @@ class GrantLoader:
         ]
 
 
+def _list_own_urns(request: AccessRequest) -> tuple[str, ...]:
+    return () if request.resource is None or not request.resource.urn else (request.resource.urn,)
+
+
 def _load_related_urns(requests: Sequence[AccessRequest]) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return entity URN → relative name → URNs, from the catalog, for relatives that the questions do not name."""
     urns: set[str] = set()
     relative_names: set[str] = set()
     for request in requests:
-        if not request.requirement.other_relatives:
-            continue
         missing_names = request.requirement.other_relatives - request.relatives.keys()
         sides = request.requirement.other_relatives & (_LINK_SIDES.keys() | _DATASET_RELATIVES)
         relative_names |= {"dataset"} if sides else set()
@@ -136,7 +150,7 @@ def _resolve_relative_urns(
 
     `related_urns` are the URNs from the catalog: entity URN → relative name → URNs.
     """
-    own_urns = () if request.resource is None or not request.resource.urn else (request.resource.urn,)
+    own_urns = _list_own_urns(request)
     urns_by_relative: dict[str, tuple[str, ...]] = {SELF: own_urns}
     for name in request.requirement.other_relatives:
         relative_urns = own_urns if _LINK_SIDES.get(name) == SELF else request.relatives.get(name)

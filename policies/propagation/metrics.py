@@ -4,10 +4,8 @@ In a web process the numbers are in files shared by the processes of one server 
 one scrape sums up all of them; gauges are reported per process.
 """
 
-from collections import Counter as Tally
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -43,12 +41,12 @@ _COMPARISON_TIME = Gauge(
 
 def count_decisions(requirements: Iterable[Requirement], decisions: Sequence[Decision]) -> None:
     """Count decisions by family and outcome; `requirements` and `decisions` correspond one to one."""
-    counts = Tally(
-        (_family(requirement), "ALLOW" if decision.is_allowed else "DENY")
-        for requirement, decision in zip(requirements, decisions, strict=True)
-    )
-    for (family, outcome), number in counts.items():
-        _decision_counter(family, outcome).inc(number)
+    counts: dict[tuple[str, bool], int] = {}
+    for requirement, decision in zip(requirements, decisions, strict=True):
+        key = _family(requirement), decision.is_allowed
+        counts[key] = counts.get(key, 0) + 1
+    for (family, is_allowed), number in counts.items():
+        _decision_counter(family, is_allowed).inc(number)
 
 
 def count_unlogged(count: int) -> None:
@@ -74,8 +72,8 @@ def record_load(*, version: int, statements: int, seconds: float, kind: str) -> 
 
 
 @cache
-def _decision_counter(family: str, outcome: str) -> Counter:
-    return _DECISIONS.labels(family, outcome)
+def _decision_counter(family: str, is_allowed: bool) -> Counter:  # noqa: FBT001 - half of the cache's key
+    return _DECISIONS.labels(family, "ALLOW" if is_allowed else "DENY")
 
 
 @cache
@@ -85,12 +83,13 @@ def _request_counter(method: str, route: str | None, status: int) -> Counter:
 
 def _family(requirement: Requirement) -> str:
     """Return the family of the first privilege; `own` if no vocabulary has it, `none` if there is no privilege."""
-    first_need = next(iter(chain.from_iterable(requirement.any_of)), None)
-    return (
-        "none"
-        if first_need is None or not first_need.privileges
-        else _family_by_privilege().get(first_need.privileges[0], "own")
-    )
+    privilege = requirement.sole_privilege
+    if privilege is None:
+        first_need = next(iter(requirement.needs), None)
+        if first_need is None or not first_need.privileges:
+            return "none"
+        privilege = first_need.privileges[0]
+    return _family_by_privilege().get(privilege, "own")
 
 
 @cache

@@ -116,3 +116,21 @@ def test_every_operation_and_group_of_the_tables_is_a_requirement():
     for requirement in [*datahub.load_operations().values(), *datahub.load_operation_groups().values()]:
         assert requirement.any_of
         assert all(requirement.any_of)
+
+
+@pytest.mark.parametrize("name", [A, B, C, None])
+@pytest.mark.parametrize("privilege", ["EDIT_ENTITY", "VIEW_ENTITY_PAGE", "DELETE_ENTITY"])
+@pytest.mark.parametrize("quantifier", list(Quantifier))
+def test_one_privilege_on_the_entity_itself_is_decided_as_any_other_requirement(
+    world: World, name: str | None, privilege: str, quantifier: Quantifier
+):
+    denied = matching_all(criterion("URN", B))
+    denial = document(privileges=["VIEW_ENTITY_PAGE"], actors={"users": [JO.urn]}, resources=denied)
+    world.policy("denies", denying(denial))
+    resources = [None if name is None else world.resource(name)]
+    sole = Requirement(((Need((privilege,), quantifier=quantifier),),))
+    walked = Requirement(((Need((privilege,), "twin", quantifier),),))
+    assert (sole.sole_privilege, walked.sole_privilege) == (privilege, None)
+    relatives = {"self": resources, "twin": resources}
+    snapshot = world.snapshot()
+    assert decide_requirement(snapshot, JO, sole, relatives) == decide_requirement(snapshot, JO, walked, relatives)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -139,9 +138,8 @@ def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) ->
     """Return actor and access request with the properties of the request in place of those stored."""
     access_request = question.access_request
     if access_request.resource is not None and sent_question["said"]:
-        access_request = replace(
-            access_request, resource=replace(access_request.resource, fact_overrides=sent_question["said"])
-        )
+        resource = access_request.resource._replace(fact_overrides=sent_question["said"])
+        access_request = access_request._replace(resource=resource)
     return actor_conditions.override_attributes(question.actor, sent_question["circumstances"]), access_request
 
 

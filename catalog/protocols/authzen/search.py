@@ -7,7 +7,6 @@ the last result of its page; it is signed, and valid only for the search that is
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -136,7 +135,7 @@ def _load_resource(resource: EntityRef, by: Actor) -> ResourceRef | None:
     resource_ref = request_serializers.build_resource_ref(
         resource_fields, request_serializers.load_question_facts(questions=[{"resource": resource_fields}], by=by)
     )
-    return None if resource_ref is None else replace(resource_ref, fact_overrides=identifiers.fact_overrides(resource))
+    return None if resource_ref is None else resource_ref._replace(fact_overrides=identifiers.fact_overrides(resource))
 
 
 def _find_permitted_urns(rows: Any, after: str, access_request: AccessRequest, action: Action) -> Iterable[str]:

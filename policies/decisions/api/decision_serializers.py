@@ -9,7 +9,7 @@ from rest_framework import serializers
 from policies.engine import explain
 from policies.engine.alternatives import sort_narrowest_first
 from policies.engine.families.cdap import ResultingGrant
-from policies.engine.model import Decision, DecisionCode, MissingPrivilege
+from policies.engine.model import Decision, DecisionCode, MissingPrivilege, Statement
 from policies.pdp import explanations, snapshot_store
 
 #: Values of `decision`.
@@ -145,15 +145,14 @@ def serialize_decision(
 
     `resulting_grants` are the grants that the operation creates; they are sent only when it is allowed.
     """
-    if reasons is None:
-        reasons = (
-            explain.Reason(item.origin.policy, item.origin.name, item.origin.index, item.effect.value, "")
-            for item in decision.statements
-        )
     return {
         "decision": "ALLOW" if decision.is_allowed else "DENY",
         "policy_version": decision.version or snapshot_store.get_current().version,
-        "reasons": [_serialize_reason(item) for item in reasons],
+        "reasons": (
+            [_serialize_statement(item) for item in decision.statements]
+            if reasons is None
+            else [_serialize_reason(item) for item in reasons]
+        ),
         "code": decision.code.value,
         "missing": serialize_missing(decision.missing),
         "missing_any": [serialize_missing(item) for item in sort_narrowest_first(decision.missing_any)],
@@ -215,6 +214,12 @@ def _serialize_reason(reason: explain.Reason | explain.NearMatch) -> dict[str, A
         "effect": reason.effect,
         "because": reason.explanation,
     }
+
+
+def _serialize_statement(statement: Statement) -> dict[str, Any]:
+    """Return a deciding statement as a reason without explanation."""
+    origin = statement.origin
+    return _serialize_reason(explain.Reason(origin.policy, origin.name, origin.index, statement.effect.value, ""))
 
 
 def _serialize_restrictions(decision: Decision) -> list[dict[str, Any]] | None:

@@ -1,8 +1,7 @@
 """Requirement of a question about an operation: a rule of a family's table, or one resolved from an entity (CDAP)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from policies.engine import families
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
@@ -11,7 +10,7 @@ from policies.engine.families.cdap import ResultingGrant
 from policies.engine.families.cdap_requests import OperationRequest
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
-from policies.pdp.access_requests import ResourceRef
+from policies.pdp.access_requests import NO_RELATIVES, ResourceRef
 
 #: JSON pointers of the parts in a question.
 _POINTERS = {"entity": "/resource/urn", "parent": "/resource/parent"}
@@ -19,13 +18,12 @@ _POINTERS = {"entity": "/resource/urn", "parent": "/resource/parent"}
 _ALLOWED_RELATED = ("artifact", "programs")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionRequirement:
+class QuestionRequirement(NamedTuple):
     """Requirement and resource of an operation; `resulting_grants` are the grants it would give to the actor."""
 
     requirement: Requirement
     resource: ResourceRef | None
-    relatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    relatives: Mapping[str, tuple[str, ...]] = NO_RELATIVES
     resulting_grants: tuple[ResultingGrant, ...] = ()
 
 
@@ -55,7 +53,7 @@ def resolve_named_operation(
     if resolved_operation.container is not None:
         target = None
     elif resource is not None and resolved_operation.entity is not None:
-        target = replace(resource, urn=resolved_operation.entity.urn)
+        target = resource._replace(urn=resolved_operation.entity.urn)
     return QuestionRequirement(
         resolved_operation.requirement, target, resolved_operation.relatives, resolved_operation.resulting_grants(actor)
     )

@@ -1,8 +1,8 @@
 """Shapes of the questions (api.md section 1), and their translation into requests to `authorizer`."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework.exceptions import ErrorDetail
@@ -144,8 +144,7 @@ class AllowedPrivilegesIn(VersionIn):
     resource = ResourceIn(required=False, allow_null=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuestion:
+class ParsedQuestion(NamedTuple):
     """One question ready to be answered; `resulting_grants` are the grants that the operation would give."""
 
     actor: Actor
@@ -238,33 +237,35 @@ def parse_questions(
     """
     facts = load_question_facts(questions=questions, by=by)
     refusal = _find_refusal(check_may_ask) if facts.actors.keys() != {by.urn} else None
-    parsed_questions: list[ParsedQuestion | PolicyAppError] = []
-    for question in questions:
-        try:
-            actor_urn = question.get("actor") or by.urn
-            if refusal is not None and actor_urn != by.urn:
-                raise refusal
-            question_requirement = _build_question_requirement(
-                question, build_resource_ref(question.get("resource"), facts), facts, actor_urn
-            )
-            access_request = AccessRequest(
-                requirement=question_requirement.requirement,
-                resource=question_requirement.resource,
-                subresources=tuple(question.get("sub_resources") or ()),
-                relatives=question_requirement.relatives,
-                operation=question.get("operation") or "",
-            )
-            parsed_questions.append(
-                ParsedQuestion(
-                    facts.actors[actor_urn],
-                    access_request,
-                    question.get("explain", False),
-                    question_requirement.resulting_grants,
-                )
-            )
-        except PolicyAppError as error:
-            parsed_questions.append(error)
-    return parsed_questions
+    return [_parse_question(question, by, facts, refusal) for question in questions]
+
+
+def _parse_question(
+    question: Mapping[str, Any], by: Actor, facts: QuestionFacts, refusal: PolicyAppError | None
+) -> ParsedQuestion | PolicyAppError:
+    """Return a validated question, or the error that refuses it; `refusal` refuses those about others."""
+    actor_urn = question.get("actor") or by.urn
+    if refusal is not None and actor_urn != by.urn:
+        return refusal
+    try:
+        question_requirement = _build_question_requirement(
+            question, build_resource_ref(question.get("resource"), facts), facts, actor_urn
+        )
+    except PolicyAppError as error:
+        return error
+    access_request = AccessRequest(
+        question_requirement.requirement,
+        question_requirement.resource,
+        tuple(question.get("sub_resources") or ()),
+        question_requirement.relatives,
+        question.get("operation") or "",
+    )
+    return ParsedQuestion(
+        facts.actors[actor_urn],
+        access_request,
+        question.get("explain", False),
+        question_requirement.resulting_grants,
+    )
 
 
 def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) -> QuestionFacts:
@@ -274,21 +275,22 @@ def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) ->
     actors: set[str] = set()
     parents: set[str] = set()
     for question in questions:
-        resource = question.get("resource") or {}
-        if resource.get("urn"):
-            urns.add(resource["urn"])
-        elif resource.get("id"):
-            objects.add((resource["type"], resource["id"]))
-        elif resource.get("parent"):
-            parents.add(resource["parent"])
-        urns.update((question.get("related") or {}).get("domains") or ())
         actors.add(question.get("actor") or by.urn)
+        if resource := question.get("resource"):
+            if resource.get("urn"):
+                urns.add(resource["urn"])
+            elif resource.get("id"):
+                objects.add((resource["type"], resource["id"]))
+            elif resource.get("parent"):
+                parents.add(resource["parent"])
+        if related := question.get("related"):
+            urns.update(related.get("domains") or ())
     source = facet_source()
     other_urns = actors - {by.urn}
     return QuestionFacts(
         types=source.load_types(urns=urns) if urns else {},
         objects=source.find(objects=objects) if objects else {},
-        projects=_load_projects(source, parents),
+        projects=_load_projects(source, parents) if parents else {},
         actors={**(fact_cache.get_actors(urns=other_urns) if other_urns else {}), by.urn: by},
     )
 
@@ -316,8 +318,7 @@ def build_resource_ref(resource: Mapping[str, Any] | None, facts: QuestionFacts)
 
 
 def _narrow_resource(resource_ref: ResourceRef, resource: Mapping[str, Any]) -> ResourceRef:
-    return replace(
-        resource_ref,
+    return resource_ref._replace(
         branch=resource.get("branch") or "",
         columns=tuple(resource.get("columns") or ()) or None,
         path=resource.get("path"),
@@ -326,8 +327,6 @@ def _narrow_resource(resource_ref: ResourceRef, resource: Mapping[str, Any]) -> 
 
 def _load_projects(source: FacetSource, parents: Collection[str]) -> dict[str, str]:
     """Return the object ids of those parents that are projects, by URN."""
-    if not parents:
-        return {}
     resources = source.load(urns=parents, fields={ID})
     return {
         urn: min(project.values(ID))

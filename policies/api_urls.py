@@ -9,7 +9,8 @@ from rest_framework.views import APIView
 
 from policies.authoring.api import policies, privilege_registry
 from policies.decisions.api import audit, authorize, status
-from policies.http.api import openapi_schema
+from policies.http.guard import API, public, signed_in
+from policies.http.lazy_view import lazy_view
 from policies.identity.api import access_tokens, groups, invitations, roles, service_accounts, users
 
 POLICY = r"(?P<urn>urn:li:dataHubPolicy:.+)"
@@ -31,8 +32,12 @@ def api_paths(route: str, view: type[APIView], name: str) -> list[URLPattern]:
 urlpatterns: list[URLPattern] = [
     *api_paths("authorize", authorize.AuthorizeView, "api-authorize"),
     *api_paths("authorize/batch", authorize.AuthorizeBatchView, "api-authorize-batch"),
-    path("openapi.json", openapi_schema.serve_document, name="api-document"),
-    path("docs", openapi_schema.show_docs, name="api-docs"),
+    path(
+        "openapi.json",
+        lazy_view("policies.http.api.openapi_schema.serve_document", public.with_channel(API)),
+        name="api-document",
+    ),
+    path("docs", lazy_view("policies.http.api.openapi_schema.show_docs", signed_in.with_channel(API)), name="api-docs"),
     *api_paths("granted-privileges", authorize.AllowedPrivilegesView, "api-granted-privileges"),
     *api_paths("who", authorize.AllowedActorsView, "api-who"),
     *api_paths("policies/", policies.PolicyListView, "api-policies"),

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from catalog.access.aspect_documents import load_aspect
-from policies.engine import sql_rendering
 from policies.engine.model import Actor, DecisionCode, MissingPrivilege
 from policies.engine.requirements import privilege_requirement
 from policies.errors import Forbidden, Invalid
@@ -52,6 +51,9 @@ def render_select(
         raise TableNotReadable(decision.code, resource.urn, privilege)
     schema = load_columns(urn=resource.urn)
     known_columns, requested_columns = (schema, columns) if schema is not None else (columns, None)
+    # The SQL library takes longer to import than the rest of the catalog's access.
+    from policies.engine import sql_rendering
+
     try:
         view = sql_rendering.build_view(
             decision.slices,

@@ -9,6 +9,9 @@ from itertools import product
 #: The parts of a column's name, case folded: `Address.City` is ("address", "city").
 ColumnPath = tuple[str, ...]
 
+#: The SQL dialects in which the readable part of a table can be selected (`sql_rendering`).
+DIALECTS = ("spark", "postgres", "sqlite")
+
 
 @dataclass(frozen=True, slots=True)
 class Restriction:

@@ -219,7 +219,6 @@ _DIALECTS: dict[str, tuple[str | type[SQLite], tuple[type[SqlNode], ...]]] = {
         ),
     ),
 }
-DIALECTS = tuple(_DIALECTS)
 
 #: SQLite converts a text that is no number to another value than the other dialects do; only these casts are the same.
 _SQLITE_CASTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE})

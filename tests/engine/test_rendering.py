@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from policies.engine.restrictions import RoleSlice
-from policies.engine.sql_rendering import DIALECTS, NoVisibleColumns, RenderError, build_view, render_select
+from policies.engine.restrictions import DIALECTS, RoleSlice
+from policies.engine.sql_rendering import NoVisibleColumns, RenderError, build_view, render_select
 from tests import oracle_datazone as oracle
 
 Row = dict[str, Any]

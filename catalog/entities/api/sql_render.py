@@ -11,7 +11,7 @@ from catalog.access import readable_columns
 from policies.decisions.api import request_serializers
 from policies.decisions.api.authorize import DecisionView
 from policies.decisions.api.request_serializers import MAX_COLUMNS, ResourceIn, VersionIn
-from policies.engine.sql_rendering import DIALECTS
+from policies.engine.restrictions import DIALECTS
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.guard import signed_in

@@ -1,11 +1,14 @@
-"""Description of each operation in the OpenAPI document: its id, shapes, and every status it can answer."""
+"""Description of each operation in the OpenAPI document: its id, shapes, and every status it can answer.
 
+Descriptions are collected while views are imported and attached to them when the document is made: the library that
+makes it is not loaded before.
+"""
+
+from collections import deque
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, TypeVar
 
-from django.conf import settings
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_serializer
 from rest_framework import serializers
@@ -14,28 +17,6 @@ from policies.http.api.problem_details import MEDIA_TYPE
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 BodySchema = type[serializers.Serializer[Any]] | serializers.Serializer[Any] | OpenApiTypes
-
-
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """The OpenAPI scheme of tokens in the Authorization header."""
-
-    target_class = "policies.identity.api.token_authentication.TokenAuthentication"
-    name = "bearer"
-
-    def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
-        """Return the security scheme object."""
-        return {"type": "http", "scheme": "bearer", "description": "A personal access token or a service's token."}
-
-
-class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """The OpenAPI scheme of the session cookie of the pages."""
-
-    target_class = "policies.identity.api.token_authentication.PageSession"
-    name = "session"
-
-    def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
-        """Return the security scheme object."""
-        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
 
 
 class MistakeOut(serializers.Serializer[Any]):
@@ -108,6 +89,11 @@ _POLICY_VERSION = OpenApiParameter(
 )
 
 
+#: What attaches the collected descriptions to the methods of views.
+_descriptions: deque[Callable[[], object]] = deque()
+_descriptions_lock = Lock()
+
+
 def openapi_operation(
     name: str,
     summary: str,
@@ -133,7 +119,7 @@ def openapi_operation(
     parameters += [IF_MATCH] if is_versioned else []
     parameters += [_POLICY_VERSION] if moves_version else []
     success_response = OpenApiResponse(answer, "Done.") if answer is not None else OpenApiResponse(None, "Done.")
-    return extend_schema(
+    attach = extend_schema(
         operation_id=name,
         summary=summary,
         request=body,
@@ -147,3 +133,21 @@ def openapi_operation(
             },
         },
     )
+
+    def describe_method(method: MethodT) -> MethodT:
+        add_description(lambda: attach(method))
+        return method
+
+    return describe_method
+
+
+def add_description(attach: Callable[[], object]) -> None:
+    """Have `apply_descriptions` call this, which attaches a description to a method."""
+    _descriptions.append(attach)
+
+
+def apply_descriptions() -> None:
+    """Attach the description of every operation to its method, of each once; call it when all views are imported."""
+    with _descriptions_lock:
+        while _descriptions:
+            _descriptions.popleft()()

@@ -9,15 +9,41 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
 
+from policies.http.api import openapi_docs
 from policies.http.guard import API, public, signed_in
 
 Endpoint = tuple[str, str, str, Any]
 
 _EXAMPLE_VALUES = {"string": "…", "integer": 1, "boolean": True, "number": 1.0}
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The OpenAPI scheme of tokens in the Authorization header."""
+
+    target_class = "policies.identity.api.token_authentication.TokenAuthentication"
+    name = "bearer"
+
+    def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
+        """Return the security scheme object."""
+        return {"type": "http", "scheme": "bearer", "description": "A personal access token or a service's token."}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The OpenAPI scheme of the session cookie of the pages."""
+
+    target_class = "policies.identity.api.token_authentication.PageSession"
+    name = "session"
+
+    def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
+        """Return the security scheme object."""
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
 
 
 def filter_endpoints(endpoints: Iterable[Endpoint], **_: Any) -> list[Endpoint]:
@@ -38,18 +64,20 @@ def set_servers(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 @public.with_channel(API)
 def serve_document(_request: HttpRequest) -> HttpResponse:
     """Serve the document; it says nothing about this installation, so everybody may read it."""
-    return JsonResponse(_generate_document())
+    return JsonResponse(generate_document())
 
 
 @signed_in.with_channel(API)
 def show_docs(request: HttpRequest) -> HttpResponse:
     """Show every operation with its shapes and a command to try it with."""
-    document = _generate_document()
+    document = generate_document()
     base_url = request.build_absolute_uri("/").rstrip("/")
     return render(request, "api/docs.html", {"groups": _group_operations(document, base_url), "info": document["info"]})
 
 
-def _generate_document() -> dict[str, Any]:
+def generate_document() -> dict[str, Any]:
+    """Return the document."""
+    openapi_docs.apply_descriptions()
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]  # drf-spectacular leaves it untyped
     document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return document

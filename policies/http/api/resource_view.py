@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from policies.errors import Invalid
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.openapi_docs import add_description, openapi_operation
 from policies.http.api.views import CHANNEL, ApiView, find_read_only_changes
 
 ViewT = TypeVar("ViewT", bound=type[APIView])
@@ -106,8 +106,8 @@ def openapi_resource_operations(name: str, noun: str, *, tag: str) -> Callable[[
         operations["delete"] = openapi_operation(
             f"{name}_delete", f"Delete {noun}", status=204, statuses=(409,), tag=tag
         )
-        decorated_view: ViewT = extend_schema_view(**operations)(view)
-        return decorated_view
+        add_description(lambda: extend_schema_view(**operations)(view))
+        return view
 
     return decorate_view
 

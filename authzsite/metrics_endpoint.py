@@ -24,6 +24,7 @@ from policies import deadlines
 from policies.http.guard import public
 from policies.models import PolicyVersion
 from policies.propagation import pubsub, task_queue
+from policies.propagation.metric_buffer import metric_buffer
 
 #: Headers that proxies add to forwarded requests.
 _PROXY_HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA")
@@ -53,6 +54,7 @@ def show_metrics(request: HttpRequest) -> HttpResponse:
     for process in metrics_multiprocess.list_ended_processes(settings.METRICS_DIR):
         # Keeps its counters and drops its live gauges, such as the policy version.
         mark_process_dead(process, path=str(settings.METRICS_DIR))  # type: ignore[no-untyped-call]
+    metric_buffer.flush()
     response: HttpResponse = ExportToDjangoView(request)
     installation = CollectorRegistry()
     installation.register(InstallationCollector())

@@ -7,16 +7,16 @@ of the process it writes what is left.
 """
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
-from multiprocessing.util import Finalize
 from typing import Any, TextIO
 
 import structlog
 from django.utils import timezone
 from django_structlog.middlewares import RequestMiddleware
+
+from policies.propagation.batch_thread import BatchThread
 
 #: Name of the log in which django_structlog's middleware writes a line for each request.
 LOG_NAME = RequestMiddleware.__module__
@@ -59,41 +59,16 @@ class LineWriter:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._lines: deque[str] = deque()
-        self._wake_event = threading.Event()
-        self._stop_event = threading.Event()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._thread = BatchThread(self._write_all, name="request-log", collect_seconds=COLLECT_SECONDS)
 
     def write(self, line: str) -> None:
         """Have a line written soon; never blocks."""
         self._lines.append(line)
-        if not self._wake_event.is_set():
-            if self._thread is None:
-                self._start_thread()
-            self._wake_event.set()
+        self._thread.wake()
 
     def stop(self) -> None:
         """Write what is left and end the thread."""
-        self._stop_event.set()
-        self._wake_event.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _start_thread(self) -> None:
-        with self._lock:
-            if self._thread is None and not self._stop_event.is_set():
-                self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
-                self._thread.start()
-                # Not atexit: processes that granian forks end as those of multiprocessing do.
-                Finalize(None, self.stop, exitpriority=0)
-
-    def _run(self) -> None:
-        while not self._stop_event.is_set():
-            self._wake_event.wait()
-            self._stop_event.wait(COLLECT_SECONDS)
-            self._wake_event.clear()
-            self._write_all()
-        self._write_all()
+        self._thread.stop()
 
     def _write_all(self) -> None:
         lines = [self._lines.popleft() for _ in range(len(self._lines))]

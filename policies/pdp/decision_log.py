@@ -31,6 +31,7 @@ from policies.outages import find_outage
 from policies.pdp import bulk_insert
 from policies.pdp.bound_value import BoundValue
 from policies.propagation import metrics
+from policies.propagation.batch_thread import BatchThread
 
 log = logging.getLogger(__name__)
 
@@ -112,9 +113,9 @@ class BufferedLogWriter:
         self._dropped_count = 0
         self._allowed_counter = itertools.count(1)
         self._lock = threading.Lock()
-        self._wake_event = threading.Event()
-        self._stop_event = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = BatchThread(
+            self._write_batch, name="decision-log", collect_seconds=COLLECT_SECONDS, is_ended_by_owner=True
+        )
         self._ends_at = float("inf")
 
     def should_log(self, decision: Decision) -> bool:
@@ -132,39 +133,19 @@ class BufferedLogWriter:
                 self._dropped_count += 1
         else:
             self._queue.append(entry)
-        if not self._wake_event.is_set():
-            if self._thread is None:
-                self._start_thread()
-            self._wake_event.set()
+        self._thread.wake()
 
     def stop(self) -> None:
         """Write the queue and end the thread; what cannot be written within FINAL_SECONDS is dropped."""
         self._ends_at = time.monotonic() + FINAL_SECONDS
-        self._stop_event.set()
-        self._wake_event.set()
-        if self._thread is not None:
-            self._thread.join(2 * FINAL_SECONDS)
+        self._thread.stop(2 * FINAL_SECONDS)
         self._report_dropped()
 
-    def _start_thread(self) -> None:
-        with self._lock:
-            if self._thread is None and not self._stop_event.is_set():
-                thread = threading.Thread(target=self._run, name="decision-log", daemon=True)
-                thread.start()
-                self._thread = thread
-
-    def _run(self) -> None:
+    def _write_batch(self) -> None:
         try:
-            while not self._stop_event.is_set():
-                self._wake_event.wait()
-                self._stop_event.wait(COLLECT_SECONDS)
-                self._wake_event.clear()
-                self._write_all()
-                # An idle connection would be missing from the pool of the requests.
-                connection.close()
-            # Entries queued between the last write and the end.
             self._write_all()
         finally:
+            # An idle connection would be missing from the pool of the requests.
             connection.close()
 
     def _write_all(self) -> None:
@@ -190,7 +171,7 @@ class BufferedLogWriter:
                     self._count_dropped(len(values) + len(self._queue))
                     self._queue.clear()
                     return
-                time.sleep(RETRY_SECONDS) if self._stop_event.is_set() else self._stop_event.wait(RETRY_SECONDS)
+                time.sleep(RETRY_SECONDS) if self._thread.is_stopping else self._thread.wait_for_stop(RETRY_SECONDS)
             else:
                 return
 

@@ -1,10 +1,13 @@
 """Prometheus metrics of this process, scraped at `/metrics`.
 
 In a web process the numbers are in files shared by the processes of one server (authzsite/metrics_multiprocess.py), so
-one scrape sums up all of them; gauges are reported per process.
+one scrape sums up all of them; gauges are reported per process. What every request counts is queued first
+(`policies.propagation.metric_buffer`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -13,6 +16,7 @@ from policies.engine import families
 from policies.engine.families import cdap
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
+from policies.propagation.metric_buffer import metric_buffer
 
 #: Upper bounds in seconds. One warm question takes about a millisecond, one that waits for a version up to a second.
 _SECONDS_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -24,7 +28,7 @@ _UNLOGGED_DECISIONS = Counter(
     "authz_decisions_not_logged", "Decisions that the decision log should have kept and lost."
 )
 _REQUESTS = Counter("authz_http_requests", "Answers sent, by route.", ["method", "route", "status"])
-AUTHORIZE_SECONDS = Histogram(
+_AUTHORIZE_SECONDS = Histogram(
     "authz_authorize_seconds", "Seconds of one POST /api/v1/authorize.", buckets=_SECONDS_BUCKETS
 )
 _LOADS = Histogram(
@@ -46,7 +50,7 @@ def count_decisions(requirements: Iterable[Requirement], decisions: Sequence[Dec
         key = _family(requirement), decision.is_allowed
         counts[key] = counts.get(key, 0) + 1
     for (family, is_allowed), number in counts.items():
-        _decision_counter(family, is_allowed).inc(number)
+        metric_buffer.add(_decision_counter(family, is_allowed), number)
 
 
 def count_unlogged(count: int) -> None:
@@ -56,7 +60,22 @@ def count_unlogged(count: int) -> None:
 
 def count_response(*, method: str, route: str | None, status: int) -> None:
     """Count a sent response; `route` is None for static files and addresses that do not exist."""
-    _request_counter(method if method in _METHODS else "other", route, status).inc()
+    metric_buffer.add(_request_counter(method if method in _METHODS else "other", route, status))
+
+
+def record_authorize(seconds: float) -> None:
+    """Record how long one POST /api/v1/authorize took."""
+    metric_buffer.observe(_AUTHORIZE_SECONDS, seconds)
+
+
+@contextmanager
+def measure_authorize() -> Iterator[None]:
+    """Record how long the block took, which answers one POST /api/v1/authorize."""
+    started_at = time.perf_counter()
+    try:
+        yield
+    finally:
+        record_authorize(time.perf_counter() - started_at)
 
 
 def record_comparison(*, at: float) -> None:

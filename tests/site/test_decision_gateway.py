@@ -20,6 +20,7 @@ from authzsite.decision_gateway import DecisionGateway, Environ
 from policies import deadlines
 from policies.models import LoggedDecision
 from policies.pdp import decision_log, snapshot_store
+from policies.propagation.metric_buffer import metric_buffer
 from tests.api.conftest import client_of, stored  # noqa: F401  # fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,6 +115,7 @@ class Site:
 
 def read_counters() -> dict[str, float]:
     """Return every counter of this product by its name and labels."""
+    metric_buffer.flush()
     return {
         f"{sample.name} {sorted(sample.labels.items())}": sample.value
         for metric in REGISTRY.collect()

@@ -40,7 +40,7 @@ class AuthorizeView(DecisionView):
     )
     def post(self, _request: Request) -> HttpResponseBase:
         """Answer one question; a refusal is an answer, not an error."""
-        with metrics.AUTHORIZE_SECONDS.time():
+        with metrics.measure_authorize():
             payload = request_serializers.validate_question(self.parse_body())
             return self.respond(
                 answers.answer_question(payload, by=self.actor, check_may_ask=self.check_may_ask_about_others)

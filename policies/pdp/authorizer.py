@@ -54,7 +54,8 @@ def _decide_all(
     requests: Sequence[tuple[Actor, AccessRequest]], at_least: int, snapshot: Snapshot | None
 ) -> list[Decision]:
     is_enabled = settings.AUTH_POLICIES_ENABLED
-    if is_enabled and snapshot is None and not at_least and all(actor.urn == SYSTEM_ACTOR for actor, _ in requests):
+    is_current = snapshot is None and not at_least
+    if is_enabled and is_current and all(actor.urn == SYSTEM_ACTOR for actor, _ in requests):
         return [Decision(is_allowed=True, code=DecisionCode.SYSTEM_ACTOR) for _ in requests]
     if snapshot is None:
         snapshot = snapshot_store.get_current(at_least=at_least)

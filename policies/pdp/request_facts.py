@@ -30,7 +30,7 @@ class RequestFacts:
 
     def __init__(self, snapshot: Snapshot, requests: Sequence[AccessRequest]) -> None:
         self._snapshot = snapshot
-        privileges = frozenset[str]().union(*(request.requirement.privileges for request in requests))
+        privileges = _collect_privileges(requests)
         self._fields = snapshot.tested_fields(privileges) | snapshot.tested_subfields(privileges)
         # Most questions are about the entity itself and nothing else.
         related_requests = [request for request in requests if request.requirement.other_relatives]
@@ -122,6 +122,12 @@ class GrantLoader:
             if holder in grants_by_holder
             for grant in grants_by_holder[holder]
         ]
+
+
+def _collect_privileges(requests: Sequence[AccessRequest]) -> frozenset[str]:
+    if len(requests) == 1:
+        return requests[0].requirement.privileges
+    return frozenset[str]().union(*(request.requirement.privileges for request in requests))
 
 
 def _list_own_urns(request: AccessRequest) -> tuple[str, ...]:

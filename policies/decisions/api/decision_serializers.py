@@ -154,8 +154,12 @@ def serialize_decision(
             else [_serialize_reason(item) for item in reasons]
         ),
         "code": decision.code.value,
-        "missing": serialize_missing(decision.missing),
-        "missing_any": [serialize_missing(item) for item in sort_narrowest_first(decision.missing_any)],
+        "missing": serialize_missing(decision.missing) if decision.missing else [],
+        "missing_any": (
+            [serialize_missing(item) for item in sort_narrowest_first(decision.missing_any)]
+            if decision.missing_any
+            else []
+        ),
         "restrictions": _serialize_restrictions(decision),
         "resultant": serialize_grants(resulting_grants) if decision.is_allowed else [],
     }
@@ -219,7 +223,13 @@ def _serialize_reason(reason: explain.Reason | explain.NearMatch) -> dict[str, A
 def _serialize_statement(statement: Statement) -> dict[str, Any]:
     """Return a deciding statement as a reason without explanation."""
     origin = statement.origin
-    return _serialize_reason(explain.Reason(origin.policy, origin.name, origin.index, statement.effect.value, ""))
+    return {
+        "policy": origin.policy,
+        "name": origin.name,
+        "statement": origin.index,
+        "effect": statement.effect.value,
+        "because": "",
+    }
 
 
 def _serialize_restrictions(decision: Decision) -> list[dict[str, Any]] | None:

@@ -44,7 +44,7 @@ def answer_batch(body: bytes, by: Actor) -> bytes:
         or not plain_json.has_all_texts(body, 1 + sum(map(_count_texts, questions)))
     ):
         raise LeftToView
-    return plain_json.encode(answers.answer_batch(payload, by=by, check_may_ask=may_ask_check(by)))
+    return plain_json.encode(answers.answer_batch(payload, by=by, check_may_ask=may_ask_check(by), is_validated=True))
 
 
 def _count_texts(question: Mapping[str, Any]) -> int:

@@ -128,11 +128,11 @@ def find_valid_token(*, text: str) -> AccessToken | None:
     It is shared with other requests and must not be changed. A cached token costs no query, any other one indexed
     query; at most once a minute one more updates `last_used`.
     """
-    if not token_secrets.is_well_formed(text, _PREFIX):
-        return None
     digest = token_secrets.digest(text)
     token = fact_cache.find(_tokens_by_digest, digest)
     if token is None:
+        if not token_secrets.is_well_formed(text, _PREFIX):
+            return None
         token = fact_cache.get_or_load(_tokens_by_digest, [digest], _load_by_digest).get(digest)
     now = timezone.now()
     if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):

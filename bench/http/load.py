@@ -38,7 +38,10 @@ def measure_load(client: Client, company: Company, rounds: int) -> list[Table]:
             turn = [*requests] * TURN if len(requests) == 1 else slice_turn(requests, number, TURN)
             spent[name].append(client.saturate(turn, CONNECTIONS))
     half = rate(spent["authorize, hot"]) / 2
-    waits = [client.pace(_repeat(hot, half), CONNECTIONS, half) for _ in range(max(3, rounds // 2))]
+    waits: dict[str, list[list[float]]] = {name: [] for name in ("plain WSGI", "authorize, hot")}
+    for _ in range(max(3, rounds // 2)):
+        for name, found in waits.items():
+            found.append(client.pace(_repeat(lines[name], half), CONNECTIONS, half))
     return [_greatest(spent, company, rounds), _latencies(waits, company, half)]
 
 
@@ -62,19 +65,15 @@ def _greatest(spent: dict[str, list[Spent]], company: Company, rounds: int) -> T
     return Table(f"{CONNECTIONS} connections at once, {company.policies:,} policies", columns, list(rows), notes)
 
 
-def _latencies(waits: Sequence[Sequence[float]], company: Company, half: float) -> Table:
-    percentiles = [statistics.quantiles(found, n=1000, method="inclusive") for found in waits]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            half,
-            *(statistics.median(found[index] for found in percentiles) for index in (499, 949, 989, 998)),
-            max(found[989] for found in percentiles),
-            max(map(max, waits)),
-        )
-    ]
-    columns = ("a second", "median ms", "p95", "p99", "p99.9", "p99 of the worst round", "longest")
+def _latencies(waits: dict[str, list[list[float]]], company: Company, half: float) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, found in waits.items():
+        rounds = [statistics.quantiles(one, n=1000, method="inclusive") for one in found]
+        medians = (statistics.median(one[index] for one in rounds) for index in (499, 949, 989, 998))
+        rows.append((name, *medians, max(one[989] for one in rounds), max(map(max, found))))
+    columns = ("what, in ms", "median", "p95", "p99", "p99.9", "p99 of the worst round", "longest")
     notes = [
-        f"{len(waits)} rounds of {PACED_SECONDS:.0f} s, medians of them: authorize, hot, over {CONNECTIONS} connections"
-        " at a fixed rate, from the time when a request was planned."
+        f"{half:,.0f} calls a second over {CONNECTIONS} connections in rounds of {PACED_SECONDS:.0f} s, medians of"
+        " them, each from the time when it was planned. What plain WSGI takes longer than its median is the machine's."
     ]
     return Table(f"At half of the greatest rate, {company.policies:,} policies", columns, list(rows), notes)

@@ -130,8 +130,10 @@ def _list_rows(attribution: Attribution, own: float, others: float, profiled: in
     found, calls = attribution.divide(own * profiled), attribution.count_calls()
     everything = own + others
     rows: list[tuple[object, ...]] = []
-    for room in (*ROOMS, *([ELSEWHERE] if ELSEWHERE in found else [])):
+    for room in (*ROOMS, ELSEWHERE):
         parts = found.get(room, {})
+        if room == ELSEWHERE and calls.get(room, 0.0) < profiled:
+            continue
         spent = sum(parts.values()) / profiled
         most = ", ".join(sorted(parts, key=lambda name: -parts[name])[:_NAMED])
         rows.append((room, spent * 1e6, f"{spent / everything:.0%}", calls.get(room, 0.0) / profiled, most))

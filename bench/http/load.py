@@ -39,7 +39,7 @@ def measure_load(client: Client, company: Company, rounds: int) -> list[Table]:
             spent[name].append(client.saturate(turn, CONNECTIONS))
     half = rate(spent["authorize, hot"]) / 2
     waits: dict[str, list[list[float]]] = {name: [] for name in ("plain WSGI", "authorize, hot")}
-    for _ in range(max(3, rounds // 2)):
+    for _ in range(max(2, rounds // 2)):
         for name, found in waits.items():
             found.append(client.pace(_repeat(lines[name], half), CONNECTIONS, half))
     return [_greatest(spent, company, rounds), _latencies(waits, company, half)]
@@ -60,7 +60,7 @@ def _greatest(spent: dict[str, list[Spent]], company: Company, rounds: int) -> T
     columns = ("what", "a second", "us at work", "of plain WSGI", "by work", "cores at work")
     notes = [
         f"{rounds} rounds of {TURN:,} requests, each connection sending the next one as soon as it is answered."
-        " Where the server was at work on less than a core, the client was the slower one."
+        " Where the server was at work on less than a core, the client was the slower one: there `by work` says more."
     ]
     return Table(f"{CONNECTIONS} connections at once, {company.policies:,} policies", columns, list(rows), notes)
 

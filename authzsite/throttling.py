@@ -107,7 +107,7 @@ class CallLimits:
 
     def count_call(self, meta: Mapping[str, Any]) -> int:
         """Count a call to an interface for programs; return the seconds for which the caller has to wait, else 0."""
-        wait_seconds = self._by_address.count_call(_network_key(find_client_address(meta)))
+        wait_seconds = self._by_address.count_call(_build_network_key(_find_address_text(meta)))
         header = meta.get("HTTP_AUTHORIZATION")
         if header and not wait_seconds:
             wait_seconds = self._by_token.count_call(_digest_header(header))
@@ -115,7 +115,7 @@ class CallLimits:
 
     def count_sign_in(self, meta: Mapping[str, Any]) -> int:
         """Count a sign-in attempt; return the seconds for which the caller has to wait, else 0."""
-        return self._sign_ins.count_call(_network_key(find_client_address(meta)))
+        return self._sign_ins.count_call(_build_network_key(_find_address_text(meta)))
 
 
 def rate_limit_middleware(get_response: GetResponse, clock: Callable[[], float] = time.time) -> GetResponse:
@@ -162,12 +162,17 @@ def find_client_address(meta: Mapping[str, Any]) -> str:
     Each proxy appends its caller to X-Forwarded-For; earlier entries are not trustworthy. What is not an address there,
     and a connection without one (a Unix socket), becomes `::`.
     """
-    address: str = meta.get("REMOTE_ADDR") or ""
+    return _normalize_address(_find_address_text(meta))
+
+
+def _find_address_text(meta: Mapping[str, Any]) -> str:
+    """Return what the connection or a proxy says of the caller's address, which need not be an address."""
+    text: str = meta.get("REMOTE_ADDR") or ""
     if settings.PROXIES:
         forwarded_addresses = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")
         if len(forwarded_addresses) >= settings.PROXIES:
-            address = forwarded_addresses[-settings.PROXIES].strip()
-    return _normalize_address(address)
+            text = forwarded_addresses[-settings.PROXIES].strip()
+    return text
 
 
 @lru_cache(10_000)
@@ -179,8 +184,8 @@ def _normalize_address(text: str) -> str:
 
 
 @lru_cache(10_000)
-def _network_key(address: str) -> bytes:
+def _build_network_key(text: str) -> bytes:
     """Return the bytes that identify a caller: its IPv4 address, or the /64 network of its IPv6 address."""
-    parsed_address = ip_address(address)
+    parsed_address = ip_address(_normalize_address(text))
     is_ipv6 = isinstance(parsed_address, IPv6Address) and parsed_address.ipv4_mapped is None
     return ip_network((parsed_address, 64), strict=False).network_address.packed if is_ipv6 else parsed_address.packed

@@ -48,6 +48,9 @@ WRITE_SECONDS = 60.0
 #: Longest list that is stored; the rest of a longer one is cut off.
 MAX_LOGGED_ITEMS = 20
 
+#: The JSON of a list without members, as most are.
+_EMPTY_LIST = json_text([])
+
 #: Last character of a text that was cut.
 CUT_MARK = "…"
 
@@ -256,22 +259,30 @@ def _build_row(entry: Entry, adapted_time: Any) -> tuple[Any, ...]:
         _fit_requirement(entry.requirement),
         _fit_text(entry.resource, MAX_URN_LENGTH),
         _fit_text(entry.resource_type, 64),
-        json_text([_fit_text(urn, MAX_URN_LENGTH) for urn in entry.subresources[:MAX_LOGGED_ITEMS]]),
+        _fit_urns(entry.subresources) if entry.subresources else _EMPTY_LIST,
         decision.is_allowed,
         decision.code.value,
         decision.version,
-        json_text(
-            [
-                {
-                    "policy": statement.origin.policy,
-                    "name": statement.origin.name,
-                    "statement": statement.origin.index,
-                    "effect": statement.effect.value,
-                }
-                for statement in decision.statements[:MAX_LOGGED_ITEMS]
-            ]
-        ),
+        _list_statements(decision) if decision.bits or decision.grants else _EMPTY_LIST,
         round(entry.milliseconds, 3),
+    )
+
+
+def _fit_urns(urns: Sequence[str]) -> str:
+    return json_text([_fit_text(urn, MAX_URN_LENGTH) for urn in urns[:MAX_LOGGED_ITEMS]])
+
+
+def _list_statements(decision: Decision) -> str:
+    return json_text(
+        [
+            {
+                "policy": statement.origin.policy,
+                "name": statement.origin.name,
+                "statement": statement.origin.index,
+                "effect": statement.effect.value,
+            }
+            for statement in decision.statements[:MAX_LOGGED_ITEMS]
+        ]
     )
 
 
@@ -287,12 +298,14 @@ def format_requirement(requirement: Requirement) -> str:
 
 def _fit_requirement(requirement: Requirement) -> str:
     """Return the privileges of a requirement; a list that is too long ends after a whole name, with CUT_MARK."""
-    text = _fit_text(format_requirement(requirement), MAX_WANTED_LENGTH)
+    text = _fit_text(requirement.sole_privilege or format_requirement(requirement), MAX_WANTED_LENGTH)
     return f"{text.rpartition(' ')[0]} {CUT_MARK}".strip() if text.endswith(CUT_MARK) else text
 
 
 def _fit_text(text: str, length: int) -> str:
     """Return the text made storable and cut to `length` characters: one bad value must not lose the whole batch."""
+    if len(text) <= length and text.isascii() and "\x00" not in text:
+        return text
     if not is_storable(text):
         text = text.replace("\x00", "�").encode(errors="replace").decode()
     return text if len(text) <= length else f"{text[: length - 1]}{CUT_MARK}"

@@ -26,9 +26,9 @@ from bench.worlds import Company
 ROUNDS, PROFILED_ROUNDS = 15, 9
 #: Functions that are named for a room.
 _NAMED = 2
-#: Seconds after which the threads that write logs have written all of them.
+#: Seconds after which the threads that write logs and counters have written all of them.
 _DRAIN_SECONDS = 2.0
-THREADS = "threads that write the logs"
+THREADS = "threads that write logs, counters"
 
 Application = Callable[..., Iterable[bytes]]
 MakeCall = Callable[[], dict[str, Any]]

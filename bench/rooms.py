@@ -28,18 +28,23 @@ ROOMS = {
         *("policies/decisions/", "policies/http/", "policies/pdp/access_requests.py", "catalog/urns.py"),
     ),
     "facts": (
-        *("policies/pdp/", "policies/propagation/", "catalog/access/", "catalog/models/", "policies/models/"),
-        "policies/engine/ports.py",
+        *("policies/pdp/", "policies/propagation/invalidating_cache.py", "policies/propagation/invalidation.py"),
+        *("catalog/access/", "catalog/models/", "policies/models/", "policies/engine/ports.py"),
     ),
     "decision": ("policies/engine/", "policies/pdp/authorizer.py", "policies/pdp/snapshot_store.py"),
     "decision log": ("policies/pdp/decision_log.py", "policies/pdp/bulk_insert.py"),
-    "counters": ("policies/propagation/metrics.py", "authzsite/metrics_multiprocess.py"),
+    "counters": (
+        *("policies/propagation/metrics.py", "policies/propagation/metric_buffer.py"),
+        "authzsite/metrics_multiprocess.py",
+    ),
     "rendering": (
         *("policies/decisions/api/decision_serializers.py", "policies/http/api/plain_json.py:encode"),
         "policies/http/api/plain_json.py:encode_ascii",
     ),
     "log line": ("authzsite/request_log.py", "authzsite/logs.py"),
 }
+#: What several rooms use belongs to the one that calls it, as a library does.
+SHARED = ("policies/propagation/batch_thread.py",)
 #: What is of no room, and what is no part of a call: the module that makes the calls.
 ELSEWHERE = "elsewhere in the project"
 _ASKING, _ASKING_FILE = "", "bench/attribution.py:"
@@ -198,6 +203,8 @@ def _find_room(function: Function) -> str | None:
     path = f"{file.relative_to(PROJECT)}:{function[2]}"
     if path.startswith(_ASKING_FILE):
         return _ASKING
+    if path.startswith(SHARED):
+        return None
     fitting = [
         (len(start), room)
         for room, starts in ROOMS.items()

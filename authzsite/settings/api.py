@@ -42,6 +42,7 @@ SPECTACULAR_SETTINGS = {
         "FindingState": "catalog.models.finding.Finding.State",
         "ReportStatus": "catalog.models.report.Report.Status",
     },
+    "DEFAULT_GENERATOR_CLASS": "policies.http.api.openapi_schema.DocumentGenerator",
     "PREPROCESSING_HOOKS": ["policies.http.api.openapi_schema.filter_endpoints"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

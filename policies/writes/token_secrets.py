@@ -34,5 +34,8 @@ def is_well_formed(text: str, prefix: str) -> bool:
 
 
 def digest(text: str) -> str:
-    """Return the digest that is stored of a secret: SHA-256 in hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return the digest that is stored of a secret: SHA-256 in hexadecimal digits.
+
+    Any text has one, also what is no valid Unicode: whoever invents a token is unknown, and not an error.
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

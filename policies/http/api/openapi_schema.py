@@ -7,6 +7,7 @@ other hosts.
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from django.conf import settings
@@ -75,12 +76,21 @@ def show_docs(request: HttpRequest) -> HttpResponse:
     return render(request, "api/docs.html", {"groups": _group_operations(document, base_url), "info": document["info"]})
 
 
+class DocumentGenerator(SchemaGenerator):
+    """The generator of the document, also for the library's command and its system check (SPECTACULAR_SETTINGS)."""
+
+    def get_schema(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the document, with the descriptions that were collected while the views were imported."""
+        import_module(settings.ROOT_URLCONF)
+        openapi_docs.apply_descriptions()
+        document: dict[str, Any] = super().get_schema(*args, **kwargs)  # type: ignore[no-untyped-call]
+        return document
+
+
 def generate_document() -> dict[str, Any]:
     """Return the document."""
-    openapi_docs.apply_descriptions()
-    generator = SchemaGenerator()  # type: ignore[no-untyped-call]  # drf-spectacular leaves it untyped
-    document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    return document
+    generator = DocumentGenerator()  # type: ignore[no-untyped-call]  # drf-spectacular leaves it untyped
+    return generator.get_schema(request=None, public=True)
 
 
 def _group_operations(document: Mapping[str, Any], base_url: str) -> list[dict[str, Any]]:

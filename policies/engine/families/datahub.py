@@ -47,6 +47,7 @@ MAX_SUGGESTIONS = 20
 
 #: Fields of criteria besides properties (`datahub_properties`), and the two older names.
 FIELDS = (TYPE, URN, OWNER, DOMAIN, CONTAINER, TAG, GLOSSARY, DATA_PLATFORM_INSTANCE, GROUP_MEMBERSHIP)
+_CONDITIONS = tuple(Condition)
 _OLDER_FIELDS = {"RESOURCE_TYPE": TYPE, "RESOURCE_URN": URN}
 
 #: The lists of an actor clause and the prefixes of their URNs. `parse` refuses other URNs; in a document that was
@@ -296,7 +297,7 @@ def _compile_criterion(item: Mapping[str, JsonValue]) -> Criterion:
     name = str(item.get("field") or "").upper()
     field = _OLDER_FIELDS.get(name, name)
     condition = item.get("condition") or Condition.EQUALS
-    if field not in FIELDS or condition not in tuple(Condition):
+    if field not in FIELDS or condition not in _CONDITIONS:
         return NEVER_CRITERION
     return Criterion(field, Condition(condition), frozenset(item.get("values") or ()))
 

@@ -4,7 +4,7 @@ An unknown field may narrow the policy (a deny, an exclusion, an end). A documen
 it is refused from our own clients, and stored as INACTIVE when it arrives through DataHub's protocols.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -94,8 +94,8 @@ def _iterate_unknown_fields(document: Mapping[str, JsonValue]) -> Iterator[tuple
                     yield unknown_key
 
 
-def _iterate_unknown_keys(value: JsonValue, known_keys: Set[str], pointer: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict) and not value.keys() <= known_keys:
+def _iterate_unknown_keys(value: JsonValue, known_keys: frozenset[str], pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and not known_keys.issuperset(value):
         yield from ((pointer, key) for key in value if key not in known_keys)
 
 

@@ -3,7 +3,7 @@
 All classes are immutable; nothing here reads a clock, a setting or a database.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -40,7 +40,8 @@ class Actor:
     """The user who asks, with groups and roles already resolved.
 
     `roles` are its own and those of its groups, one hop (rules/datahub.md a.2). `attributes` are the known properties
-    of the actor and of its action in this question, as (field, value) pairs (property_conditions).
+    of the actor and of its action in this question, as (field, value) pairs (property_conditions). `tokens` are those
+    by which an actor clause can name it, without those that depend on the resource.
     """
 
     urn: str
@@ -48,17 +49,16 @@ class Actor:
     roles: frozenset[str] = frozenset()
     is_active: bool = True
     attributes: frozenset[tuple[str, str]] = frozenset()
+    tokens: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        own_tokens = (self.urn, EVERYONE, IN_ANY_GROUP) if self.groups else (self.urn, EVERYONE)
+        object.__setattr__(self, "tokens", self.groups.union(self.roles, own_tokens))
 
     @property
     def holders(self) -> frozenset[str]:
         """The URNs by which it can own an entity: its own and its groups'."""
         return self.groups | {self.urn}
-
-    @property
-    def tokens(self) -> frozenset[str]:
-        """The tokens by which an actor clause can name it, without those that depend on the resource."""
-        tokens = self.groups | self.roles | {self.urn, EVERYONE}
-        return tokens | {IN_ANY_GROUP} if self.groups else tokens
 
 
 @dataclass(frozen=True, slots=True)

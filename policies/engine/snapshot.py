@@ -3,7 +3,8 @@
 Deciding is set algebra over statements. One question ANDs the set that lists the privilege, the set whose actor clause
 has any of the actor's tokens, and for each criterion index the set of statements without a criterion there or with one
 that the resource's values meet. Plain integers hold the sets, one bit per statement, numbered once for the whole
-snapshot, so a privilege that every policy lists costs no more than a rare one.
+snapshot, so a privilege that every policy lists costs no more than a rare one. Where few statements are left before
+their criteria are looked at, these are tested one by one.
 
 Sets that follow from the statements alone are cached: those of an actor's tokens, of a privilege on a type of resource,
 and the tested fields of privileges. Decisions are not cached.
@@ -15,8 +16,6 @@ from typing import Self, TypeVar
 from policies.engine import actor_conditions
 from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Question, Statement
 from policies.engine.selectors import (
-    EVERYONE,
-    IN_ANY_GROUP,
     ONESELF,
     OWNER,
     OWNER_OF_ANY_TYPE,
@@ -33,16 +32,20 @@ Value = TypeVar("Value")
 #: Most cached sets of each kind. Each takes a kilobyte or two at 10,000 statements.
 _MAX_CACHED_SETS = 2048
 
+#: Up to so many candidates are tested one by one, which costs less than looking up every value of the resource; but not
+#: in a snapshot of so many statements that the processor has to fetch each of them from memory.
+_MAX_SINGLE_TESTS, _MAX_STATEMENTS_AT_HAND = 4, 512
+
 
 class Snapshot(StatementIndex):
     """Statements and their indexes at one version. Immutable once built: `replace` returns a new snapshot."""
 
-    __slots__ = ("__weakref__", "_by_actor", "_by_question", "_tested_fields", "version")
+    __slots__ = ("__weakref__", "_by_question", "_by_tokens", "_tested_fields", "version")
 
     def __init__(self, version: int) -> None:
         super().__init__()
         self.version = version
-        self._by_actor: dict[tuple[str, frozenset[str], frozenset[str]], int] = {}
+        self._by_tokens: dict[frozenset[str], int] = {}
         self._by_question: dict[tuple[str, str | None], int] = {}
         self._tested_fields: dict[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {}
 
@@ -74,7 +77,7 @@ class Snapshot(StatementIndex):
     @property
     def statements(self) -> tuple[Statement, ...]:
         """Every statement, in the order of its origin."""
-        return _sort_statements(statement for statement in self._statements if statement is not None)
+        return self._sort_statements(self.everything)
 
     @property
     def policies(self) -> frozenset[str]:
@@ -88,12 +91,12 @@ class Snapshot(StatementIndex):
 
     def select(self, bits: int) -> tuple[Statement, ...]:
         """Return the statements with these numbers, in the order of their origin."""
-        return _sort_statements(self._iterate_statements(bits))
+        return self._sort_statements(bits)
 
     def match(self, question: Question) -> int:
         """Return the numbers of all statements that match the question, allows and denies together.
 
-        Raises MissingFact if a facet that one of the candidates tests was not loaded.
+        Raises MissingFact if a facet was not loaded on which it depends whether a candidate matches.
         """
         actor, resource = question.actor, question.resource
         candidates = self._find_candidates(question.privilege, None if resource is None else resource.type)
@@ -104,7 +107,7 @@ class Snapshot(StatementIndex):
             if self._by_relational_token and (resource.owners or resource.urn == actor.urn):
                 candidates |= self._match_relational_candidates(question.privilege, actor, resource)
             if candidates:
-                candidates = self._selector_index.retain_covering(candidates, resource)
+                candidates = self._retain_covering(candidates, resource)
         if candidates and question.subresources and candidates & self._constrained_bits:
             candidates = self._apply_subresource_constraints(candidates, question.subresources)
         if candidates and self._conditional_bits and candidates & self._conditional_bits:
@@ -176,7 +179,7 @@ class Snapshot(StatementIndex):
             ]
         while levels and not levels[-1]:
             levels.pop()
-        return tuple(tuple(self._iterate_statements(level)) for level in levels)
+        return tuple(tuple(statement for _, statement in self._iterate_bits(level)) for level in levels)
 
     def compute_coverage(self, actor: Actor, privilege: str) -> Coverage:
         """Return the actor's coverage for the privilege, as selectors, ignoring constraints on sub-resources."""
@@ -217,20 +220,29 @@ class Snapshot(StatementIndex):
             _remember(self._by_question, key, candidates)
         return candidates
 
+    def _retain_covering(self, candidates: int, resource: Resource) -> int:
+        """Keep the candidates that cover the resource; they must already accept its type."""
+        if len(self._statements) > _MAX_STATEMENTS_AT_HAND or candidates.bit_count() > _MAX_SINGLE_TESTS:
+            return self._selector_index.retain_covering(candidates, resource)
+        for number in self._list_numbers(candidates):
+            for criterion in self._criteria[number]:
+                if not criterion.holds(resource.values(criterion.field)):
+                    candidates ^= 1 << number
+                    break
+        return candidates
+
     def _match_actor(self, actor: Actor) -> int:
         """Return the statements whose actor clause names the actor, whatever the resource."""
-        key = (actor.urn, actor.groups, actor.roles)
-        matching_bits = self._by_actor.get(key)
+        tokens = actor.tokens
+        matching_bits = self._by_tokens.get(tokens)
         if matching_bits is None:
-            get_bits = self._by_token.get
-            matching_bits = get_bits(EVERYONE, 0)
-            for tokens in ((actor.urn, IN_ANY_GROUP) if actor.groups else (actor.urn,), actor.groups, actor.roles):
-                for token in tokens:
-                    bits = get_bits(token)
-                    if bits is not None:
-                        # While the set is empty, a union would be a copy, which costs as much as a union.
-                        matching_bits = matching_bits | bits if matching_bits else bits
-            _remember(self._by_actor, key, matching_bits)
+            matching_bits, get_bits = 0, self._by_token.get
+            for token in tokens:
+                bits = get_bits(token)
+                if bits is not None:
+                    # While the set is empty, a union would be a copy, which costs as much as a union.
+                    matching_bits = matching_bits | bits if matching_bits else bits
+            _remember(self._by_tokens, tokens, matching_bits)
         return matching_bits
 
     def _match_relational_candidates(self, privilege: str, actor: Actor, resource: Resource) -> int:
@@ -321,7 +333,3 @@ def _remember(cache: dict[Key, Value], key: Key, value: Value) -> None:
     if len(cache) >= _MAX_CACHED_SETS:
         cache.clear()
     cache[key] = value
-
-
-def _sort_statements(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    return tuple(sorted(statements, key=lambda statement: (statement.origin.policy, statement.origin.index)))

@@ -9,7 +9,7 @@ from typing import Self
 from policies.engine.criterion_index import CriterionIndex, create_criterion_index
 from policies.engine.model import Effect, Statement
 from policies.engine.selector_index import SelectorIndex, Slot, iterate_slots
-from policies.engine.selectors import TYPE, is_relational
+from policies.engine.selectors import TYPE, Criterion, is_relational
 
 
 class StatementIndex:
@@ -17,6 +17,7 @@ class StatementIndex:
 
     `_by_token` holds the tokens that do not depend on the resource, `_by_relational_token` those that do. Criterion
     indexes on TYPE are separate because the sets of a type are cached; `_selector_index` has all others.
+    `_criteria` has the criteria of each statement on fields other than TYPE, `_origins` what statements are ordered by.
     `_conditional_bits` are the statements with actor conditions, `_condition_fields` the fields of the resource that
     these conditions test.
     """
@@ -29,9 +30,11 @@ class StatementIndex:
         "_condition_fields",
         "_conditional_bits",
         "_constrained_bits",
+        "_criteria",
         "_criterion_indexes",
         "_deny_bits",
         "_free_numbers",
+        "_origins",
         "_resourceless_bits",
         "_restricted_bits",
         "_selector_index",
@@ -42,6 +45,8 @@ class StatementIndex:
 
     def __init__(self) -> None:
         self._statements: list[Statement | None] = []
+        self._criteria: list[tuple[Criterion, ...]] = []
+        self._origins: list[tuple[str, int]] = []
         self._free_numbers: list[int] = []
         self._by_policy: dict[str, tuple[int, ...]] = {}
         self._by_privilege: dict[str, int] = {}
@@ -60,6 +65,8 @@ class StatementIndex:
 
     def _copy_from(self, other: Self) -> None:
         self._statements = other._statements.copy()
+        self._criteria = other._criteria.copy()
+        self._origins = other._origins.copy()
         self._free_numbers = other._free_numbers.copy()
         self._by_policy = other._by_policy.copy()
         self._by_privilege = other._by_privilege.copy()
@@ -75,14 +82,19 @@ class StatementIndex:
     def _insert(self, policy: str, statements: tuple[Statement, ...]) -> None:
         numbers = []
         for statement in statements:
-            number = self._free_numbers.pop() if self._free_numbers else len(self._statements)
-            if number == len(self._statements):
-                self._statements.append(statement)
-            else:
-                self._statements[number] = statement
+            number = self._free_numbers.pop() if self._free_numbers else self._append_number()
+            self._statements[number] = statement
+            self._criteria[number] = tuple(item for item in statement.resources.criteria if item.field != TYPE)
+            self._origins[number] = statement.origin.policy, statement.origin.index
             numbers.append(number)
             self._index(1 << number, statement)
         self._by_policy[policy] = tuple(numbers)
+
+    def _append_number(self) -> int:
+        self._statements.append(None)
+        self._criteria.append(())
+        self._origins.append(("", 0))
+        return len(self._statements) - 1
 
     def _index(self, bit: int, statement: Statement) -> None:
         for table, key in self._iterate_entries(statement):
@@ -145,16 +157,26 @@ class StatementIndex:
             {slot: index for slot, index in self._criterion_indexes.items() if index.field != TYPE}, everything
         )
 
-    def _iterate_statements(self, bits: int) -> Iterator[Statement]:
-        return (statement for _, statement in self._iterate_bits(bits))
+    def _list_numbers(self, bits: int) -> list[int]:
+        """Return the numbers in a set, highest first: finding the lowest one would cost ten times more."""
+        numbers = []
+        while bits:
+            number = bits.bit_length() - 1
+            numbers.append(number)
+            bits ^= 1 << number
+        return numbers
+
+    def _sort_statements(self, bits: int) -> tuple[Statement, ...]:
+        """Return the statements with these numbers, in the order of their origin."""
+        numbers = sorted(self._list_numbers(bits), key=self._origins.__getitem__)
+        return tuple(statement for number in numbers if (statement := self._statements[number]) is not None)
 
     def _iterate_bits(self, bits: int) -> Iterator[tuple[int, Statement]]:
-        while bits:
-            lowest_bit = bits & -bits
-            statement = self._statements[lowest_bit.bit_length() - 1]
+        """Yield the statements with these numbers, each with its bit."""
+        for number in self._list_numbers(bits):
+            statement = self._statements[number]
             if statement is not None:
-                yield lowest_bit, statement
-            bits ^= lowest_bit
+                yield 1 << number, statement
 
 
 def union(sets: Iterable[int]) -> int:

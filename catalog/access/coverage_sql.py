@@ -48,7 +48,7 @@ def build_coverage_condition(coverages: Sequence[Coverage]) -> Q:
     """
     if any(coverage.is_everything for coverage in coverages):
         return ALL_ROWS
-    allow_only = [coverage for coverage in coverages if _has_only_allows(coverage)]
+    allow_only = [coverage for coverage in coverages if has_only_allows(coverage)]
     merged = (
         [replace(allow_only[0], allows=tuple(cover for candidate in allow_only for cover in candidate.allows))]
         if allow_only
@@ -62,7 +62,7 @@ def build_coverage_condition(coverages: Sequence[Coverage]) -> Q:
     )
 
 
-def _has_only_allows(coverage: Coverage) -> bool:
+def has_only_allows(coverage: Coverage) -> bool:
     """Whether the allows alone define a coverage: no deny, no grants, no restrictions that hide columns or rows."""
     is_whole = all(cover.statement.restriction is None for cover in coverage.allows)
     return is_whole and not coverage.denies and not coverage.granted_privilege
@@ -183,10 +183,7 @@ class CoverageConditions:
             return ALL_ROWS
         condition = Q(urn=coverage.actor.urn) if relation.is_self else NO_ROWS
         if relation.is_owned:
-            owner_condition = Q(value__among=coverage.actor.holders)
-            if relation.owner_types is not None:
-                owner_condition &= Q(type__among=relation.owner_types - {""})
-            condition |= self.facet_condition(selectors.OWNER, owner_condition)
+            condition |= self.facet_condition(selectors.OWNER, build_owner_condition(relation, coverage))
         return condition
 
     def _equals_condition(self, field: str, values: Collection[str]) -> Q:
@@ -198,11 +195,7 @@ class CoverageConditions:
             return self.object_condition(field, Q(**{f"{_OBJECT_COLUMNS[field]}__among": values}))
         if field == selectors.GROUP_MEMBERSHIP:
             return _membership_condition(Q(group__profile__urn__in=values))
-        condition = self.facet_condition(field, Q(value__among=values))
-        if field in selectors.HIERARCHICAL_FIELDS:
-            descendants = Ancestry.objects.filter(ancestor__among=values).values("node")
-            condition |= self.facet_condition(field, Q(value__in=descendants))
-        return condition
+        return self.facet_condition(field, build_value_condition(field, values))
 
     def _prefix_condition(self, field: str, prefixes: Sequence[str]) -> Q:
         """Return the condition of any number of prefixes. Each takes two comparisons, so a long list is split."""
@@ -225,6 +218,17 @@ class CoverageConditions:
             descendants = Ancestry.objects.filter(prefix_range("ancestor", prefixes)).values("node")
             condition |= self.facet_condition(field, Q(value__in=descendants))
         return condition
+
+
+def build_value_condition(field: str, values: Collection[str]) -> Q:
+    """Return the condition that a row of facets has one of these values of the field, hierarchies closed."""
+    return Q(value__within=values) if field in selectors.HIERARCHICAL_FIELDS else Q(value__among=values)
+
+
+def build_owner_condition(relation: ActorRelation, coverage: Coverage) -> Q:
+    """Return the condition that a row of facets names the actor of a coverage as an owner of the types."""
+    condition = Q(value__among=coverage.actor.holders)
+    return condition if relation.owner_types is None else condition & Q(type__among=relation.owner_types - {""})
 
 
 def _membership_condition(groups: Q) -> Q:

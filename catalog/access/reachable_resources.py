@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from catalog.access.covered_entries import filter_covered_by_entries
 from catalog.access.entity_lists import list_entities, parse_search
 from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.paged_list import PagedList
@@ -113,7 +114,8 @@ def list_reachable(
 
     With a `viewer`, only entities that it may view, and people and policies of types that it may read.
     """
-    rows = list_entities(coverage=coverage, text=text, types=types).filter(_catalog_only_condition(types))
+    rows = list_entities(text=text, types=types).filter(_catalog_only_condition(types))
+    rows = filter_covered_by_entries(coverage, rows, types)
     parts = [_ReachablePart(rows if viewer is None else filter_viewable(rows, by=viewer))]
     nameable = None if viewer is None else NamingPermissions.load(viewer)
     for part in _list_people_parts(coverage, text, types, viewer):

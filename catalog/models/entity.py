@@ -99,7 +99,8 @@ class Facet(models.Model):
             # Also serves lookups of the values of one field of one entity.
             models.UniqueConstraint(fields=["entity", "field", "value", "type"], name="facet_once"),
         ]
-        indexes = [models.Index(fields=["field", "value", "entity"], name="facet_by_value")]
+        # With the type, so that owners of some types are read without going to the rows.
+        indexes = [models.Index(fields=["field", "value", "entity", "type"], name="facet_by_value")]
 
     def __str__(self) -> str:
         return f"{self.field} {self.value}"

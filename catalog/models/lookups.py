@@ -1,7 +1,8 @@
 """Lookups with one parameter for any number of values: a query about thousands of URNs stays one query.
 
-`column__among=[…]` is membership. `prefix_range` implements STARTS_WITH on a bytewise column: a half-open range, never
-LIKE, whose wildcards and letter case differ between databases.
+`column__among=[…]` is membership, `column__within=[…]` membership in nodes or anything below them. `prefix_range`
+implements STARTS_WITH on a bytewise column: a half-open range, never LIKE, whose wildcards and letter case differ
+between databases.
 """
 
 import json
@@ -55,8 +56,10 @@ class AmongLookup(_Lookup):
         return f"{column} IN (SELECT value FROM json_each(%s))", (*parameters, *values)  # noqa: S608
 
     def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
-        """Return membership in an array."""
+        """Return membership in an array; equality for one value, as an index then gives rows in their order."""
         column, parameters, values = self._process_sides(compiler, connection)
+        if len(self.rhs) == 1:
+            return f"{column} = %s", (*parameters, *values[0])
         cast = "bigint[]" if isinstance(self.rhs[0], int) else "text[]"
         return f"{column} = ANY(%s::{cast})", (*parameters, *values)
 
@@ -69,9 +72,37 @@ class AmongLookup(_Lookup):
         return column, tuple(parameters), self.get_db_prep_lookup(self.rhs, connection)[1]
 
 
+class WithinLookup(AmongLookup):
+    """Membership of a column of URNs in the values and all nodes below them; an empty list matches nothing.
+
+    One list of nodes, from which the database goes to the rows, instead of two lists of rows.
+    """
+
+    lookup_name = "within"
+
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
+        """Return membership in lists that SQLite unpacks itself."""
+        return self._join_nodes(
+            "SELECT value FROM json_each(%s)", "IN (SELECT value FROM json_each(%s))", compiler, connection
+        )
+
+    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
+        """Return membership in arrays."""
+        return self._join_nodes("SELECT unnest(%s::text[])", "= ANY(%s::text[])", compiler, connection)
+
+    def _join_nodes(
+        self, values_sql: str, among_sql: str, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...]]:
+        column, parameters, values = self._process_sides(compiler, connection)
+        # The column is a name that Django quoted, the rest is written here; the values are parameters.
+        nodes = f'{values_sql} UNION ALL SELECT "node" FROM "catalog_ancestry" WHERE "ancestor" {among_sql}'  # noqa: S608
+        return f"{column} IN ({nodes})", (*parameters, *values, *values)
+
+
 _LOOKUP_FIELDS: tuple[type["Field[Any, Any]"], ...] = (CharField, BigIntegerField, AutoField, BigAutoField, ForeignKey)
 for _lookup_field in _LOOKUP_FIELDS:
     _lookup_field.register_lookup(AmongLookup)
+CharField.register_lookup(WithinLookup)
 
 
 def prefix_range(column: str, prefixes: Iterable[str]) -> Q:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.access import coverage_sql
+from catalog.access import coverage_sql, covered_entries
 from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity, prefix_range
 from policies.engine import selectors
@@ -67,6 +67,33 @@ def test_covered_is_what_the_engine_allows(world, privilege: str) -> None:
                 urn for urn in ENTITIES if decide(snapshot, Question(actor, privilege, world.resource(urn))).is_allowed
             }
             assert set(found.values_list("urn", flat=True)) == expected
+
+
+@with_database
+@given(worlds(), st.sampled_from(PRIVILEGES), st.lists(st.sampled_from(["dataset", "domain", "tag"]), max_size=2))
+def test_covered_is_the_same_however_it_is_read(world, privilege: str, types: list[str]) -> None:
+    """From indexes as long as they have few entries, else by a test of each row; of some types or of all."""
+    snapshot = world.snapshot()
+    with undone():
+        store(world)
+        rows = Entity.objects.filter(type__in=types) if types else Entity.objects.all()
+        for who in ACTORS:
+            coverage = snapshot.compute_coverage(world.actor(who), privilege)
+            expected = set(coverage_sql.filter_covered(coverage, rows))
+            for most in (0, 3, 1000):
+                found = covered_entries.filter_covered_by_entries(coverage, rows, types, max_entries=most)
+                assert sorted(found.values_list("pk", flat=True)) == sorted(entity.pk for entity in expected)
+
+
+def test_few_entries_are_read_in_one_query_more(django_assert_num_queries) -> None:
+    tag = "urn:li:tag:rare"
+    tell(*[said(f"urn:li:dataProduct:{number}", "globalTags", {"tags": [{"tag": tag}]}) for number in range(3)])
+    coverage = Coverage(None, (allow(Criterion("TAG", Condition.EQUALS, frozenset({tag}))),))  # type: ignore[arg-type]
+    with django_assert_num_queries(2):
+        found = covered_entries.filter_covered_by_entries(coverage, Entity.objects.all())
+        assert len(found) == 3
+    with django_assert_num_queries(0):
+        assert not covered_entries.filter_covered_by_entries(Coverage(None), Entity.objects.all())  # type: ignore[arg-type]
 
 
 def allow(*criteria: Criterion) -> Cover:

@@ -27,6 +27,8 @@ FIELDS = {
     *("OWNER", "DOMAIN", "CONTAINER", "GLOSSARY", "TAG", "DATA_PLATFORM_INSTANCE", "GROUP_MEMBERSHIP", "ID"),
     *("PROJECT", "PROPERTY.a", "PROPERTY.b"),
 }
+#: Types of entities, people and policies by which a list is limited.
+TYPES = ["dataset", "domain", "tag", "container", "corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"]
 #: Conditions that reach people and policies by every column that their tables have.
 ABOUT_PEOPLE = [
     [("TYPE", "EQUALS", ["corpGroup", "dataHubRole"])],
@@ -76,6 +78,13 @@ def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, a
             assert found[start : start + size] == rows[start : start + size]
             assert found.list_urns_after("urn:li:corpuser:", 1000) == sorted(
                 one for one in allowed if one > "urn:li:corpuser:"
+            )
+            types = data.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3))
+            found = reachable_resources.list_reachable(
+                coverage=snapshot.compute_coverage(actor, privilege), types=types, max_count=1000
+            )
+            assert sorted(row.urn for row in found[0:1000]) == sorted(
+                urn for urn in allowed if urn.split(":")[2] in types
             )
 
 

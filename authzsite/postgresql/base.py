@@ -4,6 +4,8 @@ from typing import Any
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.operations import DatabaseOperations
+from psycopg import ClientCursor
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from policies import deadlines
@@ -11,6 +13,9 @@ from policies.deadlines import BoundedConnection
 
 #: Seconds for the setup of a new connection after the server accepted it.
 CONFIGURE_SECONDS = 2
+
+#: Most prepared statements of a connection: there are few, and each has another text when it is planned anew.
+MAX_PREPARED = 8
 
 
 class BoundedPool(ConnectionPool[BoundedConnection]):
@@ -28,8 +33,21 @@ class BoundedPool(ConnectionPool[BoundedConnection]):
             return super().getconn(timeout)
 
 
+class Operations(DatabaseOperations):
+    """Django's operations; they know the values of prepared statements as well."""
+
+    def last_executed_query(self, cursor: Any, sql: Any, params: Any) -> Any:
+        """Return a statement with its values, which a prepared one is sent without."""
+        if isinstance(cursor, base.ServerBindingCursor):
+            connection: BoundedConnection = cursor.connection  # type: ignore[attr-defined]  # the stubs know no base
+            return ClientCursor(connection).mogrify(sql, params)
+        return super().last_executed_query(cursor, sql, params)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper over a pool of bounded connections."""
+
+    ops_class = Operations
 
     #: The pools of this process, by database alias.
     _connection_pools: dict[str, BoundedPool] = {}
@@ -54,6 +72,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._connection_pools.setdefault(self.alias, pool)
         return self._connection_pools[self.alias]
 
+    def open_prepared_cursor(self) -> Any:
+        """Return a cursor whose statements the server keeps prepared; those of `cursor` are planned at every call."""
+        self.close_if_health_check_failed()
+        self.ensure_connection()
+        with self.wrap_database_errors:
+            server_cursor = base.ServerBindingCursor(self.connection)  # type: ignore[call-arg]  # the stubs know no base
+            return self._prepare_cursor(server_cursor)  # type: ignore[attr-defined]  # the stubs leave it out
+
     def _configure_in_time(self, connection: BoundedConnection) -> None:
+        connection.prepared_max = MAX_PREPARED
         with deadlines.open_budget(CONFIGURE_SECONDS):
             self._configure_connection(connection)  # type: ignore[attr-defined]  # the stubs leave it out

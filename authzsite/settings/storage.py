@@ -9,6 +9,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.address("REDIS_URL", schemes=("redis", "rediss"))
 DATABASES = {"default": env.database("DATABASE_URL", default=VAR_DIR / "db.sqlite3")}
 DATABASE_POOL_SIZE = env.integer("DATABASE_POOL_SIZE", default=16, minimum=1)
+# Whether connections keep statements prepared. A pooler between here and the server that shares its connections between
+# transactions has to know such statements (pgbouncer from 1.21), or this is off.
+DATABASE_PREPARED_STATEMENTS = env.flag("DATABASE_PREPARED_STATEMENTS", default=True)
 # Connections of the pool reserved for the process's own threads and for health checks.
 OWN_CONNECTIONS = 4
 # Seconds that a new connection may take.
@@ -34,8 +37,16 @@ DATABASE_OPTIONS: dict[str, Any] = (
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 4,
-        # Compilation of statements that PostgreSQL considers expensive takes seconds; running any of ours does not.
-        "options": f"{DATABASES['default'].get('OPTIONS', {}).get('options', '')} -c jit=off".strip(),
+        # Prepared at its first use; that is only `open_prepared_cursor`, since Django's cursors do not prepare.
+        "prepare_threshold": 0 if DATABASE_PREPARED_STATEMENTS else None,
+        # Compilation of statements that PostgreSQL considers expensive takes seconds; running any of ours does not. A
+        # prepared statement is planned once and not for each list of values: that takes longer than finding the rows.
+        "options": " ".join(
+            (
+                DATABASES["default"].get("OPTIONS", {}).get("options", ""),
+                "-c jit=off -c plan_cache_mode=force_generic_plan",
+            )
+        ).strip(),
     }
 )
 if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":

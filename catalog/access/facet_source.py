@@ -3,14 +3,15 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from django.db import connection
-
 from catalog import urns
-from catalog.access import entity_lists
+from catalog.access import entity_lists, fact_rows
+from catalog.access.fact_rows import FactRows
 from catalog.aspects.base import LOGICAL_PARENT, SUBJECT
-from catalog.models import Entity, Facet, list_parameter
+from catalog.models import Entity, Facet
 from policies.engine import selectors
-from policies.engine.selectors import Owner, Resource
+from policies.engine.model import Actor
+from policies.engine.ports import LoadedFacts
+from policies.engine.selectors import Resource
 from policies.identity.queries.object_ids import load_object_ids
 from policies.identity.queries.object_ids import load_object_urns as objects_of_people
 from policies.models.fields import filter_storable
@@ -18,60 +19,38 @@ from policies.pdp import actor_resolution
 
 _USER_TYPE = "corpuser"
 
-# Each statement has three parameters: the URNs, the fields, and the hierarchical ones among the fields. No tree is
-# walked: Ancestry holds every ancestor of every node, stored or not.
-_LOAD_FACETS_SQL = {
-    "postgresql": """
-        WITH wanted AS (
-            SELECT entity.urn AS urn, facet.field AS field, facet.value AS value, facet.type AS type
-            FROM catalog_entity entity JOIN catalog_facet facet ON facet.entity_id = entity.id
-            WHERE entity.urn = ANY(%s::text[]) AND facet.field = ANY(%s::text[]))
-        SELECT urn, field, value, type FROM wanted
-        UNION ALL
-        SELECT wanted.urn, wanted.field, ancestry.ancestor, ''
-        FROM wanted JOIN catalog_ancestry ancestry ON ancestry.node = wanted.value
-        WHERE wanted.field = ANY(%s::text[])""",
-    "sqlite": """
-        WITH wanted AS (
-            SELECT entity.urn AS urn, facet.field AS field, facet.value AS value, facet.type AS type
-            FROM catalog_entity entity JOIN catalog_facet facet ON facet.entity_id = entity.id
-            WHERE entity.urn IN (SELECT value FROM json_each(%s))
-            AND facet.field IN (SELECT value FROM json_each(%s)))
-        SELECT urn, field, value, type FROM wanted
-        UNION ALL
-        SELECT wanted.urn, wanted.field, ancestry.ancestor, ''
-        FROM wanted JOIN catalog_ancestry ancestry ON ancestry.node = wanted.value
-        WHERE wanted.field IN (SELECT value FROM json_each(%s))""",
-}
-
 
 class OrmFacetSource:
     """`policies.engine.ports.FacetSource` over the tables of the catalog."""
 
     def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
-        """Return a resource for each URN, known or not, with a value set for each of the fields.
+        """Return a resource for each URN, as `load_facts`; without fields no query."""
+        if not fields:
+            return {urn: Resource(urn, _read_type(urn), {}) for urn in urns}
+        return self.load_facts(actors=(), urns=urns, fields=fields).resources
 
-        One query; two more for GROUP_MEMBERSHIP of users, whose groups are in `policies`, and up to four more for ID
-        and PROJECT, which are columns. CREATION and BRANCH have the value that they have for everything that exists.
+    def load_facts(self, *, actors: Collection[str], urns: Collection[str], fields: Collection[str]) -> LoadedFacts:
+        """Return the actors, the types of the stored entities, and a resource for each URN, known or not.
+
+        A resource has a value set for each of the fields. One query; for ID one more each for users, for roles, whose
+        ids are in `policies`, and for unknown entities with an id in their URN.
         """
-        facet_fields = set(fields) - {selectors.TYPE, selectors.URN}
-        values_by_urn: dict[str, dict[str, set[str]]] = {urn: {field: set() for field in facet_fields} for urn in urns}
-        owners: dict[str, set[Owner]] = {urn: set() for urn in urns}
-        _add_own_values(values_by_urn)
-        for urn, field, value, type_ in _load_rows(urns, facet_fields - _FIELDS_OUTSIDE_FACETS):
-            values_by_urn[urn][field].add(value)
-            if field == selectors.OWNER:
-                owners[urn].add(Owner(value, type_))
-        if selectors.GROUP_MEMBERSHIP in facet_fields:
-            _add_groups(values_by_urn)
+        facet_fields = frozenset(fields) - {selectors.TYPE, selectors.URN}
+        members = _list_users(urns) if selectors.GROUP_MEMBERSHIP in facet_fields else []
+        rows = fact_rows.fetch_facts(
+            actors=[*actors, *members], urns=urns, fields=facet_fields - _FIELDS_OUTSIDE_FACETS
+        )
+        actors_by_urn = actor_resolution.read_actors(rows.actor_urns, rows.actor_rows)
+        facets_by_urn = _read_facets(urns, facet_fields, rows)
+        for urn in members:
+            facets_by_urn[urn][selectors.GROUP_MEMBERSHIP] = _find_actor(actors_by_urn, urn).groups
         if not facet_fields.isdisjoint(_OBJECT_FIELDS):
-            _add_object_fields(values_by_urn, facet_fields & _OBJECT_FIELDS)
-        for field in facet_fields & selectors.CONSTANT_FACETS.keys():
-            for values_by_field in values_by_urn.values():
-                values_by_field[field].add(selectors.CONSTANT_FACETS[field])
-        return {
-            urn: _build_resource(urn, values_by_field, owners[urn]) for urn, values_by_field in values_by_urn.items()
-        }
+            _add_object_fields(facets_by_urn, facet_fields & _OBJECT_FIELDS, rows)
+        return LoadedFacts(
+            actors={urn: _find_actor(actors_by_urn, urn) for urn in actors},
+            types={urn: entity.type for urn, entity in rows.entities.items() if entity.type is not None},
+            resources={urn: _build_resource(urn, facets, rows) for urn, facets in facets_by_urn.items()},
+        )
 
     def load_relatives(
         self, *, urns: Collection[str], names: Collection[str]
@@ -124,54 +103,73 @@ _PARENT_RELATIVES = frozenset({"parent", "term_group"})
 _RELATIVE_FIELDS = {"domains": selectors.DOMAIN, "subjects": SUBJECT, "logical_parent": LOGICAL_PARENT}
 
 
-def _load_rows(urns: Iterable[str], fields: Collection[str]) -> Iterable[tuple[str, str, str, str]]:
-    if not fields:
-        return []
-    lists = [filter_storable(urns), sorted(fields), sorted(selectors.HIERARCHICAL_FIELDS & set(fields))]
-    parameters = [list_parameter(values, connection) for values in lists]
-    with connection.cursor() as cursor:
-        cursor.execute(_LOAD_FACETS_SQL[connection.vendor], parameters)
-        rows: list[tuple[str, str, str, str]] = cursor.fetchall()
-    return rows
+#: Field → values of one entity.
+Facets = dict[str, frozenset[str]]
 
 
-def _add_own_values(values_by_urn: Mapping[str, dict[str, set[str]]]) -> None:
-    """Add nodes and instances as values of themselves; unstored ones have no row for it (a.4)."""
-    for urn, values_by_field in values_by_urn.items():
+def _read_type(urn: str) -> str:
+    return urns.entity_type(urn)
+
+
+def _list_users(entity_urns: Iterable[str]) -> list[str]:
+    return [urn for urn in entity_urns if _read_type(urn) == _USER_TYPE]
+
+
+def _find_actor(actors_by_urn: Mapping[str, Actor], urn: str) -> Actor:
+    """Return an actor; no row can have a URN that is left out, so that user is unknown."""
+    return actors_by_urn.get(urn) or Actor(urn)
+
+
+def _read_facets(entity_urns: Iterable[str], fields: Collection[str], rows: FactRows) -> dict[str, Facets]:
+    """Return the facets of each URN: stored values with all ancestors, and what holds for everything that exists.
+
+    Nodes and instances are values of themselves; unstored ones have no row for it (a.4).
+    """
+    lineages = {node: frozenset((node, *ancestors)) for node, ancestors in rows.ancestors.items()}
+    common_facets = {field: _list_common_values(field) for field in fields}
+    facets_by_urn: dict[str, Facets] = {}
+    for urn in entity_urns:
+        facets = facets_by_urn[urn] = common_facets.copy()
+        if (entity := rows.entities.get(urn)) is not None:
+            for field, values in entity.values.items():
+                is_hierarchical = field in selectors.HIERARCHICAL_FIELDS
+                facets[field] = _join_lineages(values, lineages) if is_hierarchical else frozenset(values)
         own_field = selectors.OWN_FIELDS.get(urns.entity_type(urn))
-        if own_field in values_by_field:
-            values_by_field[own_field].add(urn)
+        if own_field in facets:
+            facets[own_field] |= {urn}
+    return facets_by_urn
 
 
-def _add_groups(values_by_urn: Mapping[str, dict[str, set[str]]]) -> None:
-    users = [urn for urn in values_by_urn if urns.entity_type(urn) == _USER_TYPE]
-    for urn, actor in actor_resolution.load_actors(urns=users).items() if users else ():
-        values_by_urn[urn][selectors.GROUP_MEMBERSHIP].update(actor.groups)
+def _list_common_values(field: str) -> frozenset[str]:
+    return frozenset((selectors.CONSTANT_FACETS[field],)) if field in selectors.CONSTANT_FACETS else frozenset()
 
 
-def _add_object_fields(values_by_urn: Mapping[str, dict[str, set[str]]], fields: Collection[str]) -> None:
-    """Add object ids and projects from the rows; an unstored object has the id in its URN.
+def _join_lineages(nodes: list[str], lineages: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Return the nodes with all their ancestors; of a single node the set that all its entities share."""
+    if len(nodes) == 1 and nodes[0] in lineages:
+        return lineages[nodes[0]]
+    return frozenset(nodes).union(*(lineages[node] for node in nodes if node in lineages))
+
+
+def _add_object_fields(facets_by_urn: Mapping[str, Facets], fields: Collection[str], rows: FactRows) -> None:
+    """Set object ids and projects from the rows; an unstored object has the id in its URN.
 
     Except when an object with that id is stored under another URN: then this URN names nothing, and an answer about it
     must not bypass the project of the stored one.
     """
-    rows = Entity.objects.filter(urn__among=values_by_urn).order_by()
-    stored_objects = {
-        urn: (object_id, project) for urn, object_id, project in rows.values_list("urn", "object_id", "project")
-    }
-    ids = {urn: stored_id for urn, (stored_id, _) in stored_objects.items()}
+    stored_entities = {urn: entity for urn, entity in rows.entities.items() if entity.type is not None}
+    if selectors.PROJECT in fields:
+        for urn, entity in stored_entities.items():
+            facets_by_urn[urn][selectors.PROJECT] = frozenset((entity.project,) if entity.project else ())
     if selectors.ID in fields:
-        ids |= _find_ids_in_urns([urn for urn in values_by_urn if urn not in stored_objects]) | load_object_ids(
-            urns=list(values_by_urn)
-        )
-    for urn, values_by_field in values_by_urn.items():
-        if selectors.ID in fields and (object_id := ids.get(urn)):
-            values_by_field[selectors.ID].add(object_id)
-        if selectors.PROJECT in fields and (project := stored_objects.get(urn, (None, None))[1]):
-            values_by_field[selectors.PROJECT].add(project)
+        ids = {urn: entity.object_id for urn, entity in stored_entities.items()}
+        ids |= _find_ids_in_urns([urn for urn in facets_by_urn if urn not in stored_entities])
+        ids |= load_object_ids(urns=list(facets_by_urn))
+        for urn, object_id in ids.items():
+            facets_by_urn[urn][selectors.ID] = frozenset((object_id,) if object_id else ())
 
 
-def _find_ids_in_urns(unknown_urns: Iterable[str]) -> dict[str, str | None]:
+def _find_ids_in_urns(unknown_urns: Iterable[str]) -> dict[str, str]:
     objects_by_urn = {urn: match.groups() for urn in unknown_urns if (match := _OBJECT_ID_URN.fullmatch(urn))}
     if not objects_by_urn:
         return {}
@@ -180,9 +178,9 @@ def _find_ids_in_urns(unknown_urns: Iterable[str]) -> dict[str, str | None]:
     return {urn: pair[1] for urn, pair in objects_by_urn.items() if pair not in taken_objects}
 
 
-def _build_resource(urn: str, values_by_field: Mapping[str, set[str]], owners: Iterable[Owner]) -> Resource:
-    facets = {field: frozenset(values) for field, values in values_by_field.items()}
-    return Resource(urn, urns.entity_type(urn), facets, frozenset(owners))
+def _build_resource(urn: str, facets: Facets, rows: FactRows) -> Resource:
+    entity = rows.entities.get(urn)
+    return Resource(urn, _read_type(urn), facets, frozenset(() if entity is None else entity.owners))
 
 
 def _glossary_urns(entity_urns: Iterable[str]) -> list[str]:

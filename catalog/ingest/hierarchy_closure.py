@@ -7,7 +7,8 @@ from collections.abc import Collection
 
 from django.db import connection
 
-from catalog.models import NODE_TYPES, Ancestry, list_parameter
+from catalog.models import NODE_TYPES, Ancestry
+from policies.models.prepared_statements import list_parameter
 
 # UNION drops rows already found, which ends the recursion in a cycle.
 _INSERT_ANCESTORS_SQL = """

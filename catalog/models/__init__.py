@@ -4,7 +4,7 @@ from catalog.models.assertions import AssertionText
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
 from catalog.models.finding import Finding, FindingEvent
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, WildcardGrant
-from catalog.models.lookups import AmongLookup, list_parameter, prefix_range
+from catalog.models.lookups import AmongLookup, prefix_range
 from catalog.models.report import Report, ReportRow
 
 __all__ = [
@@ -22,6 +22,5 @@ __all__ = [
     "Report",
     "ReportRow",
     "WildcardGrant",
-    "list_parameter",
     "prefix_range",
 ]

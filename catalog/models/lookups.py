@@ -5,7 +5,6 @@ implements STARTS_WITH on a bytewise column: a half-open range, never LIKE, whos
 between databases.
 """
 
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from django.db.models import AutoField, BigAutoField, BigIntegerField, CharField
 from django.db.models.sql.compiler import SQLCompiler
 
 from policies.models.fields import is_storable
+from policies.models.prepared_statements import list_parameter
 
 if TYPE_CHECKING:
     from django.db.models.fields import Field
@@ -26,11 +26,6 @@ else:
 
 _LAST_CODE_POINT = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
-
-
-def list_parameter(values: list[Any], connection: BaseDatabaseWrapper) -> Any:
-    """Return a list as the one parameter that `= ANY(%s)` (PostgreSQL) or `json_each(%s)` (SQLite) unpacks."""
-    return values if connection.vendor == "postgresql" else json.dumps(values, ensure_ascii=False)
 
 
 class AmongLookup(_Lookup):

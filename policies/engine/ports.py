@@ -6,20 +6,34 @@ matches an entity without values, so a swallowed failure would grant.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from policies.engine.model import Actor, Coverage, Statement
 from policies.engine.selectors import Resource
 
 
+class LoadedFacts(NamedTuple):
+    """Actors by URN; types of the stored entities by URN; resources by URN, of stored and unknown entities."""
+
+    actors: dict[str, Actor]
+    types: dict[str, str]
+    resources: dict[str, Resource]
+
+
 class FacetSource(Protocol):
-    """Facts about entities."""
+    """Facts about entities, and about the actors who ask for them."""
 
     def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
         """Return a resource for each URN, stored or not, with a set of values for each of the fields.
 
         Hierarchical fields include all ancestors. `owners` is filled if `fields` contains OWNER. An entity that is not
         stored has its URN, the type its URN names, and empty facets. One query, whatever the number of URNs.
+        """
+
+    def load_facts(self, *, actors: Collection[str], urns: Collection[str], fields: Collection[str]) -> LoadedFacts:
+        """Return the actors with groups and roles, the types of the stored entities, and the resources of `load`.
+
+        One query for all of it. An unknown user is an actor without groups and roles.
         """
 
     def load_relatives(

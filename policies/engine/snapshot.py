@@ -40,7 +40,7 @@ _MAX_SINGLE_TESTS, _MAX_STATEMENTS_AT_HAND = 4, 512
 class Snapshot(StatementIndex):
     """Statements and their indexes at one version. Immutable once built: `replace` returns a new snapshot."""
 
-    __slots__ = ("__weakref__", "_by_question", "_by_tokens", "_tested_fields", "version")
+    __slots__ = ("__weakref__", "_all_tested_fields", "_by_question", "_by_tokens", "_tested_fields", "version")
 
     def __init__(self, version: int) -> None:
         super().__init__()
@@ -48,6 +48,7 @@ class Snapshot(StatementIndex):
         self._by_tokens: dict[frozenset[str], int] = {}
         self._by_question: dict[tuple[str, str | None], int] = {}
         self._tested_fields: dict[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {}
+        self._all_tested_fields: frozenset[str] | None = None
 
     @classmethod
     def build(cls, version: int, policies: Iterable[tuple[str, tuple[Statement, ...]]]) -> Self:
@@ -142,6 +143,13 @@ class Snapshot(StatementIndex):
     def tested_subfields(self, privileges: Iterable[str]) -> frozenset[str]:
         """Return the facets of sub-resources that statements on these privileges test."""
         return self._find_tested_fields(privileges)[1]
+
+    @property
+    def all_tested_fields(self) -> frozenset[str]:
+        """The facets that any statement tests, of a resource or of sub-resources."""
+        if self._all_tested_fields is None:
+            self._all_tested_fields = frozenset[str]().union(*self._find_tested_fields(self._by_privilege))
+        return self._all_tested_fields
 
     def _find_tested_fields(self, privileges: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
         """Return the facets of the resource and those of sub-resources that statements on these privileges test."""

@@ -1,58 +1,79 @@
 """Actors with their groups and roles, read from the database at every call."""
 
-from collections.abc import Collection
-
-from django.db.models import TextField
-from django.db.models.functions import Cast
+from collections.abc import Collection, Iterable, Sequence
+from sys import intern
 
 from policies.engine.model import Actor
-from policies.models import Membership, User, documents
+from policies.models import documents
 from policies.models.fields import filter_storable
+from policies.models.prepared_statements import PreparedStatement
 
-_COLUMNS = ("urn", "state", "is_removed", "email", "said", "role_assignments__role__urn")
+#: Common table expressions of a statement about actors, whose parameter is the list of their URNs.
+ACTOR_TABLES = """
+    actor AS MATERIALIZED (
+        SELECT asked.number, person.id, person.state, person.is_removed, person.email, person.extra
+        FROM {numbered} JOIN policies_user person ON person.urn = asked.urn),
+    actors_group AS MATERIALIZED (
+        SELECT profile.group_id, profile.urn, member.numbers
+        FROM (SELECT membership.group_id, {join}(CAST(actor.number AS text), ',') AS numbers
+              FROM actor JOIN policies_membership membership ON membership.user_id = actor.id
+              GROUP BY membership.group_id) member
+        JOIN policies_groupprofile profile ON profile.group_id = member.group_id
+        WHERE NOT profile.is_removed)"""
+
+#: Rows about them: what a row says, the number of the actor, and four texts (`read_actors`). A row about a group or a
+#: role names all the actors that it is about.
+ACTOR_ROWS = """
+    SELECT 'actor' AS kind, number, CASE WHEN state = 'ACTIVE' AND NOT is_removed THEN 'active' ELSE '' END AS first,
+        email AS second, extra AS third, '' AS fourth FROM actor
+    UNION ALL
+    SELECT 'group', NULL, urn, numbers, '', '' FROM actors_group
+    UNION ALL
+    SELECT 'role', NULL, role.urn, CAST(actor.number AS text), '', ''
+    FROM actor JOIN policies_roleassignment assignment ON assignment.user_id = actor.id
+    JOIN policies_role role ON role.id = assignment.role_id
+    UNION ALL
+    SELECT 'role', NULL, role.urn, actors_group.numbers, '', ''
+    FROM actors_group JOIN policies_roleassignment assignment ON assignment.group_id = actors_group.group_id
+    JOIN policies_role role ON role.id = assignment.role_id"""
+
+_STATEMENT = PreparedStatement(f"WITH {ACTOR_TABLES} {ACTOR_ROWS}")
+
+#: A row about actors: its kind, the number of the actor if it is about one, and four texts.
+ActorRow = tuple[str, int | None, str, str, str, str]
 
 
 def load_actor(*, urn: str) -> Actor:
-    """Return the actor with its groups and roles (two queries); an unknown user is an actor without either."""
+    """Return the actor with its groups and roles (one query); an unknown user is an actor without either."""
     return load_actors(urns=[urn])[urn]
 
 
 def load_actors(*, urns: Collection[str]) -> dict[str, Actor]:
-    """Return an actor for each URN (two queries, whatever their number).
+    """Return an actor for each URN (one query, whatever their number), as `read_actors`."""
+    storable_urns = filter_storable(urns)
+    actors = read_actors(storable_urns, _STATEMENT.fetch_rows([storable_urns]))
+    return {urn: actors[urn] if urn in actors else Actor(urn) for urn in urns}
+
+
+def read_actors(urns: Sequence[str], rows: Iterable[ActorRow]) -> dict[str, Actor]:
+    """Return the actors with these URNs from the rows of a statement that was asked for them.
 
     Roles are the user's own and those of its groups, one hop (rules/datahub.md a.2). A removed group and its roles do
-    not count; a suspended or removed user is inactive. Attributes come from `documents.actor_attributes`.
+    not count; a suspended or removed user is inactive. Attributes come from `documents.actor_attributes`. A user that
+    has no row is an actor without groups and roles.
     """
-    storable_urns = filter_storable(urns)
-    groups: dict[str, set[str]] = {urn: set() for urn in urns}
-    roles: dict[str, set[str]] = {urn: set() for urn in urns}
-    inactive_urns: set[str] = set()
-    attributes_by_urn: dict[str, frozenset[tuple[str, str]]] = {}
-    # Cast to text: most users have no properties, so their JSON need not be parsed.
-    users = User.objects.filter(urn__in=storable_urns).order_by().annotate(said=Cast("extra", TextField()))
-    for urn, state, is_removed, email, extra_text, role in users.values_list(*_COLUMNS):
-        attributes_by_urn[urn] = (
-            attributes_by_urn[urn] if urn in attributes_by_urn else documents.actor_attributes(email, extra_text)
-        )
-        if state != User.State.ACTIVE or is_removed:
-            inactive_urns.add(urn)
-        if role is not None:
-            roles[urn].add(role)
-    memberships = Membership.objects.filter(user__urn__in=storable_urns, group__profile__is_removed=False)
-    for urn, group, role in memberships.values_list(
-        "user__urn", "group__profile__urn", "group__role_assignments__role__urn"
-    ):
-        groups[urn].add(group)
-        if role is not None:
-            roles[urn].add(role)
-    no_attributes = frozenset[tuple[str, str]]()
+    groups: list[list[str]] = [[] for _ in urns]
+    roles: list[list[str]] = [[] for _ in urns]
+    users: dict[int, tuple[bool, frozenset[tuple[str, str]]]] = {}
+    for kind, number, first, second, third, _ in rows:
+        if kind == "actor" and number is not None:
+            users[number - 1] = first == "active", documents.actor_attributes(second, third)
+        else:
+            urn, lists = intern(first), groups if kind == "group" else roles
+            for member in second.split(","):
+                lists[int(member) - 1].append(urn)
+    unknown_user = True, frozenset[tuple[str, str]]()
     return {
-        urn: Actor(
-            urn,
-            frozenset(groups[urn]),
-            frozenset(roles[urn]),
-            urn not in inactive_urns,
-            attributes_by_urn.get(urn, no_attributes),
-        )
-        for urn in groups
+        urn: Actor(urn, frozenset(groups[index]), frozenset(roles[index]), *users.get(index, unknown_user))
+        for index, urn in enumerate(urns)
     }

@@ -12,7 +12,7 @@ from typing import TypeVar
 from django.conf import settings
 
 from policies.engine.model import Actor
-from policies.engine.ports import FacetSource
+from policies.engine.ports import FacetSource, LoadedFacts
 from policies.engine.selectors import GROUP_MEMBERSHIP, HIERARCHICAL_FIELDS, Resource
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -96,6 +96,27 @@ def get_or_load(
     return {**cached_values, **loaded_values}
 
 
+def _find_cached(actors: Iterable[str], urns: Iterable[str], required_fields: frozenset[str]) -> LoadedFacts:
+    """Return the cached ones of these actors and entities; a resource without one of the fields counts as missing."""
+    facts = LoadedFacts({}, {}, {})
+    for urn in actors:
+        actor = _actors.get(urn)
+        if actor is not None:
+            facts.actors[urn] = actor
+    for urn in urns:
+        resource, entity_type = _resources.get(urn), _types.get(urn)
+        if resource is not None and entity_type is not None and required_fields <= resource.facets.keys():
+            facts.resources[urn] = resource
+            if entity_type:
+                facts.types[urn] = entity_type
+    return facts
+
+
+def _list_cached_fields(urn: str) -> Collection[str]:
+    resource = _resources.get(urn)
+    return () if resource is None else resource.facets.keys()
+
+
 @dataclass(frozen=True, slots=True)
 class CachingFacetSource:
     """A `policies.engine.ports.FacetSource` that caches what another one loads."""
@@ -104,27 +125,39 @@ class CachingFacetSource:
 
     def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
         """Return URN → resource with at least these fields, for each URN."""
-        if not is_fresh():
+        if not fields:
             return self.source.load(urns=urns, fields=fields)
+        return self.load_facts(actors=(), urns=urns, fields=fields).resources
+
+    def load_facts(self, *, actors: Collection[str], urns: Collection[str], fields: Collection[str]) -> LoadedFacts:
+        """Return the actors, the types of the stored entities, and resources with at least these fields.
+
+        What is missing is loaded together.
+        """
+        if not actors and not urns:
+            return LoadedFacts({}, {}, {})
+        if not is_fresh():
+            return self.source.load_facts(actors=actors, urns=urns, fields=fields)
         required_fields = frozenset(fields)
-        cached_resources: dict[str, Resource] = {}
-        cached_fields: set[str] = set()
-        for urn in urns:
-            resource = _resources.get(urn)
-            if resource is None:
-                continue
-            if required_fields <= resource.facets.keys():
-                cached_resources[urn] = resource
-            else:
-                cached_fields |= resource.facets.keys()
-        missing_urns = [urn for urn in urns if urn not in cached_resources]
-        if not missing_urns:
-            return cached_resources
+        cached_facts = _find_cached(actors, urns, required_fields)
+        missing_actors = [urn for urn in actors if urn not in cached_facts.actors]
+        missing_urns = [urn for urn in urns if urn not in cached_facts.resources]
+        if not missing_actors and not missing_urns:
+            return cached_facts
         generation = process_cache.generation()
         # With the fields that were cached before, so that two questions do not evict each other's facts in turn.
-        loaded_resources = self.source.load(urns=missing_urns, fields=required_fields | cached_fields)
-        process_cache.put_if_current(_resources, loaded_resources, generation)
-        return {**cached_resources, **loaded_resources}
+        cached_fields = {field for urn in missing_urns for field in _list_cached_fields(urn)}
+        loaded_facts = self.source.load_facts(
+            actors=missing_actors, urns=missing_urns, fields=required_fields | cached_fields
+        )
+        process_cache.put_if_current(_actors, loaded_facts.actors, generation)
+        process_cache.put_if_current(_types, dict.fromkeys(missing_urns, "") | loaded_facts.types, generation)
+        process_cache.put_if_current(_resources, loaded_facts.resources, generation)
+        return LoadedFacts(
+            {**cached_facts.actors, **loaded_facts.actors},
+            {**cached_facts.types, **loaded_facts.types},
+            {**cached_facts.resources, **loaded_facts.resources},
+        )
 
     def load_relatives(self, *, urns: Collection[str], names: Collection[str]) -> Mapping[str, RelativeUrns]:
         """Return URN → relative name → URNs, with at least the named relatives."""

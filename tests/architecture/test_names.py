@@ -32,8 +32,8 @@ EMPTY = read_words("empty_words.txt")
 #: Names that somebody else gave: methods that a framework or a library calls.
 HOOKS = frozenset(
     {
-        *("addInPlace", "db_parameters", "deconstruct", "getconn", "initial", "pre_save", "pre_social_login", "ready"),
-        *("readable", "readinto", "zero"),
+        *("addInPlace", "db_parameters", "deconstruct", "getconn", "initial", "last_executed_query", "pre_save"),
+        *("pre_social_login", "readable", "readinto", "ready", "zero"),
     }
 )
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -1,19 +1,24 @@
 """Facts about entities are looked up once, and known anew after each kind of write that changes them."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from catalog.access.facet_source import OrmFacetSource
 from catalog.entities import services as entity_services
 from catalog.ingest import deletes, rebuild_projection
 from policies.engine import selectors
-from policies.engine.ports import FacetSource
-from policies.engine.selectors import Resource
+from policies.engine.ports import FacetSource, LoadedFacts
+from policies.engine.selectors import OWNER, Resource
+from policies.errors import PolicyAppError
 from policies.identity.services import groups, users
 from policies.models import PolicyVersion
-from policies.pdp import authorizer
+from policies.pdp import authorizer, snapshot_store
 from policies.pdp.ports import facet_source
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
@@ -136,3 +141,114 @@ def test_two_questions_about_other_facets_do_not_take_turns_in_asking(db, django
     with django_assert_num_queries(0):
         kept.load(urns=[ORDERS], fields={selectors.TAG})
         kept.load(urns=[ORDERS], fields={selectors.DOMAIN})
+
+
+def assert_same(kept: LoadedFacts, stored: LoadedFacts, fields: Iterable[str]) -> None:
+    """The cache may know more fields than were asked for."""
+    assert (kept.actors, kept.types) == (stored.actors, stored.types)
+    assert kept.resources.keys() == stored.resources.keys()
+    for urn, resource in stored.resources.items():
+        values = {field: kept.resources[urn].values(field) for field in fields}
+        assert (values, kept.resources[urn].type) == (dict(resource.facets), resource.type)
+        assert OWNER not in fields or kept.resources[urn].owners == resource.owners
+
+
+ACTORS = (JO, "urn:li:corpuser:mo", "urn:li:corpuser:nobody")
+STEPS = st.one_of(
+    st.sampled_from(range(len(WRITES))),
+    st.tuples(
+        st.lists(st.sampled_from(ACTORS), unique=True),
+        st.lists(st.sampled_from(EVERYBODY), unique=True),
+        st.sets(st.sampled_from(sorted(FIELDS))),
+    ),
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEPS, min_size=4, max_size=24))
+def test_whatever_is_written_between_questions_they_know_what_is_stored(db, steps):
+    PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
+    kept, stored = facet_source(), OrmFacetSource()
+    for step in steps:
+        if isinstance(step, int):
+            try:
+                WRITES[step][0]()
+            except PolicyAppError:
+                # What it needs is not there, or there already.
+                continue
+        else:
+            actors, urns, fields = step
+            found = kept.load_facts(actors=actors, urns=urns, fields=fields)
+            assert_same(found, stored.load_facts(actors=actors, urns=urns, fields=fields), fields)
+
+
+def test_facts_that_were_overtaken_by_a_write_are_not_kept(db):
+    """They are loaded, somebody writes about all of them, and only then they could be kept."""
+    PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
+    users.create(username="jo", **BY)
+    kept, asked = facet_source(), {"actors": [JO], "urns": [ORDERS], "fields": [selectors.TAG]}
+
+    def write() -> None:
+        try:
+            groups.create(name="eng", identifier="eng", members=[JO], **BY)
+            tell(said(ORDERS, "globalTags", tags("a")))
+        finally:
+            connection.close()
+
+    def overtaken(execute: Any, sql: str, *rest: Any) -> Any:
+        found = execute(sql, *rest)
+        if "catalog_facet" in sql:
+            writer = threading.Thread(target=write)
+            writer.start()
+            writer.join()
+        return found
+
+    with connection.execute_wrapper(overtaken):
+        assert kept.load_facts(**asked).resources[ORDERS].values(selectors.TAG) == frozenset()
+    facts_now = kept.load_facts(**asked)
+    assert facts_now.resources[ORDERS].values(selectors.TAG) == {"urn:li:tag:a"}
+    assert facts_now.actors[JO].groups == {"urn:li:corpGroup:eng"}
+    assert facts_now.types == {ORDERS: "dataset"}
+
+
+def test_who_has_written_is_answered_from_it_while_others_ask(db):
+    """Others load the same facts again and again, before, during and after every write."""
+    PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
+    users.create(username="jo", **BY)
+    groups.create(name="eng", identifier="eng", **BY)
+    kept, asked = facet_source(), {"actors": [JO], "urns": [ORDERS, OTHER], "fields": [selectors.TAG]}
+    is_over = threading.Event()
+
+    def ask() -> None:
+        try:
+            while not is_over.is_set():
+                kept.load_facts(**asked)
+        finally:
+            connection.close()
+
+    readers = [threading.Thread(target=ask) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        for number in range(8):
+            change = groups.remove_members if number % 2 else groups.add_members
+            change(urn="urn:li:corpGroup:eng", members=[JO], **BY)
+            tell(said(ORDERS, "globalTags", tags(f"t{number}")))
+            found = kept.load_facts(**asked)
+            assert found.resources[ORDERS].values(selectors.TAG) == {f"urn:li:tag:t{number}"}
+            assert bool(found.actors[JO].groups) is (number % 2 == 0)
+    finally:
+        is_over.set()
+        for reader in readers:
+            reader.join()
+
+
+def test_without_the_database_there_are_no_facts(db):
+    PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
+    snapshot_store.refresh()
+
+    def away(*_: Any) -> Any:
+        raise OperationalError("away")
+
+    with connection.execute_wrapper(away), pytest.raises(OperationalError):
+        facet_source().load_facts(actors=[JO], urns=[ORDERS], fields=FIELDS)

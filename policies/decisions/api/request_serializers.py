@@ -18,7 +18,7 @@ from policies.engine.selectors import ID
 from policies.errors import Invalid, PolicyAppError
 from policies.http.api import strict_fields
 from policies.models.people import USER_PREFIX
-from policies.pdp import fact_cache
+from policies.pdp import snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.ports import facet_source
 
@@ -269,7 +269,10 @@ def _parse_question(
 
 
 def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) -> QuestionFacts:
-    """Load the facts of all questions in a fixed number of queries."""
+    """Load the facts of all questions in a fixed number of queries.
+
+    Facets of their resources are loaded with them: deciding finds those in the cache.
+    """
     urns: set[str] = set()
     objects: set[tuple[str, str]] = set()
     actors: set[str] = set()
@@ -286,12 +289,14 @@ def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) ->
         if related := question.get("related"):
             urns.update(related.get("domains") or ())
     source = facet_source()
-    other_urns = actors - {by.urn}
+    loaded_facts = source.load_facts(
+        actors=actors - {by.urn}, urns=urns, fields=snapshot_store.get_current().all_tested_fields
+    )
     return QuestionFacts(
-        types=source.load_types(urns=urns) if urns else {},
+        types=loaded_facts.types,
         objects=source.find(objects=objects) if objects else {},
         projects=_load_projects(source, parents) if parents else {},
-        actors={**(fact_cache.get_actors(urns=other_urns) if other_urns else {}), by.urn: by},
+        actors={**loaded_facts.actors, by.urn: by},
     )
 
 

@@ -4,7 +4,7 @@ Most statements have at most one criterion besides TYPE. Looking up the statemen
 excluding statements index by index, so a criterion that is its statement's only one is in a separate index.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from policies.engine.criterion_index import CriterionIndex
 from policies.engine.errors import MissingFact
@@ -13,7 +13,8 @@ from policies.engine.selectors import TYPE, URN, Condition, Resource
 
 #: Key of a criterion index: field, condition, and a number to tell several indexes on both apart.
 Slot = tuple[str, Condition, int]
-Facets = Mapping[str, frozenset[str]]
+#: A field -> its values, None if they were not loaded.
+GetValues = Callable[[str], Collection[str] | None]
 
 #: The number of the index of criteria that are their statement's only one besides TYPE; others count from 0.
 _SOLE_SLOT = -1
@@ -36,18 +37,11 @@ class SelectorIndex:
 
     `_wanting_lookups` find the statements whose only criterion is EQUALS or STARTS_WITH, `_excluding_lookups` those
     whose only one is NOT_EQUALS. `_unconstrained_bits` are the latter and the statements without a criterion;
-    `_multi_bits` are all others, and `_multi_tests` their indexes.
+    `_multi_bits` are all others, and `_multi_tests` their indexes. With each comes its field, and the statements that
+    test it.
     """
 
-    __slots__ = (
-        "_criterion_indexes",
-        "_excluding_lookups",
-        "_fields",
-        "_multi_bits",
-        "_multi_tests",
-        "_unconstrained_bits",
-        "_wanting_lookups",
-    )
+    __slots__ = ("_excluding_lookups", "_multi_bits", "_multi_tests", "_unconstrained_bits", "_wanting_lookups")
 
     def __init__(self, indexes: Mapping[Slot, CriterionIndex], everything: int) -> None:
         excluding_indexes, wanting_indexes, multi_indexes = (
@@ -60,11 +54,11 @@ class SelectorIndex:
             (
                 multi_indexes if slot_number != _SOLE_SLOT else excluding_indexes if is_excluding else wanting_indexes
             ).append(index)
-        self._criterion_indexes = tuple(indexes.values())
-        self._fields = frozenset(index.field for index in self._criterion_indexes) - {URN}
-        self._excluding_lookups = tuple((index.field, index.get_lookup()) for index in excluding_indexes)
-        self._wanting_lookups = tuple((index.field, index.get_lookup()) for index in wanting_indexes)
-        self._multi_tests = tuple((index.field, index.retain_matching) for index in multi_indexes)
+        self._excluding_lookups = tuple(
+            (index.field, index.mentions, index.get_lookup()) for index in excluding_indexes
+        )
+        self._wanting_lookups = tuple((index.field, index.mentions, index.get_lookup()) for index in wanting_indexes)
+        self._multi_tests = tuple((index.field, index.mentions, index.retain_matching) for index in multi_indexes)
         self._multi_bits = self._unconstrained_bits = 0
         for index in multi_indexes:
             self._multi_bits |= index.mentions
@@ -75,43 +69,56 @@ class SelectorIndex:
     def retain_covering(self, candidates: int, resource: Resource) -> int:
         """Keep the candidates that cover the resource; they must already accept its type.
 
-        Raises MissingFact if a facet that a candidate tests was not loaded; other facets may be missing.
+        Raises MissingFact if a facet that a candidate tests was not loaded, unless another of its criteria failed
+        before; other facets may be missing.
         """
-        urn = (resource.urn,) if resource.urn else ()
-        try:
-            return self._retain(candidates, resource.facets, urn)
-        except KeyError:
-            self._require_facts(candidates, resource)
-            return self._retain(candidates, {**dict.fromkeys(self._fields, frozenset[str]()), **resource.facets}, urn)
-
-    def _retain(self, candidates: int, facets: Facets, urn: Sequence[str]) -> int:
-        for field, lookup in self._excluding_lookups:
-            for value in urn if field == URN else facets[field]:
+        urn: Collection[str] = (resource.urn,) if resource.urn else ()
+        get_values: GetValues = resource.facets.get
+        for field, mentions, lookup in self._excluding_lookups:
+            values = urn if field == URN else get_values(field)
+            if values is None:
+                values = _skip_facet(field, candidates & mentions, resource)
+            for value in values:
                 bits = lookup(value)
                 if bits:
                     candidates ^= candidates & bits
-        covering_bits = self._unconstrained_bits
-        for field, lookup in self._wanting_lookups:
-            for value in urn if field == URN else facets[field]:
-                bits = lookup(value)
-                if bits:
-                    covering_bits |= bits
         multi_bits = candidates & self._multi_bits
+        covering_bits = self._find_covering(candidates, resource, urn)
         return (
-            candidates & covering_bits | self._retain_passing_all(multi_bits, facets, urn)
+            candidates & covering_bits | self._retain_passing_all(multi_bits, resource, urn)
             if multi_bits
             else candidates & covering_bits
         )
 
-    def _require_facts(self, candidates: int, resource: Resource) -> None:
-        for index in self._criterion_indexes:
-            if index.field in self._fields and index.field not in resource.facets and candidates & index.mentions:
-                raise MissingFact(index.field, resource.urn)
+    def _find_covering(self, candidates: int, resource: Resource, urn: Collection[str]) -> int:
+        """Return the statements with one criterion that holds or none; `candidates` are those that matter."""
+        get_values: GetValues = resource.facets.get
+        covering_bits = self._unconstrained_bits
+        for field, mentions, lookup in self._wanting_lookups:
+            values = urn if field == URN else get_values(field)
+            if values is None:
+                values = _skip_facet(field, candidates & mentions, resource)
+            for value in values:
+                bits = lookup(value)
+                if bits:
+                    covering_bits |= bits
+        return covering_bits
 
-    def _retain_passing_all(self, candidates: int, facets: Facets, urn: Sequence[str]) -> int:
+    def _retain_passing_all(self, candidates: int, resource: Resource, urn: Collection[str]) -> int:
         """Keep the statements with several criteria all of which hold."""
-        for field, retain_matching in self._multi_tests:
-            candidates = retain_matching(candidates, urn if field == URN else facets[field])
+        get_values: GetValues = resource.facets.get
+        for field, mentions, retain_matching in self._multi_tests:
+            values = urn if field == URN else get_values(field)
+            if values is None:
+                values = _skip_facet(field, candidates & mentions, resource)
+            candidates = retain_matching(candidates, values)
             if not candidates:
                 break
         return candidates
+
+
+def _skip_facet(field: str, testing_bits: int, resource: Resource) -> tuple[str, ...]:
+    """Return no values for a facet that was not loaded, which no statement tests; raises MissingFact if one does."""
+    if testing_bits:
+        raise MissingFact(field, resource.urn)
+    return ()

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.engine.errors import MissingFact
-from policies.engine.model import Question
-from policies.engine.selectors import TYPE, URN
+from policies.engine.model import Actor, Question, Statement
+from policies.engine.selectors import TYPE, URN, Resource, resource_tokens
 from policies.engine.snapshot import Snapshot
 from tests import strategies
 from tests.properties.asking import question
@@ -65,6 +65,41 @@ def test_a_missing_facet_never_changes_what_matches(world: World, questions: lis
         one_by_one, by_sets = matched(snapshot, fewer, 1_000), matched(snapshot, fewer, 0)
         assert one_by_one in (None, snapshot.match(full))
         assert by_sets in (None, one_by_one)
+
+
+@given(
+    world=strategies.worlds(),
+    questions=st.lists(strategies.questions(), min_size=1, max_size=10),
+    fields=st.frozensets(st.sampled_from(FIELDS)),
+)
+def test_a_facet_may_be_missing_only_if_no_candidate_tests_it(
+    world: World, questions: list[Asked], fields: frozenset[str]
+):
+    snapshot = world.snapshot()
+    for asked in questions:
+        put = question(world, asked, fields)
+        if put.resource is None or not put.actor.is_active:
+            continue
+        testing = [
+            len([one for one in statement.resources.criteria if one.field != TYPE])
+            for statement in snapshot.list_statements(asked.privilege)
+            if is_candidate(statement, put.actor, put.resource)
+            and not statement.resources.fields <= put.resource.facets.keys() | {TYPE}
+        ]
+        with limit_single_tests(0):
+            if 1 in testing:  # the only criterion of one: whether it matches depends on the facet alone
+                with pytest.raises(MissingFact):
+                    snapshot.match(put)
+            elif not testing and not any(one.actor_conditions for one in snapshot.statements):
+                snapshot.match(put)
+
+
+def is_candidate(statement: Statement, actor: Actor, resource: Resource) -> bool:
+    """Whether a statement is about the actor and the resource's type."""
+    tokens = actor.tokens | resource_tokens(actor.urn, actor.holders, resource)
+    types = [criterion for criterion in statement.resources.criteria if criterion.field == TYPE]
+    is_of_type = all(criterion.holds(resource.values(TYPE)) for criterion in types)
+    return is_of_type and not statement.actors.tokens.isdisjoint(tokens)
 
 
 @given(world=strategies.worlds(), bits=st.integers(min_value=0, max_value=2**8 - 1))

@@ -145,7 +145,7 @@ def run_check(check: Callable[[], CheckFacts]) -> CheckFacts:
         facts: CheckFacts = {"ok": True, **check()}
     except (NotReady, Unavailable) as error:
         return _report_failure(check.__name__, str(error), error)
-    except (*pubsub.CONNECTION_ERRORS, PolicyVersion.DoesNotExist) as error:
+    except pubsub.list_connection_errors(PolicyVersion.DoesNotExist) as error:
         # These errors may contain addresses and names of the installation, so their text goes to the log only.
         return _report_failure(check.__name__, f"{check.__name__} cannot be reached ({type(error).__name__}).", error)
     if _reported_details.pop(check.__name__, None):

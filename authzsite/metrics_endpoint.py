@@ -75,7 +75,7 @@ def _probe(part: str, name: str, description: str, read_number: Callable[[], int
     try:
         with deadlines.open_budget(DATABASE_SECONDS):
             number = read_number()
-    except (*pubsub.CONNECTION_ERRORS, PolicyVersion.DoesNotExist):
+    except pubsub.list_connection_errors(PolicyVersion.DoesNotExist):
         yield GaugeMetricFamily(f"authz_{part}_up", f"Whether the {part} answers.", value=0)
         return
     yield GaugeMetricFamily(f"authz_{part}_up", f"Whether the {part} answers.", value=1)

@@ -47,6 +47,9 @@ def load_all() -> None:
     # Nearly all objects made here stay, so collecting garbage would only traverse them again and again.
     gc.disable()
     build_application()
+    if settings.REDIS_URL:
+        # Imported by what connects to it, which is every worker.
+        import redis  # noqa: F401
     _load_policies()
     metrics_multiprocess.remove_files(settings.METRICS_DIR, os.getpid())
     # The collector of a worker would write into what it visits, and so copy it.
@@ -65,7 +68,7 @@ def _load_policies() -> None:
             snapshot_store.get_current()
     # Whatever it is: every worker tries again by itself, and is not ready before it succeeds.
     except Exception as error:
-        is_expected = isinstance(error, snapshot_store.LOAD_ERRORS)
+        is_expected = snapshot_store.is_load_error(error)
         log.warning("policies_not_preloaded", extra={"error": str(error)}, exc_info=not is_expected)
     finally:
         connection.close()

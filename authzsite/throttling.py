@@ -21,10 +21,10 @@ import structlog
 from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponseBase
-from redis.exceptions import RedisError
 
 from authzsite.middleware import GetResponse, drain_body
 from authzsite.middleware_responses import API_PREFIXES, render_refusal
+from policies.propagation.pubsub import list_connection_errors
 
 #: Paths that accept a name and a password, or a secret instead of them.
 SIGN_IN_PATHS = frozenset(
@@ -89,7 +89,7 @@ class RateLimiter:
         try:
             cache.add(key, 0, timeout=2 * MINUTE_SECONDS)
             total = cache.incr(key, unsynced_count)
-        except (RedisError, ValueError):
+        except list_connection_errors(ValueError):
             self._degraded_minute = minute
             log.warning("rate_not_shared", meter=self.name)
             return

@@ -8,7 +8,7 @@ from django.core.cache import cache
 from policies.models import PolicyVersion, open_write
 from policies.pdp import snapshot_store
 from policies.propagation import invalidation, task_queue
-from policies.propagation.pubsub import CONNECTION_ERRORS
+from policies.propagation.pubsub import list_connection_errors
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def publish_policy_change() -> None:
     try:
         if cache.add(REFRESH_QUEUED_KEY, value=True, timeout=_REFRESH_QUEUED_SECONDS):
             task_queue.enqueue(REFRESH_TASK)
-    except CONNECTION_ERRORS as error:
+    except list_connection_errors() as error:
         log.warning("refresh_not_queued", extra={"error": str(error)})
 
 

@@ -17,7 +17,7 @@ from django.core.cache import cache
 
 from policies.pdp import snapshot_store
 from policies.propagation import task_queue
-from policies.propagation.pubsub import CONNECTION_ERRORS
+from policies.propagation.pubsub import list_connection_errors
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ def list_web_processes() -> tuple[Process, ...]:
     try:
         names = [name for name in cache.get(_LIST_KEY, ()) if name != web_processes[0].name]
         heartbeats = cache.get_many([_heartbeat_key(name) for name in names])
-    except CONNECTION_ERRORS as error:
+    except list_connection_errors() as error:
         log.warning("heartbeats_not_read", extra={"error": str(error)})
         return tuple(web_processes)
     for name in names:
@@ -128,7 +128,7 @@ def send_heartbeat() -> None:
             heartbeats = cache.get_many([_heartbeat_key(name) for name in names])
             live_names = [name for name in names if _heartbeat_key(name) in heartbeats]
             cache.set(_LIST_KEY, [*live_names, _process_name()], timeout=None)
-    except CONNECTION_ERRORS as error:
+    except list_connection_errors() as error:
         log.warning("heartbeat_not_sent", extra={"error": str(error)})
 
 

@@ -18,7 +18,7 @@ from policies.engine.selectors import CONTAINER, DOMAIN, TYPE, URN, Condition
 from policies.models.people import GROUP_PREFIX, ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import active_policies, authorizer, membership_stats, per_snapshot, snapshot_store
-from policies.propagation.pubsub import CONNECTION_ERRORS
+from policies.propagation.pubsub import list_connection_errors
 
 #: Most findings that a check names.
 MAX_FINDINGS: Final = 10
@@ -154,13 +154,14 @@ def _check_domain_depth() -> Check:
 
 def _check_group_overlap() -> Check:
     # This counts every membership, which is too much for each visit of the page, unless the cache is away.
-    cache_entry = None
-    with suppress(*CONNECTION_ERRORS):
+    try:
         cache_entry = cache.get(GROUP_OVERLAP_CACHE_KEY)
+    except list_connection_errors():
+        cache_entry = None
     if cache_entry is None:
         overlap = membership_stats.list_users_in_many_groups(threshold=_MAX_GROUPS, limit=MAX_FINDINGS)
         cache_entry = (overlap.user_count, overlap.top_users)
-        with suppress(*CONNECTION_ERRORS):
+        with suppress(*list_connection_errors()):
             cache.set(GROUP_OVERLAP_CACHE_KEY, cache_entry, timeout=_GROUP_OVERLAP_CACHE_SECONDS)
     count, sample_users = cache_entry
     return Check(

@@ -61,7 +61,7 @@ class SnapshotListener:
                 log.warning(
                     "subscription_lost",
                     extra={"error": str(error)},
-                    exc_info=not isinstance(error, snapshot_store.LOAD_ERRORS),
+                    exc_info=not snapshot_store.is_load_error(error),
                 )
             self._is_subscribed = False
         self.step(None)
@@ -69,7 +69,7 @@ class SnapshotListener:
     def step(self, subscription: Subscription | None) -> None:
         """Wait for messages (without a subscription, POLL_SECONDS), apply them, compare and send a heartbeat if due.
 
-        Raises one of CONNECTION_ERRORS when the subscription is lost.
+        Raises one of list_connection_errors() when the subscription is lost.
         """
         messages = (NullSubscription() if subscription is None else subscription).wait(POLL_SECONDS)
         # Every message is applied, also after one that requires a comparison.
@@ -96,7 +96,7 @@ class SnapshotListener:
                 log.warning(
                     "policies_not_followed",
                     extra={"error": str(error)},
-                    exc_info=not isinstance(error, snapshot_store.LOAD_ERRORS),
+                    exc_info=not snapshot_store.is_load_error(error),
                 )
             self._is_healthy = False
 

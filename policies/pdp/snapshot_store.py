@@ -28,7 +28,7 @@ from policies.models import Policy, PolicyEvent, PolicyVersion
 from policies.pdp.active_policies import list_active_policies
 from policies.propagation import metrics
 from policies.propagation.invalidating_cache import process_cache
-from policies.propagation.pubsub import CONNECTION_ERRORS
+from policies.propagation.pubsub import list_connection_errors
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +37,6 @@ VERSION_CHECK_SECONDS = 1.0
 
 #: Seconds for which a question that demands a version waits before it is refused.
 VERSION_WAIT_SECONDS = 1.0
-
-#: Errors of a load while a part is away or a stored policy is illegible; any other one is a fault of the program.
-LOAD_ERRORS = (*CONNECTION_ERRORS, Unavailable, PolicyVersion.DoesNotExist)
 
 _BATCH_SIZE = 500
 
@@ -137,6 +134,11 @@ def age() -> float | None:
     """Return the seconds since this process last compared its snapshot with the database; None if it has none."""
     current = _slot.current
     return None if current is None else time.monotonic() - current.looked_at
+
+
+def is_load_error(error: Exception) -> bool:
+    """Whether a part is away or a stored policy is illegible; any other error of a load is a fault of the program."""
+    return isinstance(error, list_connection_errors(Unavailable, PolicyVersion.DoesNotExist))
 
 
 def loaded_snapshot() -> LoadedSnapshot | None:

@@ -35,7 +35,7 @@ def try_to_publish(message: str = "") -> bool:
     """Publish a message; False, and a line in the log, if the carrier is away."""
     try:
         pubsub.publish(message)
-    except pubsub.CONNECTION_ERRORS as error:
+    except pubsub.list_connection_errors() as error:
         log.warning("invalidation_not_published", extra={"error": str(error)})
         return False
     return True

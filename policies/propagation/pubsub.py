@@ -3,8 +3,11 @@
 Redis carries the messages if REDIS_URL is set, else PostgreSQL; on SQLite alone nothing is published. A message holds
 an invalidation (policies.propagation.invalidation), or is empty: look at the database. The database holds the change
 itself and is polled, so the effect of a message that is lost, late or doubled ends within a second.
+
+The client of Redis is imported by whatever connects to it: it has as many modules as an ORM.
 """
 
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -12,19 +15,14 @@ from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
 import psycopg
-import redis
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
-from redis.exceptions import RedisError
 
 from policies import deadlines
 from policies.deadlines import BoundedConnection
 
 TOPIC = "policies_changed"
-
-#: Errors of an unreachable message carrier.
-CONNECTION_ERRORS = (RedisError, psycopg.Error, DatabaseError, OSError)
 
 #: Seconds to connect to the carrier, and seconds for which a Redis that did not answer is not asked again.
 _CONNECT_SECONDS = 1
@@ -34,11 +32,21 @@ _REDIS_RETRY_SECONDS = 5.0
 _MAX_NOTIFY_LENGTH = 7999
 
 
+def list_connection_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return the errors of an unreachable message carrier, and others, for an `except` clause.
+
+    That calls this when an error was raised. A client of Redis that is not loaded by then has not raised it.
+    """
+    # Missing also while another thread is importing the client.
+    redis_error = getattr(sys.modules.get("redis.exceptions"), "RedisError", None)
+    return (*((redis_error,) if redis_error else ()), psycopg.Error, DatabaseError, OSError, *others)
+
+
 class Subscription(Protocol):
     """Waits for published messages."""
 
     def wait(self, seconds: float) -> Sequence[str]:
-        """Return the next message, or nothing after that many seconds; raises one of CONNECTION_ERRORS."""
+        """Return the next message, or nothing after that many seconds; raises one of list_connection_errors()."""
         ...
 
 
@@ -79,18 +87,20 @@ _redis_outage = _RedisOutage()
 
 
 def publish(message: str = "") -> None:
-    """Publish a message to every process; the empty one only asks it to look; raises one of CONNECTION_ERRORS.
+    """Publish a message to every process; the empty one only asks it to look; raises one of list_connection_errors().
 
     A message too long for PostgreSQL is sent empty. A Redis that did not answer is not asked again for some seconds.
     """
     if settings.REDIS_URL:
+        import redis
+
         if time.monotonic() < _redis_outage.ends_at:
             raise redis.ConnectionError("Redis did not answer a moment ago.")
         # A Redis that connects and does not answer must not delay the writer longer than an unreachable one.
         try:
             with closing(_connect_redis(socket_timeout=_CONNECT_SECONDS)) as client:
                 client.publish(TOPIC, message)
-        except (RedisError, OSError):
+        except (redis.RedisError, OSError):
             _redis_outage.ends_at = time.monotonic() + _REDIS_RETRY_SECONDS
             raise
     elif connection.vendor == "postgresql":
@@ -104,6 +114,8 @@ def check_redis(*, seconds: float = _CONNECT_SECONDS) -> None:
     Call it before an operation that would wait longer for a server that does not answer.
     """
     if settings.REDIS_URL:
+        import redis
+
         limits = {"socket_connect_timeout": seconds, "socket_timeout": seconds}
         with closing(redis.Redis.from_url(settings.REDIS_URL, **limits)) as client:
             client.ping()
@@ -111,7 +123,7 @@ def check_redis(*, seconds: float = _CONNECT_SECONDS) -> None:
 
 @contextmanager
 def subscribe() -> Iterator[Subscription]:
-    """Open a subscription to every message published from now on; raises one of CONNECTION_ERRORS."""
+    """Open a subscription to every message published from now on; raises one of list_connection_errors()."""
     if settings.REDIS_URL:
         with closing(_connect_redis()) as client, client.pubsub(ignore_subscribe_messages=True) as subscription:
             subscription.subscribe(TOPIC)
@@ -130,4 +142,6 @@ def subscribe() -> Iterator[Subscription]:
 
 
 def _connect_redis(**options: float) -> Any:
+    import redis
+
     return redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=_CONNECT_SECONDS, **options)

@@ -17,6 +17,7 @@ libraries = {
     *("pandas", "py4j", "pyarrow", "pyspark"),  # reports
     *("drf_spectacular.openapi", "drf_spectacular.plumbing", "rest_framework.test"),  # the document of the API
     *("ariadne", "scim2_models", "sqlglot"),  # protocols, and conditions on rows
+    "redis",  # unless REDIS_URL is set
 }
 print(*sorted(libraries & sys.modules.keys()))
 """

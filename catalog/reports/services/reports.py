@@ -59,6 +59,6 @@ def _enqueue(report: Report) -> None:
     try:
         pubsub.check_redis()
         task_queue.enqueue(run_state.RUN_TASK, str(report.pk))
-    except pubsub.CONNECTION_ERRORS as error:
+    except pubsub.list_connection_errors() as error:
         log.warning("report_not_queued", extra={"report": str(report.pk), "error": str(error)})
         run_state.fail(report, problem=_QUEUE_UNREACHABLE)

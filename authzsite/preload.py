@@ -8,6 +8,9 @@ connections that it could use, so none is left when workers start.
 import gc
 import logging
 import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -23,12 +26,18 @@ log = logging.getLogger(__name__)
 #: Seconds that the database has for all policies. After that the workers start, and load them when it answers.
 LOAD_SECONDS = 10
 
+#: Libraries that rest_framework imports if they are there, for its client of tests and for documents in YAML; both take
+#: longer to import than rest_framework itself.
+UNUSED_LIBRARIES = ("requests", "yaml")
+
 
 @cache
 def build_application() -> "WsgiApplication":
     """Return the WSGI application, with all its views."""
     # prometheus_client reads the folder when it is imported, which happens in Django's setup.
     metrics_multiprocess.prepare(settings.METRICS_DIR)
+    with _exclude_modules(UNUSED_LIBRARIES):
+        import rest_framework.compat  # noqa: F401
     from django.core.wsgi import get_wsgi_application
 
     handler = get_wsgi_application()
@@ -40,6 +49,18 @@ def build_application() -> "WsgiApplication":
 
     statement_timeout.limit_statements(connection.settings_dict, settings.STATEMENT_SECONDS)
     return DecisionGateway(handler) if settings.DECISION_GATEWAY else handler
+
+
+@contextmanager
+def _exclude_modules(names: Sequence[str]) -> Iterator[None]:
+    """Have these modules count as not installed; those that are loaded already stay."""
+    excluded = [name for name in names if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(excluded))  # type: ignore[arg-type]  # None is how the import system marks them
+    try:
+        yield
+    finally:
+        for name in excluded:
+            del sys.modules[name]
 
 
 def load_all() -> None:

@@ -6,7 +6,7 @@ from catalog.cdap import entity_tabs, grant_pages, grant_patterns, operation_pag
 from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
 from catalog.external_roles import entity_tab
 from catalog.external_roles import pages as external_role_pages
-from catalog.reports.pages import assertions, compare_runs, findings, runs, start_form, tables
+from catalog.reports.pages import compare_runs, findings, runs, start_form, tables
 from catalog.reports.pages.layout import VIEW_GUARD
 from policies.http.lazy_view import lazy_view
 
@@ -34,8 +34,16 @@ urlpatterns = [
     path("reports", runs.list_reports, name="reports"),
     path("reports/findings", findings.show_findings, name="findings"),
     path("reports/findings/<int:id>", findings.show_finding, name="finding"),
-    path("reports/assertions", assertions.edit_assertions, name="assertions"),
-    path("reports/assertions/<int:number>", assertions.show_version, name="assertions-version"),
+    path(
+        "reports/assertions",
+        lazy_view("catalog.reports.pages.assertions.edit_assertions", VIEW_GUARD),
+        name="assertions",
+    ),
+    path(
+        "reports/assertions/<int:number>",
+        lazy_view("catalog.reports.pages.assertions.show_version", VIEW_GUARD),
+        name="assertions-version",
+    ),
     path("reports/new/<slug:kind>", start_form.start_report, name="report-new"),
     path("reports/runs/<uuid:id>", runs.show_run, name="report"),
     path("reports/runs/<uuid:id>/cancel", runs.cancel_run, name="report-cancel"),

@@ -18,6 +18,7 @@ libraries = {
     *("drf_spectacular.openapi", "drf_spectacular.plumbing", "rest_framework.test"),  # the document of the API
     *("ariadne", "scim2_models", "sqlglot"),  # protocols, and conditions on rows
     "redis",  # unless REDIS_URL is set
+    *("requests", "urllib3", "yaml"),  # sign-in with a provider, templates and assertions
 }
 print(*sorted(libraries & sys.modules.keys()))
 """

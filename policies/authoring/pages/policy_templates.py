@@ -7,8 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from policies.authoring.services.policies import PolicyInput
 from policies.models import Policy
 from policies.models.people import MAX_NAME_LENGTH
@@ -27,6 +25,8 @@ class PolicyTemplate:
 @cache
 def load_templates(family: str) -> Mapping[str, PolicyTemplate]:
     """Return the templates of a family by name; '' is the blank policy."""
+    import yaml
+
     text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     templates = (PolicyTemplate(**entry) for entry in yaml.safe_load(text)[family])
     return MappingProxyType({template.name: template for template in templates})

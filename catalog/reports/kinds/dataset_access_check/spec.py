@@ -2,22 +2,26 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from catalog.models import Report
-from catalog.reports.assertions import parser
-from catalog.reports.assertions.parser import Assertion, InvalidAssertions
 from catalog.reports.kinds.dataset_access_check import tables
 from catalog.reports.queries import assertions as queries
 from catalog.reports.spec import ReportSpec
 from policies.errors import Invalid
 
+if TYPE_CHECKING:
+    from catalog.reports.assertions.parser import Assertion
+
 
 def prepare(_: Report, folder: Path) -> None:
     """Write assertions.json, parsed. Raises Invalid with every problem, and OSError for an unreadable file."""
+    # The library for YAML is needed by the worker that runs the report, and by no web process that lists its kind.
+    from catalog.reports.assertions import parser
+
     try:
         parsed_assertions = parser.parse(queries.load_text())
-    except InvalidAssertions as error:
+    except parser.InvalidAssertions as error:
         raise Invalid(error.problems) from None
     except UnicodeDecodeError as error:
         raise OSError(str(error)) from error
@@ -25,7 +29,7 @@ def prepare(_: Report, folder: Path) -> None:
     (folder / "assertions.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 
-def _serialize_assertion(assertion: Assertion) -> dict[str, Any]:
+def _serialize_assertion(assertion: "Assertion") -> dict[str, Any]:
     return {
         "name": assertion.name,
         "line": assertion.line,

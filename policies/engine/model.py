@@ -136,8 +136,10 @@ class Decision(NamedTuple):
     @property
     def statements(self) -> tuple[Statement, ...]:
         """The deciding statements: every matching deny, else every matching allow, in the order of their origin."""
-        indexed_statements = self.source.select(self.bits) if self.source is not None and self.bits else ()
-        return indexed_statements + self.grants
+        source = self.source
+        if source is None or not self.bits:
+            return self.grants
+        return source.select(self.bits) + self.grants if self.grants else source.select(self.bits)
 
 
 @dataclass(frozen=True, slots=True)

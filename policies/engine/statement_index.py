@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Self
 
 from policies.engine.criterion_index import CriterionIndex, create_criterion_index
-from policies.engine.model import Effect, Statement
+from policies.engine.model import Effect, Statement, StatementOrigin
 from policies.engine.selector_index import SelectorIndex, Slot, iterate_slots
 from policies.engine.selectors import TYPE, Criterion, is_relational
 
@@ -17,7 +17,7 @@ class StatementIndex:
 
     `_by_token` holds the tokens that do not depend on the resource, `_by_relational_token` those that do. Criterion
     indexes on TYPE are separate because the sets of a type are cached; `_selector_index` has all others.
-    `_criteria` has the criteria of each statement on fields other than TYPE, `_origins` what statements are ordered by.
+    `_criteria` has the criteria of each statement on fields other than TYPE, `_sort_keys` the order of their origins.
     `_conditional_bits` are the statements with actor conditions, `_condition_fields` the fields of the resource that
     these conditions test.
     """
@@ -34,10 +34,10 @@ class StatementIndex:
         "_criterion_indexes",
         "_deny_bits",
         "_free_numbers",
-        "_origins",
         "_resourceless_bits",
         "_restricted_bits",
         "_selector_index",
+        "_sort_keys",
         "_statements",
         "_subfields",
         "_type_indexes",
@@ -46,7 +46,7 @@ class StatementIndex:
     def __init__(self) -> None:
         self._statements: list[Statement | None] = []
         self._criteria: list[tuple[Criterion, ...]] = []
-        self._origins: list[tuple[str, int]] = []
+        self._sort_keys: list[str] = []
         self._free_numbers: list[int] = []
         self._by_policy: dict[str, tuple[int, ...]] = {}
         self._by_privilege: dict[str, int] = {}
@@ -66,7 +66,7 @@ class StatementIndex:
     def _copy_from(self, other: Self) -> None:
         self._statements = other._statements.copy()
         self._criteria = other._criteria.copy()
-        self._origins = other._origins.copy()
+        self._sort_keys = other._sort_keys.copy()
         self._free_numbers = other._free_numbers.copy()
         self._by_policy = other._by_policy.copy()
         self._by_privilege = other._by_privilege.copy()
@@ -85,7 +85,7 @@ class StatementIndex:
             number = self._free_numbers.pop() if self._free_numbers else self._append_number()
             self._statements[number] = statement
             self._criteria[number] = tuple(item for item in statement.resources.criteria if item.field != TYPE)
-            self._origins[number] = statement.origin.policy, statement.origin.index
+            self._sort_keys[number] = _get_sort_key(statement.origin)
             numbers.append(number)
             self._index(1 << number, statement)
         self._by_policy[policy] = tuple(numbers)
@@ -93,7 +93,7 @@ class StatementIndex:
     def _append_number(self) -> int:
         self._statements.append(None)
         self._criteria.append(())
-        self._origins.append(("", 0))
+        self._sort_keys.append("")
         return len(self._statements) - 1
 
     def _index(self, bit: int, statement: Statement) -> None:
@@ -168,8 +168,10 @@ class StatementIndex:
 
     def _sort_statements(self, bits: int) -> tuple[Statement, ...]:
         """Return the statements with these numbers, in the order of their origin."""
-        numbers = sorted(self._list_numbers(bits), key=self._origins.__getitem__)
-        return tuple(statement for number in numbers if (statement := self._statements[number]) is not None)
+        numbers, statements = self._list_numbers(bits), self._statements
+        if len(numbers) > 1:  # most questions are decided by one policy
+            numbers.sort(key=self._sort_keys.__getitem__)
+        return tuple([statement for number in numbers if (statement := statements[number]) is not None])
 
     def _iterate_bits(self, bits: int) -> Iterator[tuple[int, Statement]]:
         """Yield the statements with these numbers, each with its bit."""
@@ -177,6 +179,11 @@ class StatementIndex:
             statement = self._statements[number]
             if statement is not None:
                 yield 1 << number, statement
+
+
+def _get_sort_key(origin: StatementOrigin) -> str:
+    """Return a text that sorts as policy and index do: texts are compared faster than tuples."""
+    return f"{origin.policy}\0{origin.index:09}" if origin.index else origin.policy
 
 
 def union(sets: Iterable[int]) -> int:

@@ -1,7 +1,11 @@
 """The snapshot's small promises; that it answers like the oracle is a law (tests/properties)."""
 
-from policies.engine.model import SYSTEM_ACTOR, Actor, Question
-from policies.engine.selectors import OWNER, TAG, TYPE, URN, Condition, Criterion
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.engine.evaluate import decide
+from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement, StatementOrigin
+from policies.engine.selectors import EVERYONE, OWNER, TAG, TYPE, URN, ActorMatch, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 from tests.worlds import World, criterion, document, matching_all, urn
 
@@ -32,6 +36,27 @@ def test_statements_come_in_the_order_of_their_origin():
     assert [one.origin.policy for one in snapshot.statements] == [f"{POLICY}a", f"{POLICY}b", f"{POLICY}c"]
     assert [one.origin.policy for one in snapshot.list_statements("EDIT_ENTITY")] == [f"{POLICY}a", f"{POLICY}b"]
     assert snapshot.policies == {f"{POLICY}a", f"{POLICY}b", f"{POLICY}c"}
+
+
+@given(policies=st.dictionaries(st.text("a\x01 -é", max_size=3), st.integers(min_value=1, max_value=12), max_size=5))
+def test_the_order_is_that_of_policy_and_index_whatever_their_names(policies: dict[str, int]):
+    everybody, everything = ActorMatch(frozenset({EVERYONE})), Selector()
+    snapshot = Snapshot.build(
+        1,
+        [
+            (
+                name,
+                tuple(
+                    Statement(StatementOrigin(name, name, index), Effect.ALLOW, everybody, frozenset({"p"}), everything)
+                    for index in range(count)
+                ),
+            )
+            for name, count in policies.items()
+        ],
+    )
+    wanted = sorted((name, index) for name, count in policies.items() for index in range(count))
+    for statements in (snapshot.statements, decide(snapshot, Question(Actor("jo"), "p")).statements):
+        assert [(one.origin.policy, one.origin.index) for one in statements] == wanted
 
 
 def test_replacing_a_policy_does_not_touch_the_old_snapshot():

@@ -4,7 +4,11 @@ import logging.config
 import re
 from typing import Any
 
-import structlog
+from authzsite.optional_libraries import exclude_modules
+
+# For tracebacks in colour, which this site does not write; tools for development install it.
+with exclude_modules("rich"):
+    import structlog
 
 SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
     structlog.contextvars.merge_contextvars,

@@ -8,15 +8,13 @@ connections that it could use, so none is left when workers start.
 import gc
 import logging
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from authzsite import metrics_multiprocess
+from authzsite.optional_libraries import exclude_modules
 
 if TYPE_CHECKING:
     from authzsite.decision_gateway import WsgiApplication
@@ -26,17 +24,14 @@ log = logging.getLogger(__name__)
 #: Seconds that the database has for all policies. After that the workers start, and load them when it answers.
 LOAD_SECONDS = 10
 
-#: Libraries that rest_framework imports if they are there, for its client of tests and for documents in YAML; both take
-#: longer to import than rest_framework itself.
-UNUSED_LIBRARIES = ("requests", "yaml")
-
 
 @cache
 def build_application() -> "WsgiApplication":
     """Return the WSGI application, with all its views."""
     # prometheus_client reads the folder when it is imported, which happens in Django's setup.
     metrics_multiprocess.prepare(settings.METRICS_DIR)
-    with _exclude_modules(UNUSED_LIBRARIES):
+    # For its client of tests, documents in YAML, and coloured examples; they take longer to import than it does itself.
+    with exclude_modules("requests", "yaml", "pygments"):
         import rest_framework.compat  # noqa: F401
     from django.core.wsgi import get_wsgi_application
 
@@ -49,18 +44,6 @@ def build_application() -> "WsgiApplication":
 
     statement_timeout.limit_statements(connection.settings_dict, settings.STATEMENT_SECONDS)
     return DecisionGateway(handler) if settings.DECISION_GATEWAY else handler
-
-
-@contextmanager
-def _exclude_modules(names: Sequence[str]) -> Iterator[None]:
-    """Have these modules count as not installed; those that are loaded already stay."""
-    excluded = [name for name in names if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(excluded))  # type: ignore[arg-type]  # None is how the import system marks them
-    try:
-        yield
-    finally:
-        for name in excluded:
-            del sys.modules[name]
 
 
 def load_all() -> None:

@@ -19,6 +19,7 @@ libraries = {
     *("ariadne", "scim2_models", "sqlglot"),  # protocols, and conditions on rows
     "redis",  # unless REDIS_URL is set
     *("requests", "urllib3", "yaml"),  # sign-in with a provider, templates and assertions
+    *("pygments", "rich"),  # nothing
 }
 print(*sorted(libraries & sys.modules.keys()))
 """

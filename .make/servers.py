@@ -61,14 +61,14 @@ def memory_folder() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    """Return once the server listens; raise with its log when it ends or takes too long."""
+def wait_for(port: int, server: subprocess.Popen[bytes], log: Path, *, pause: float = 0.1) -> None:
+    """Return once the server listens, looking after each pause; raise with its log when it ends or takes too long."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while server.poll() is None and time.monotonic() < deadline:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        time.sleep(0.1)
+        time.sleep(pause)
     raise RuntimeError(f"{server.args!r} did not start:\n{log.read_text(errors='replace')}")
 
 

@@ -24,6 +24,12 @@ from tests.clients.installations import ROOT_USER, manage  # noqa: E402  # impor
 #: The core of the server, and that of the client and the database.
 SERVER, CLIENT = 0, 1
 
+#: What is served: the product beside views that do nothing, and the product alone.
+BESIDE_NOTHING, ALONE = "bench.site.wsgi:application", "authzsite.wsgi:application"
+
+#: Seconds after which a server that starts is looked for again.
+_PAUSE = 0.005
+
 
 @dataclass(frozen=True)
 class Site:
@@ -46,7 +52,7 @@ class Site:
         *,
         workers: int = 1,
         cores: Collection[int] = (SERVER,),
-        application: str = "bench.site.wsgi:application",
+        application: str = BESIDE_NOTHING,
         variables: Mapping[str, str] | None = None,
     ) -> Iterator[Client]:
         """Serve it as `make run` does, on a core of its own unless told."""
@@ -59,7 +65,7 @@ class Site:
             subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log) as server,
         ):
             try:
-                servers.wait_for(port, server, Path(log.name))
+                servers.wait_for(port, server, Path(log.name), pause=_PAUSE)
                 pin(server.pid, cores)
                 client = Client(port, self.token, server.pid)
                 yield client

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bench.http.figures import busy, rate, ratio, slice_turn, work_us
-from bench.http.installation import CLIENT, SERVER, Site
+from bench.http.installation import ALONE, CLIENT, SERVER, Site
 from bench.http.single import QUESTIONS
 from bench.questions import body_of, list_questions
 from bench.tables import Cell, Table
@@ -28,7 +28,7 @@ def measure_workers(site: Site, company: Company, rounds: int) -> list[Table]:
     rows: list[tuple[Cell, ...]] = []
     before = 0.0
     for number in WEIGHED[: max(2, rounds // 3)]:
-        with site.served(workers=number, cores=_BOTH) as client:
+        with site.served(workers=number, cores=_BOTH, application=ALONE) as client:
             _warm(client, [client.made("/api/v1/authorize", body) for body in asked], number)
             starter, *workers = client.memories()
             together = starter.shared_out + sum(worker.shared_out for worker in workers)

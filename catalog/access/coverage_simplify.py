@@ -4,12 +4,12 @@ Hundreds of policies can match a user in ten groups; most differ in one value on
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from policies.engine import selectors
-from policies.engine.model import Cover
+from policies.engine.model import Cover, Coverage
 from policies.engine.selectors import Condition, Criterion
 
 #: Rank of fields by how exactly they name an entity: values are united in the most exact criterion.
@@ -50,6 +50,41 @@ class CoveragePart:
 
     types: frozenset[str]
     alternatives: tuple[tuple[Criterion, ...], ...]
+
+
+def has_only_allows(coverage: Coverage) -> bool:
+    """Whether the allows alone define a coverage: no deny, no grants, no restrictions that hide columns or rows."""
+    is_whole = all(cover.statement.restriction is None for cover in coverage.allows)
+    return is_whole and not coverage.denies and not coverage.granted_privilege
+
+
+def narrow_coverage(coverage: Coverage, types: Collection[str] = ()) -> Coverage:
+    """Return a coverage that reaches the same entities of these types (none: of any type), with less to test."""
+    if coverage.is_everything or not has_only_allows(coverage):
+        return coverage
+    allows = tuple(cover for cover in coverage.allows if _may_reach(cover, types))
+    if any(_reaches_all(cover, types) for cover in allows):
+        return replace(coverage, allows=(), is_everything=True)
+    return replace(coverage, allows=allows)
+
+
+def _may_reach(cover: Cover, types: Collection[str]) -> bool:
+    """Whether a cover can reach an entity of one of the types: no criterion names other types only."""
+    return not types or all(
+        not _names_types(criterion) or not criterion.values.isdisjoint(types) for criterion in cover.selector.criteria
+    )
+
+
+def _reaches_all(cover: Cover, types: Collection[str]) -> bool:
+    """Whether a cover reaches every entity of these types: it has no condition but the type."""
+    return cover.is_unconditional and all(
+        types and _names_types(criterion) and criterion.values.issuperset(types)
+        for criterion in cover.selector.criteria
+    )
+
+
+def _names_types(criterion: Criterion) -> bool:
+    return criterion.field == selectors.TYPE and criterion.condition is Condition.EQUALS
 
 
 def simplify_coverage(covers: Iterable[Cover]) -> Mapping[ActorRelation, tuple[CoveragePart, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from catalog.access import grant_coverage_sql
-from catalog.access.coverage_simplify import ActorRelation, CoveragePart, simplify_coverage
+from catalog.access.coverage_simplify import ActorRelation, CoveragePart, has_only_allows, simplify_coverage
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from policies.engine import selectors
 from policies.engine.model import Cover, Coverage
@@ -60,12 +60,6 @@ def build_coverage_condition(coverages: Sequence[Coverage]) -> Q:
             for coverage in (*merged, *(candidate for candidate in coverages if candidate not in allow_only))
         ]
     )
-
-
-def has_only_allows(coverage: Coverage) -> bool:
-    """Whether the allows alone define a coverage: no deny, no grants, no restrictions that hide columns or rows."""
-    is_whole = all(cover.statement.restriction is None for cover in coverage.allows)
-    return is_whole and not coverage.denies and not coverage.granted_privilege
 
 
 class CoverageConditions:

@@ -1,11 +1,14 @@
 """Lists of entities by words of their names, by facet values and by container."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Lower
 
 from catalog.access.coverage_sql import criterion_condition, facet_condition, filter_covered
+from catalog.access.index_entries import read_each
 from catalog.aspects.base import PLATFORM, WORD
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from policies.engine import selectors
@@ -17,6 +20,8 @@ from policies.models.fields import is_storable
 from policies.models.words import split_words
 
 _URN_PREFIX = "urn:li:"
+#: Maximum number of entities with a word for which these are read first, and of words of a text that are read.
+MAX_WORD_ENTRIES, _MAX_READ_WORDS = 10_000, 4
 
 
 def parse_search(text: str) -> tuple[str, str]:
@@ -38,6 +43,49 @@ def list_stored_urns(*, urns: Collection[str]) -> frozenset[str]:
     return frozenset(Entity.objects.filter(urn__among=urns).order_by().values_list("urn", flat=True))
 
 
+@dataclass(frozen=True, slots=True)
+class NamedEntries:
+    """Entities with all of some words, as ids (None: none of the words was read), and the words that were not read."""
+
+    ids: frozenset[int] | None
+    unread_words: tuple[str, ...]
+
+
+def find_named_entries(text: str) -> NamedEntries:
+    """Return the entities with the words of a text, read from the index of words; one query, none without words.
+
+    Words with too many entities are not read.
+    """
+    words = split_words(parse_search(text)[0]) if is_storable(text) else []
+    # The longest words are the rarest, more or less.
+    tried_words = sorted(words, key=len, reverse=True)[:_MAX_READ_WORDS]
+    ids_by_word = dict(
+        zip(tried_words, read_each([_list_word(word) for word in tried_words], MAX_WORD_ENTRIES), strict=True)
+    )
+    id_sets = [frozenset(ids) for ids in ids_by_word.values() if ids is not None]
+    return NamedEntries(
+        frozenset.intersection(*id_sets) if id_sets else None,
+        tuple(word for word in words if ids_by_word.get(word) is None),
+    )
+
+
+def build_text_condition(text: str, named_entries: NamedEntries) -> Q:
+    """Return the condition that an entity matches a text of which the entries were read (`find_named_entries`)."""
+    if not is_storable(text):
+        return Q(pk__in=[])
+    urn_prefix = parse_search(text)[1]
+    condition = prefix_range("urn", [urn_prefix]) if urn_prefix else Q()
+    if named_entries.ids is not None:
+        condition &= Q(pk__among=named_entries.ids)
+    for word in named_entries.unread_words:
+        condition &= Q(pk__in=_list_word(word))
+    return condition
+
+
+def _list_word(word: str) -> QuerySet[Facet, Any]:
+    return Facet.objects.filter(prefix_range("value", [word]), field=WORD).values("entity")
+
+
 def list_entities(
     *,
     coverage: Coverage | None = None,
@@ -54,7 +102,7 @@ def list_entities(
     Removed entities are left out unless `with_removed`.
     """
     rows = Entity.objects.all() if with_removed else Entity.objects.filter(is_removed=False)
-    rows = rows.filter(_words_condition(text))
+    rows = rows.filter(build_text_condition(text, find_named_entries(text)))
     if types:
         rows = rows.filter(type__among=types)
     for field, value in ((selectors.DOMAIN, domain), (selectors.TAG, tag), (PLATFORM, platform)):
@@ -116,16 +164,6 @@ def list_contents(*, containers: Collection[str], kind: str = "") -> QuerySet[En
     """Return the CDAP entities (of one kind) in any of these containers, at any depth."""
     rows = Entity.objects.filter(facet_condition(cdap.WITHIN, Q(value__among=containers)))
     return rows.filter(type=kind) if kind else rows
-
-
-def _words_condition(text: str) -> Q:
-    words, urn_prefix = parse_search(text)
-    if not is_storable(text):
-        return Q(pk__in=[])
-    condition = prefix_range("urn", [urn_prefix]) if urn_prefix else Q()
-    for word in split_words(words):
-        condition &= facet_condition(WORD, prefix_range("value", [word]))
-    return condition
 
 
 def load_values(*, urns: Collection[str], field: str) -> dict[str, list[str]]:

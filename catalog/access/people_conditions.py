@@ -6,11 +6,22 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from catalog.access.coverage_sql import ALL_ROWS, NO_ROWS, CoverageConditions
-from catalog.models import Entity, Facet
+from catalog.models import Entity, Facet, prefix_range
 from policies.engine import selectors
 from policies.engine.model import Coverage
 from policies.engine.selectors import Criterion
-from policies.models import Role, User
+from policies.models import GroupProfile, Policy, Role, User
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.policy import POLICY_PREFIX
+from policies.models.roles import ROLE_PREFIX
+
+#: What the URNs of the rows of each table begin with.
+_PREFIXES: dict[type[Any], str] = {
+    User: USER_PREFIX,
+    GroupProfile: GROUP_PREFIX,
+    Role: ROLE_PREFIX,
+    Policy: POLICY_PREFIX,
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,8 @@ class PeopleConditions(CoverageConditions):
 
     def facet_condition(self, field: str, values: Q) -> Q:
         """Return the condition that the catalog stores such a facet value for the URN of a row."""
-        return Q(urn__in=Facet.objects.filter(values, field=field).values("entity__urn"))
+        facets = Facet.objects.filter(values, self._own_urns("entity__urn"), field=field)
+        return Q(urn__in=facets.values("entity__urn"))
 
     def type_condition(self, criterion: Criterion) -> Q:
         """Return the constant condition whether the one type of the table passes a criterion."""
@@ -38,6 +50,10 @@ class PeopleConditions(CoverageConditions):
 
     def object_condition(self, field: str, condition: Q) -> Q:
         """Return the condition on an object id (users and roles have one) or on the project stored for the URN."""
-        stored_condition = Q(urn__in=Entity.objects.filter(condition).values("urn"))
+        stored_condition = Q(urn__in=Entity.objects.filter(condition, self._own_urns("urn")).values("urn"))
         has_id = field == selectors.ID and self.table.model in (User, Role)
         return stored_condition | condition if has_id else stored_condition
+
+    def _own_urns(self, column: str) -> Q:
+        """Return the condition that a URN can be one of the table: few of a million entities are people or policies."""
+        return prefix_range(column, [_PREFIXES[self.table.model]])

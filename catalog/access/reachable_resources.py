@@ -6,20 +6,23 @@ All lists are filtered in the database, by the same conditions.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from heapq import merge
 from itertools import islice
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from catalog.access.covered_entries import filter_covered_by_entries
-from catalog.access.entity_lists import list_entities, parse_search
+from catalog.access.coverage_simplify import narrow_coverage
+from catalog.access.coverage_sql import filter_covered
+from catalog.access.covered_entries import MAX_ENTRIES, find_covered_entries
+from catalog.access.entity_lists import build_text_condition, find_named_entries, list_entities, parse_search
 from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.paged_list import PagedList
 from catalog.access.people_conditions import PeopleConditions
 from catalog.access.people_records import build_user_condition
 from catalog.access.view_permissions import filter_viewable
-from catalog.models import prefix_range
+from catalog.models import Entity, prefix_range
 from catalog.urns import PEOPLE_TYPES
 from policies.authoring.queries import policies
 from policies.engine import selectors
@@ -56,13 +59,42 @@ class _ReachablePart:
     rows: QuerySet[Any]
     type: str = ""
 
+    def count(self, limit: int | None = None) -> int:
+        """Return the number of rows, at most `limit`."""
+        return self.rows.order_by()[:limit].count()
+
     def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         return [self._to_row(row) for row in self.rows[start:stop]]
+
+    def list_urns_after(self, urn: str, count: int) -> list[str]:
+        """Return the first `count` URNs after this one, ordered by URN."""
+        return list(self.rows.order_by("urn").filter(urn__gt=urn).values_list("urn", flat=True)[:count])
 
     def _to_row(self, row: Any) -> ReachableRow:
         if not self.type:
             return ReachableRow(row.urn, row.type, row.name, row.object_id, row.project, row.parent)
         return ReachableRow(row.urn, self.type, row.name, getattr(row, "object_id", None))
+
+
+@dataclass(frozen=True)
+class _ShortPart(_ReachablePart):
+    """A list of few entities: all of them are tested once, for the count and for the page."""
+
+    def count(self, limit: int | None = None) -> int:
+        return len(self._ids if limit is None else self._ids[:limit])
+
+    def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
+        ids = self._ids[start:stop]
+        rows_by_id = Entity.objects.order_by().in_bulk(ids)
+        return [self._to_row(rows_by_id[number]) for number in ids if number in rows_by_id]
+
+    def list_urns_after(self, urn: str, count: int) -> list[str]:
+        rows = Entity.objects.filter(pk__among=self._ids, urn__gt=urn).order_by("urn")
+        return list(rows.values_list("urn", flat=True)[:count])
+
+    @cached_property
+    def _ids(self) -> list[int]:
+        return list(self.rows.values_list("pk", flat=True))
 
 
 class ReachableList(PagedList[ReachableRow]):
@@ -79,19 +111,16 @@ class ReachableList(PagedList[ReachableRow]):
         count = 0
         for part in self._parts:
             if count <= self._max_count:
-                count += part.rows.order_by()[: self._max_count + 1 - count].count()
+                count += part.count(self._max_count + 1 - count)
         return count
 
     def count_all(self) -> int:
         """Return the exact number of resources."""
-        return sum(part.rows.order_by().count() for part in self._parts)
+        return sum(part.count() for part in self._parts)
 
     def list_urns_after(self, urn: str, count: int) -> list[str]:
         """Return the first `count` URNs after this one, ordered by URN."""
-        urn_lists = (
-            part.rows.order_by("urn").filter(urn__gt=urn).values_list("urn", flat=True)[:count] for part in self._parts
-        )
-        return list(islice(merge(*urn_lists), count))
+        return list(islice(merge(*(part.list_urns_after(urn, count) for part in self._parts)), count))
 
     def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         """Return rows across the parts; a part is counted only when it ends before the start."""
@@ -103,25 +132,46 @@ class ReachableList(PagedList[ReachableRow]):
             part_rows = part.read_rows(offset, offset + missing_count)
             rows += part_rows
             missing_count -= len(part_rows)
-            offset = 0 if part_rows or not offset else max(0, offset - part.rows.order_by().count())
+            offset = 0 if part_rows or not offset else max(0, offset - part.count())
         return rows
 
 
 def list_reachable(
-    *, coverage: Coverage, text: str = "", types: Collection[str] = (), viewer: Actor | None = None, max_count: int
+    *,
+    coverage: Coverage,
+    text: str = "",
+    types: Collection[str] = (),
+    viewer: Actor | None = None,
+    max_count: int,
+    max_entries: int = MAX_ENTRIES,
 ) -> ReachableList:
     """Return the existing resources that a coverage reaches, filtered by words of the name and by types.
 
-    With a `viewer`, only entities that it may view, and people and policies of types that it may read.
+    With a `viewer`, only entities that it may view, and people and policies of types that it may read. Up to
+    `max_entries` entries are read from indexes before entities are tested.
     """
-    rows = list_entities(text=text, types=types).filter(_catalog_only_condition(types))
-    rows = filter_covered_by_entries(coverage, rows, types)
-    parts = [_ReachablePart(rows if viewer is None else filter_viewable(rows, by=viewer))]
+    parts = [_list_entity_part(coverage, text, types, viewer, max_entries)]
     nameable = None if viewer is None else NamingPermissions.load(viewer)
     for part in _list_people_parts(coverage, text, types, viewer):
         rows = part.rows if nameable is None else part.rows.filter(nameable.person_condition("urn"))
         parts.append(_ReachablePart(rows, part.type))
     return ReachableList(parts, max_count)
+
+
+def _list_entity_part(
+    coverage: Coverage, text: str, types: Collection[str], viewer: Actor | None, max_entries: int
+) -> _ReachablePart:
+    """Return the list of entities; where an index says which few it can be, only these are tested."""
+    coverage = narrow_coverage(coverage, types)
+    named_entries = find_named_entries(text)
+    rows = list_entities(types=types).filter(build_text_condition(text, named_entries), _catalog_only_condition(types))
+    # With a text that few match, the entries of the coverage would take longer to read than those few to test.
+    covered_ids = find_covered_entries(coverage, max_entries) if named_entries.ids is None else None
+    if covered_ids is not None:
+        rows = rows.filter(pk__among=covered_ids)
+    rows = filter_covered(coverage, rows)
+    rows = rows if viewer is None else filter_viewable(rows, by=viewer)
+    return _ReachablePart(rows) if named_entries.ids is None and covered_ids is None else _ShortPart(rows)
 
 
 def _catalog_only_condition(types: Collection[str]) -> Q:
@@ -145,6 +195,7 @@ def _list_people_parts(
         rows = _search_people(type_, text, viewer) if type_names else model.objects.none()
         for type_name in type_names:
             type_coverage = coverage if type_name == type_ else _restrict_to_type(coverage, type_name)
+            type_coverage = narrow_coverage(type_coverage, [type_name])
             condition = PeopleConditions(type_name, model.objects.all()).build_coverage_condition(type_coverage)
             yield _ReachablePart(rows.filter(condition), type_name)
             rows = rows.exclude(pk__in=model.objects.filter(condition).order_by().values("pk"))

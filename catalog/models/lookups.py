@@ -42,6 +42,9 @@ class AmongLookup(_Lookup):
 
     def get_db_prep_lookup(self, value: Any, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
         """Return the one parameter that carries the list."""
+        if connection.vendor == "postgresql" and isinstance(value[0], int):
+            # As a text, which is cast: thousands of numbers as a list take psycopg 2 us each.
+            return "%s", (f"{{{','.join(map(str, value))}}}",)
         return "%s", (list_parameter(value, connection),)
 
     def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
@@ -54,7 +57,7 @@ class AmongLookup(_Lookup):
         """Return membership in an array; equality for one value, as an index then gives rows in their order."""
         column, parameters, values = self._process_sides(compiler, connection)
         if len(self.rhs) == 1:
-            return f"{column} = %s", (*parameters, *values[0])
+            return f"{column} = %s", (*parameters, self.rhs[0])
         cast = "bigint[]" if isinstance(self.rhs[0], int) else "text[]"
         return f"{column} = ANY(%s::{cast})", (*parameters, *values)
 

@@ -55,8 +55,21 @@ def _catalog() -> None:
         ("x" * 5000, []),
     ],
 )
-def test_search(text: str, found: list[str]) -> None:
+@pytest.mark.parametrize("most", [0, 1, 1000])
+def test_search(text: str, found: list[str], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same whether all, some or none of the words are read before the entities."""
+    monkeypatch.setattr(entity_lists, "MAX_WORD_ENTRIES", most)
     assert list(entity_lists.search(text=text).values_list("urn", flat=True)) == found
+
+
+def test_words_are_read_in_one_query(django_assert_num_queries) -> None:
+    """However many there are: the others are tested with the entities."""
+    with django_assert_num_queries(2):
+        assert [row.urn for row in entity_lists.search(text="role snow reader sn sno rea ro")] == [READER]
+    with django_assert_num_queries(1):
+        assert not entity_lists.search(text=" ".join(f"word{number}" for number in range(150)))
+    with django_assert_num_queries(0):
+        entity_lists.search(text="* ---")
 
 
 @pytest.mark.parametrize("text", ["", " ", "*"])

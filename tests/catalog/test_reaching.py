@@ -66,9 +66,10 @@ def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, a
         loaded = OrmFacetSource().load(urns=known, fields=FIELDS)
         for who in ACTORS:
             actor = world.actor(who)
-            found = reachable_resources.list_reachable(
-                coverage=snapshot.compute_coverage(actor, privilege), max_count=1000
-            )
+            coverage = snapshot.compute_coverage(actor, privilege)
+            # A list of which the entries are read first, or one that is tested in its order.
+            most = data.draw(st.sampled_from([0, 1000]))
+            found = reachable_resources.list_reachable(coverage=coverage, max_count=1000, max_entries=most)
             rows = found[0:1000]
             allowed = {urn for urn in known if decide(snapshot, Question(actor, privilege, loaded[urn])).is_allowed}
             assert sorted(row.urn for row in rows) == sorted(allowed)
@@ -80,9 +81,7 @@ def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, a
                 one for one in allowed if one > "urn:li:corpuser:"
             )
             types = data.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3))
-            found = reachable_resources.list_reachable(
-                coverage=snapshot.compute_coverage(actor, privilege), types=types, max_count=1000
-            )
+            found = reachable_resources.list_reachable(coverage=coverage, types=types, max_count=1000, max_entries=most)
             assert sorted(row.urn for row in found[0:1000]) == sorted(
                 urn for urn in allowed if urn.split(":")[2] in types
             )

@@ -2,7 +2,9 @@
 
 from collections.abc import Collection
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import StrIndex, Upper
+from django.db.models.lookups import GreaterThan
 
 from policies.errors import NotFound
 from policies.models import Policy, PolicyEvent, PolicyFacet
@@ -34,12 +36,19 @@ def list_policies(
     if not all(is_storable(text) for text in (q, *columns.values(), *facet_values.values()) if text):
         return rows.none()
     if q:
-        rows = rows.filter(Q(name__icontains=q) | Q(description__icontains=q))
+        rows = rows.filter(_contains("name", q) | _contains("description", q))
     rows = rows.filter(**{column: value for column, value in columns.items() if value})
     for field, value in facet_values.items():
         if value:
             rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
     return rows
+
+
+def _contains(column: str, text: str) -> Q:
+    """Return the condition of `icontains`, but not as LIKE: PostgreSQL takes for granted that few rows are like a text
+    in upper case, and then looks up every policy's privilege by itself.
+    """
+    return Q(GreaterThan(StrIndex(Upper(column), Upper(Value(text))), 0))
 
 
 def get_policy(*, urn: str) -> Policy:

@@ -16,6 +16,7 @@ from policies.identity.queries.object_ids import load_object_ids
 from policies.identity.queries.object_ids import load_object_urns as objects_of_people
 from policies.models.fields import filter_storable
 from policies.pdp import actor_resolution
+from policies.pdp.shared_sets import deduplicate, make_set
 
 _USER_TYPE = "corpuser"
 
@@ -125,7 +126,7 @@ def _read_facets(entity_urns: Iterable[str], fields: Collection[str], rows: Fact
 
     Nodes and instances are values of themselves; unstored ones have no row for it (a.4).
     """
-    lineages = {node: frozenset((node, *ancestors)) for node, ancestors in rows.ancestors.items()}
+    lineages = {node: deduplicate(frozenset((node, *ancestors))) for node, ancestors in rows.ancestors.items()}
     common_facets = {field: _list_common_values(field) for field in fields}
     facets_by_urn: dict[str, Facets] = {}
     for urn in entity_urns:
@@ -133,7 +134,7 @@ def _read_facets(entity_urns: Iterable[str], fields: Collection[str], rows: Fact
         if (entity := rows.entities.get(urn)) is not None:
             for field, values in entity.values.items():
                 is_hierarchical = field in selectors.HIERARCHICAL_FIELDS
-                facets[field] = _join_lineages(values, lineages) if is_hierarchical else frozenset(values)
+                facets[field] = _join_lineages(values, lineages) if is_hierarchical else make_set(values)
         own_field = selectors.OWN_FIELDS.get(urns.entity_type(urn))
         if own_field in facets:
             facets[own_field] |= {urn}
@@ -141,7 +142,7 @@ def _read_facets(entity_urns: Iterable[str], fields: Collection[str], rows: Fact
 
 
 def _list_common_values(field: str) -> frozenset[str]:
-    return frozenset((selectors.CONSTANT_FACETS[field],)) if field in selectors.CONSTANT_FACETS else frozenset()
+    return make_set((selectors.CONSTANT_FACETS[field],) if field in selectors.CONSTANT_FACETS else ())
 
 
 def _join_lineages(nodes: list[str], lineages: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -180,7 +181,7 @@ def _find_ids_in_urns(unknown_urns: Iterable[str]) -> dict[str, str]:
 
 def _build_resource(urn: str, facets: Facets, rows: FactRows) -> Resource:
     entity = rows.entities.get(urn)
-    return Resource(urn, _read_type(urn), facets, frozenset(() if entity is None else entity.owners))
+    return Resource(urn, _read_type(urn), facets, make_set(() if entity is None else entity.owners))
 
 
 def _glossary_urns(entity_urns: Iterable[str]) -> list[str]:

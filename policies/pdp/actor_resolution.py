@@ -7,6 +7,7 @@ from policies.engine.model import Actor
 from policies.models import documents
 from policies.models.fields import filter_storable
 from policies.models.prepared_statements import PreparedStatement
+from policies.pdp.shared_sets import make_set
 
 #: Common table expressions of a statement about actors, whose parameter is the list of their URNs.
 ACTOR_TABLES = """
@@ -67,13 +68,14 @@ def read_actors(urns: Sequence[str], rows: Iterable[ActorRow]) -> dict[str, Acto
     users: dict[int, tuple[bool, frozenset[tuple[str, str]]]] = {}
     for kind, number, first, second, third, _ in rows:
         if kind == "actor" and number is not None:
-            users[number - 1] = first == "active", documents.actor_attributes(second, third)
+            attributes = documents.actor_attributes(second, third)
+            users[number - 1] = first == "active", attributes or make_set(())
         else:
             urn, lists = intern(first), groups if kind == "group" else roles
             for member in second.split(","):
                 lists[int(member) - 1].append(urn)
-    unknown_user = True, frozenset[tuple[str, str]]()
+    unknown_user = True, make_set(())
     return {
-        urn: Actor(urn, frozenset(groups[index]), frozenset(roles[index]), *users.get(index, unknown_user))
+        urn: Actor(urn, make_set(groups[index]), make_set(roles[index]), *users.get(index, unknown_user))
         for index, urn in enumerate(urns)
     }

@@ -49,7 +49,8 @@ HeadersKey = tuple[str, str | None, str | None]
 log = structlog.get_logger(__name__)
 
 _JSON_MEDIA_TYPE = "application/json"
-_OK = f"{HTTPStatus.OK.value} {HTTPStatus.OK.phrase}"
+_OK_STATUS = HTTPStatus.OK.value
+_OK = f"{_OK_STATUS} {HTTPStatus.OK.phrase}"
 
 #: Errors that the view answers as it should; any other one is a fault of the gateway, or of both.
 _EXPECTED_ERRORS = (LeftToView, PolicyAppError, admission.NoFreeSlot)
@@ -223,8 +224,8 @@ class DecisionGateway:
                     actor = _authenticate(environ["HTTP_AUTHORIZATION"])
                     body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
                     answer = _answer_body(endpoint, body, actor, request_id)
-                    request_log.log_answer(environ, HTTPStatus.OK.value, address=address, request_id=request_id)
-                metrics.count_response(method="POST", route=endpoint.route, status=HTTPStatus.OK)
+                    request_log.log_answer(environ, _OK_STATUS, address=address, request_id=request_id)
+                metrics.count_response(method="POST", route=endpoint.route, status=_OK_STATUS)
             except Exception as error:
                 if not isinstance(error, _EXPECTED_ERRORS) and find_outage(error) is None:
                     log.exception("plain_call_failed")

@@ -261,7 +261,7 @@ def _build_row(entry: Entry, adapted_time: Any) -> tuple[Any, ...]:
         _fit_text(entry.resource_type, 64),
         _fit_urns(entry.subresources) if entry.subresources else _EMPTY_LIST,
         decision.is_allowed,
-        decision.code.value,
+        str(decision.code),
         decision.version,
         _list_statements(decision) if decision.bits or decision.grants else _EMPTY_LIST,
         round(entry.milliseconds, 3),

@@ -51,18 +51,16 @@ def is_fresh() -> bool:
 
     False inside a transaction. Raises the error of a database that does not answer.
     """
-    if _is_in_transaction():
+    if get_thread_connection().in_atomic_block:
         return False
+    if process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS):
+        return True
     # A changed number may belong to an invalidation that is still on its way; the second comparison does not wait.
     for _ in range(2):
+        snapshot_store.refresh()
         if process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS):
             return True
-        snapshot_store.refresh()
-    return process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS)
-
-
-def _is_in_transaction() -> bool:
-    return get_thread_connection().in_atomic_block
+    return False
 
 
 def get_actor(*, urn: str) -> Actor:
@@ -86,10 +84,11 @@ def get_or_load(
     """Return the values of these keys; missing ones are loaded and cached. Keys that `load` omits are left out."""
     if not is_fresh():
         return load(keys)
+    all_values = region.find_all(keys)
+    if all_values is not None:
+        return all_values
     cached_values = {key: value for key in keys if (value := region.get(key)) is not None}
     missing_keys = [key for key in keys if key not in cached_values]
-    if not missing_keys:
-        return cached_values
     generation = process_cache.generation()
     loaded_values = load(missing_keys)
     process_cache.put_if_current(region, loaded_values, generation)
@@ -127,6 +126,12 @@ class CachingFacetSource:
         """Return URN → resource with at least these fields, for each URN."""
         if not fields:
             return self.source.load(urns=urns, fields=fields)
+        required_fields = frozenset(fields)
+        cached_resources = _resources.find_all(urns) if is_fresh() else None
+        if cached_resources is not None and all(
+            required_fields <= resource.facets.keys() for resource in cached_resources.values()
+        ):
+            return cached_resources
         return self.load_facts(actors=(), urns=urns, fields=fields).resources
 
     def load_facts(self, *, actors: Collection[str], urns: Collection[str], fields: Collection[str]) -> LoadedFacts:

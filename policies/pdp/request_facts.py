@@ -40,9 +40,10 @@ class RequestFacts:
         self._urns_by_request = {
             id(request): _resolve_relative_urns(request, related_urns) for request in related_requests
         }
-        urns: set[str] = set()
-        for request in requests:
+        urns = {request.resource.urn for request in requests if request.resource is not None and request.resource.urn}
+        for request in related_requests:
             urns.update(self.list_urns(request))
+        for request in requests:
             if request.subresources:
                 urns.update(urn for urn in request.subresources if urn != ANY_SUBRESOURCE)
         self._resources = load_resources(urns, self._fields)

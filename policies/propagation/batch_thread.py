@@ -24,15 +24,18 @@ class BatchThread:
         self._collect_seconds = collect_seconds
         self._is_ended_by_owner = is_ended_by_owner
         self._wake_event = threading.Event()
+        # Whether the event is set: asking the event takes several times as long.
+        self._is_awake = False
         self._stop_event = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
         """Have what is queued written soon; never blocks. Call it after queueing."""
-        if not self._wake_event.is_set():
+        if not self._is_awake:
             if self._thread is None:
                 self._start()
+            self._is_awake = True
             self._wake_event.set()
 
     def stop(self, seconds: float | None = None) -> None:
@@ -65,6 +68,7 @@ class BatchThread:
             self._wake_event.wait()
             self._stop_event.wait(self._collect_seconds)
             self._wake_event.clear()
+            self._is_awake = False
             self._write_batch()
         # What was queued between the last batch and the end.
         self._write_batch()

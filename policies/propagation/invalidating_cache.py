@@ -58,6 +58,16 @@ class CacheRegion(Generic[Value]):
         """Return the value of a key, or None; the caller must check `InvalidatingCache.is_fresh`."""
         return self._values.get(key)
 
+    def find_all(self, keys: Iterable[str]) -> dict[str, Value] | None:
+        """Return key → value, None if one of them is missing; the caller must check `InvalidatingCache.is_fresh`."""
+        values_by_key: dict[str, Value] = {}
+        for key in keys:
+            value = self._values.get(key)
+            if value is None:
+                return None
+            values_by_key[key] = value
+        return values_by_key
+
     def _put(self, entries: Mapping[str, Value]) -> None:
         values = self._values
         values.update(islice(entries.items(), self.capacity))

@@ -153,7 +153,7 @@ def serialize_decision(
             if reasons is None
             else [_serialize_reason(item) for item in reasons]
         ),
-        "code": decision.code.value,
+        "code": str(decision.code),
         "missing": serialize_missing(decision.missing) if decision.missing else [],
         "missing_any": (
             [serialize_missing(item) for item in sort_narrowest_first(decision.missing_any)]

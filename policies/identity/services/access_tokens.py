@@ -134,8 +134,10 @@ def find_valid_token(*, text: str) -> AccessToken | None:
         if not token_secrets.is_well_formed(text, _PREFIX):
             return None
         token = fact_cache.get_or_load(_tokens_by_digest, [digest], _load_by_digest).get(digest)
+    if token is None or not token.user.is_active:
+        return None
     now = timezone.now()
-    if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):
+    if token.expires_at is not None and token.expires_at <= now:
         return None
     if token.last_used is None or now - token.last_used >= _LAST_USED_INTERVAL:
         # The condition is repeated in the UPDATE so that only one of many concurrent requests and processes writes.

@@ -78,7 +78,7 @@ class Snapshot(StatementIndex):
     @property
     def statements(self) -> tuple[Statement, ...]:
         """Every statement, in the order of its origin."""
-        return self._sort_statements(self.everything)
+        return self.select(self.everything)
 
     @property
     def policies(self) -> frozenset[str]:
@@ -89,10 +89,6 @@ class Snapshot(StatementIndex):
     def everything(self) -> int:
         """The numbers of all statements, free numbers included."""
         return (1 << len(self._statements)) - 1
-
-    def select(self, bits: int) -> tuple[Statement, ...]:
-        """Return the statements with these numbers, in the order of their origin."""
-        return self._sort_statements(bits)
 
     def match(self, question: Question) -> int:
         """Return the numbers of all statements that match the question, allows and denies together.

@@ -63,6 +63,16 @@ class StatementIndex:
         self._conditional_bits = 0
         self._resourceless_bits = 0
 
+    def select(self, bits: int) -> tuple[Statement, ...]:
+        """Return the statements with these numbers, in the order of their origin."""
+        statements, highest_number = self._statements, bits.bit_length() - 1
+        if bits and bits == 1 << highest_number:  # most questions are decided by one policy
+            statement = statements[highest_number]
+            return () if statement is None else (statement,)
+        numbers = self._list_numbers(bits)
+        numbers.sort(key=self._sort_keys.__getitem__)
+        return tuple([statement for number in numbers if (statement := statements[number]) is not None])
+
     def _copy_from(self, other: Self) -> None:
         self._statements = other._statements.copy()
         self._criteria = other._criteria.copy()
@@ -165,13 +175,6 @@ class StatementIndex:
             numbers.append(number)
             bits ^= 1 << number
         return numbers
-
-    def _sort_statements(self, bits: int) -> tuple[Statement, ...]:
-        """Return the statements with these numbers, in the order of their origin."""
-        numbers, statements = self._list_numbers(bits), self._statements
-        if len(numbers) > 1:  # most questions are decided by one policy
-            numbers.sort(key=self._sort_keys.__getitem__)
-        return tuple([statement for number in numbers if (statement := statements[number]) is not None])
 
     def _iterate_bits(self, bits: int) -> Iterator[tuple[int, Statement]]:
         """Yield the statements with these numbers, each with its bit."""

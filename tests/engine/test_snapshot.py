@@ -73,6 +73,8 @@ def test_taking_a_policy_out_and_putting_it_back():
     without = full.replace(2, {f"{POLICY}a": ()})
     again = without.replace(3, {f"{POLICY}a": statements[f"{POLICY}a"]})
     assert without.policies == {f"{POLICY}b"}
+    assert (without.select(0), without.select(0b11)) == ((), without.statements)
+    assert sorted(map(len, (without.select(0b01), without.select(0b10)))) == [0, 1]
     assert again.statements == full.statements
     assert without.replace(4, {f"{POLICY}nosuch": ()}).statements == without.statements
 

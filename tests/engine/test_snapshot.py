@@ -59,6 +59,17 @@ def test_the_order_is_that_of_policy_and_index_whatever_their_names(policies: di
         assert [(one.origin.policy, one.origin.index) for one in statements] == wanted
 
 
+def test_statements_on_fields_with_many_values_have_low_numbers():
+    documents = {f"t{number}": tags("EDIT_ENTITY", resources=matching_all(criterion("TAG", "t"))) for number in (1, 2)}
+    documents |= {
+        f"u{number}": tags("EDIT_ENTITY", resources=matching_all(criterion("URN", f"u{number}"))) for number in (1, 2)
+    }
+    snapshot = Snapshot.build(1, world(**documents, any=tags("EDIT_ENTITY")).statements())
+    assert [one.origin.policy for one in snapshot.select(0b00011)] == [f"{POLICY}u1", f"{POLICY}u2"]
+    assert [one.origin.policy for one in snapshot.select(0b01100)] == [f"{POLICY}t1", f"{POLICY}t2"]
+    assert [one.origin.policy for one in snapshot.select(0b10000)] == [f"{POLICY}any"]
+
+
 def test_replacing_a_policy_does_not_touch_the_old_snapshot():
     old = Snapshot.build(1, world(a=tags("EDIT_ENTITY")).statements())
     new = old.replace(2, {f"{POLICY}a": world(a=tags("EDIT_ENTITY_TAGS")).statements()[0][1]})

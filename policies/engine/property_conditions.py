@@ -28,9 +28,11 @@ _OPENING, _CLOSING = "${", "}"
 
 def property_prefix(field: str) -> str:
     """Return the prefix of a property's field, '' for another field or an invalid property name."""
-    prefix = next((candidate for candidate in _PREFIXES if field.startswith(candidate)), "")
+    if not field.startswith(_PREFIXES):
+        return ""
+    prefix = next(candidate for candidate in _PREFIXES if field.startswith(candidate))
     name = field.removeprefix(prefix)
-    return prefix if prefix and name.strip() == name and 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() else ""
+    return prefix if name.strip() == name and 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() else ""
 
 
 def is_reference(value: str) -> bool:

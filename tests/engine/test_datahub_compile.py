@@ -1,5 +1,7 @@
 """From a stored document to its statement. What statements then answer is in the decision tables (tests/spec)."""
 
+import json
+
 import pytest
 
 from policies.engine.families import datahub
@@ -42,6 +44,16 @@ def test_a_plain_policy():
     assert statement.resources == EVERYTHING
     assert statement.subresources is None
     assert statement.restriction is None
+
+
+def test_policies_with_the_same_criterion_and_group_hold_them_once():
+    text = json.dumps(document(actors={"groups": [urn("group:a")]}, resources=matching_all(criterion("type", "chart"))))
+    (one,), (other,) = (datahub.compile(json.loads(text), ORIGIN) for _ in range(2))
+    assert one == other
+    assert one.resources.criteria == (equals(TYPE, "chart"),)
+    assert one.resources.criteria[0] is other.resources.criteria[0]
+    (token,), (same_token,) = one.actors.tokens, other.actors.tokens
+    assert token is same_token
 
 
 @pytest.mark.parametrize("state", ["INACTIVE", "DRAFT", "active", "", None, 7])

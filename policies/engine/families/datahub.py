@@ -5,7 +5,8 @@ of the policies guide (source 000).
 """
 
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, lru_cache
+from sys import intern
 from types import MappingProxyType
 
 from policies.engine.errors import quote
@@ -49,6 +50,10 @@ MAX_SUGGESTIONS = 20
 FIELDS = (TYPE, URN, OWNER, DOMAIN, CONTAINER, TAG, GLOSSARY, DATA_PLATFORM_INSTANCE, GROUP_MEMBERSHIP)
 _CONDITIONS = tuple(Condition)
 _OLDER_FIELDS = {"RESOURCE_TYPE": TYPE, "RESOURCE_URN": URN}
+_FIELDS_BY_NAME = {**{field: field for field in FIELDS}, **_OLDER_FIELDS}
+
+#: Most criteria that are held for the policies compiled next: many have the same, above all about a type.
+_MAX_SHARED_CRITERIA = 2048
 
 #: The lists of an actor clause and the prefixes of their URNs. `parse` refuses other URNs; in a document that was
 #: stored without it, a URN in the wrong list names nobody.
@@ -260,7 +265,9 @@ def _with_one_spelling(policy: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 def _compile_actors(actors: Mapping[str, JsonValue], *, is_platform: bool) -> ActorMatch:
     """Return the actor clause (a.2). Owners count for metadata policies only: platform policies have no resource."""
-    tokens = {urn for name, prefix in _ACTOR_LISTS.items() for urn in actors.get(name) or () if urn.startswith(prefix)}
+    tokens = {
+        intern(urn) for name, prefix in _ACTOR_LISTS.items() for urn in actors.get(name) or () if urn.startswith(prefix)
+    }
     if actors.get("allUsers"):
         tokens.add(EVERYONE)
     if actors.get("allGroups"):
@@ -294,12 +301,16 @@ def _compile_filter(filter_block: Mapping[str, JsonValue]) -> tuple[Criterion, .
 
 
 def _compile_criterion(item: Mapping[str, JsonValue]) -> Criterion:
-    name = str(item.get("field") or "").upper()
-    field = _OLDER_FIELDS.get(name, name)
+    field = _FIELDS_BY_NAME.get(str(item.get("field") or "").upper())
     condition = item.get("condition") or Condition.EQUALS
-    if field not in FIELDS or condition not in _CONDITIONS:
+    if field is None or condition not in _CONDITIONS:
         return NEVER_CRITERION
-    return Criterion(field, Condition(condition), frozenset(item.get("values") or ()))
+    return _build_criterion(field, condition, tuple(item.get("values") or ()))
+
+
+@lru_cache(_MAX_SHARED_CRITERIA)
+def _build_criterion(field: str, condition: str, values: tuple[JsonValue, ...]) -> Criterion:
+    return Criterion(field, Condition(condition), frozenset(values))
 
 
 def _parse_requirement(entry: Mapping[str, JsonValue]) -> Requirement:

@@ -25,12 +25,10 @@ from policies.engine.selectors import (
     owner_token,
 )
 from policies.engine.statement_index import StatementIndex, union
+from policies.engine.statement_order import Policy, sort_by_locality
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-
-#: A policy's URN and its compiled statements.
-Policy = tuple[str, tuple[Statement, ...]]
 
 #: Most cached sets of each kind. Each takes a kilobyte or two at 10,000 statements.
 _MAX_CACHED_SETS = 2048
@@ -54,10 +52,10 @@ class Snapshot(StatementIndex):
         self._all_tested_fields: frozenset[str] | None = None
 
     @classmethod
-    def build(cls, version: int, policies: Iterable[tuple[str, tuple[Statement, ...]]]) -> Self:
+    def build(cls, version: int, policies: Iterable[Policy]) -> Self:
         """Build from pairs of policy URN and the policy's compiled statements."""
         snapshot = cls(version)
-        for policy, statements in _sort_by_locality(tuple(policies)):
+        for policy, statements in sort_by_locality(tuple(policies)):
             snapshot._insert(policy, statements)
         snapshot._seal()
         return snapshot
@@ -323,32 +321,6 @@ def meets_constraint(statement: Statement, subresources: tuple[Resource, ...]) -
     if selector is None:
         return True
     return all(resource.is_any_subresource or selector.covers(resource) for resource in subresources)
-
-
-def _sort_by_locality(policies: tuple[Policy, ...]) -> list[Policy]:
-    """Sort policies by the first value of their criteria, so that statements on the same value have close numbers.
-
-    A set is as long as its highest number, and sets fill most of the memory of a snapshot: the fields with the most
-    values, and so the most sets, come first.
-    """
-    values_by_field: dict[str, set[str]] = {}
-    for _, statements in policies:
-        for criterion in (criterion for statement in statements for criterion in statement.resources.criteria):
-            values_by_field.setdefault(criterion.field, set()).update(criterion.values)
-    rank_by_field = {field: -len(values) for field, values in values_by_field.items() if field != TYPE}
-
-    def get_sort_key(policy: Policy) -> tuple[int, str, str]:
-        return min(
-            (
-                (rank_by_field[criterion.field], criterion.field, min(criterion.values, default=""))
-                for statement in policy[1]
-                for criterion in statement.resources.criteria
-                if criterion.field != TYPE
-            ),
-            default=(1, "", ""),
-        )
-
-    return sorted(policies, key=get_sort_key)
 
 
 def _remember(cache: dict[Key, Value], key: Key, value: Value) -> None:

@@ -3,13 +3,16 @@
 Who reaches a thousand of a million entities would otherwise wait until every entity was tested.
 """
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from catalog.access.coverage_simplify import ActorRelation, simplify_coverage
 from catalog.access.coverage_sql import ENTITY_CONDITIONS, build_owner_condition, build_value_condition
-from catalog.access.index_entries import read_union
+from catalog.access.index_entries import MAX_INDEXES, read_union
 from catalog.models import Entity, Facet
 from policies.engine import selectors
 from policies.engine.model import Coverage
@@ -40,25 +43,26 @@ def _list_indexes(coverage: Coverage) -> list[QuerySet[Any]] | None:
     """Return lists of ids that together have every entity that the allows reach; None when no index lists some."""
     indexes: list[QuerySet[Any]] = []
     for relation, parts in simplify_coverage(coverage.allows).items():
-        if not relation.is_unconditional:
-            indexes += _list_related(relation, coverage)
-            continue
-        for criteria in (criteria for part in parts for criteria in part.alternatives):
-            criterion = min(filter(_is_indexed, criteria), key=_sort_key, default=None)
-            if criterion is None:
-                return None
-            indexes.append(_list_passing(criterion))
+        part_indexes = [_list_passing(criteria) for part in parts for criteria in part.alternatives]
+        known_indexes = [index for index in part_indexes if index is not None]
+        is_known = len(known_indexes) == len(part_indexes)
+        if relation.is_unconditional and not is_known:
+            return None
+        if relation.is_unconditional:
+            indexes += known_indexes
+        if relation.is_self:
+            indexes.append(Entity.objects.filter(urn=coverage.actor.urn).values("pk"))
+        if relation.is_owned:
+            indexes.append(_list_owned(relation, coverage, known_indexes if is_known else []))
     return indexes
 
 
-def _list_related(relation: ActorRelation, coverage: Coverage) -> list[QuerySet[Any]]:
-    related: list[QuerySet[Any]] = []
-    if relation.is_self:
-        related.append(Entity.objects.filter(urn=coverage.actor.urn).values("pk"))
-    if relation.is_owned:
-        owners = build_owner_condition(relation, coverage)
-        related.append(Facet.objects.filter(owners, field=selectors.OWNER).values("entity"))
-    return related
+def _list_owned(relation: ActorRelation, coverage: Coverage, indexes: list[QuerySet[Any]]) -> QuerySet[Any]:
+    """Return what the actor owns; of that only what is in one of the indexes, if there are any."""
+    owned = Facet.objects.filter(build_owner_condition(relation, coverage), field=selectors.OWNER)
+    if 0 < len(indexes) <= MAX_INDEXES:
+        owned = owned.filter(reduce(or_, (Q(entity__in=index) for index in indexes)))
+    return owned.values("entity")
 
 
 def _is_indexed(criterion: Criterion) -> bool:
@@ -74,7 +78,11 @@ def _sort_key(criterion: Criterion) -> tuple[bool, bool, str, list[str]]:
     return criterion.field not in _COLUMN_FIELDS, is_prefix, criterion.field, sorted(criterion.values)
 
 
-def _list_passing(criterion: Criterion) -> QuerySet[Any]:
+def _list_passing(criteria: Iterable[Criterion]) -> QuerySet[Any] | None:
+    """Return a list that has every entity that passes some criteria, None when no index has one."""
+    criterion = min(filter(_is_indexed, criteria), key=_sort_key, default=None)
+    if criterion is None:
+        return None
     if criterion.field in _COLUMN_FIELDS:
         return Entity.objects.filter(ENTITY_CONDITIONS.criterion_condition(criterion)).values("pk")
     values = build_value_condition(criterion.field, filter_storable(criterion.values))

@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from catalog.access.coverage_sql import ALL_ROWS, NO_ROWS, CoverageConditions
+from catalog.access.index_entries import read_each
 from catalog.models import Entity, Facet, prefix_range
 from policies.engine import selectors
 from policies.engine.model import Coverage
@@ -24,12 +25,21 @@ _PREFIXES: dict[type[Any], str] = {
 }
 
 
+def find_described_models() -> frozenset[type[Any]]:
+    """Return the tables that have rows about which the catalog could store something; one query."""
+    indexes = [Entity.objects.filter(prefix_range("urn", [prefix])).values("pk") for prefix in _PREFIXES.values()]
+    ids_by_model = dict(zip(_PREFIXES, read_each(indexes, max_entries=0), strict=True))
+    return frozenset(model for model, ids in ids_by_model.items() if ids is None)
+
+
 @dataclass(frozen=True)
 class PeopleConditions(CoverageConditions):
     """Conditions on rows of one table of people or policies; facets stored for their URNs count too."""
 
     type: str
     table: QuerySet[Any]
+    #: Whether the catalog stores something about any of them.
+    is_described: bool = True
 
     def rows(self) -> QuerySet[Any]:
         """Return all rows of the table."""
@@ -41,6 +51,8 @@ class PeopleConditions(CoverageConditions):
 
     def facet_condition(self, field: str, values: Q) -> Q:
         """Return the condition that the catalog stores such a facet value for the URN of a row."""
+        if not self.is_described:
+            return NO_ROWS
         facets = Facet.objects.filter(values, self._own_urns("entity__urn"), field=field)
         return Q(urn__in=facets.values("entity__urn"))
 

@@ -4,11 +4,11 @@ Facts of people and policies are in tables of their own, so each of these types 
 All lists are filtered in the database, by the same conditions.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -19,7 +19,7 @@ from catalog.access.covered_entries import MAX_ENTRIES, find_covered_entries
 from catalog.access.entity_lists import build_text_condition, find_named_entries, list_entities, parse_search
 from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.paged_list import PagedList
-from catalog.access.people_conditions import PeopleConditions
+from catalog.access.people_conditions import PeopleConditions, find_described_models
 from catalog.access.people_records import build_user_condition
 from catalog.access.view_permissions import filter_viewable
 from catalog.models import Entity, prefix_range
@@ -38,6 +38,12 @@ _PEOPLE_TABLES: tuple[tuple[str, type[Any], str], ...] = (
     ("dataHubRole", Role, "role"),
     ("dataHubPolicy", Policy, ""),
 )
+
+#: Names of the types of people and policies.
+_PEOPLE_NAMES = frozenset(name for type_, _, pattern_type in _PEOPLE_TABLES for name in (type_, pattern_type) if name)
+
+#: Maximum number of entities that are all tested for a page: of more, the count and the page need only some.
+_MAX_SHORT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,11 @@ class _ReachablePart:
 
     def count(self, limit: int | None = None) -> int:
         """Return the number of rows, at most `limit`."""
-        return self.rows.order_by()[:limit].count()
+        count = self.rows.order_by()[:limit].count()
+        if not count:
+            # Nor are there any to read.
+            self.rows.query.set_empty()
+        return count
 
     def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         return [self._to_row(row) for row in self.rows[start:stop]]
@@ -103,30 +113,32 @@ class ReachableList(PagedList[ReachableRow]):
     The length is exact up to `max_count`; any larger number is reported as one more. Slicing reads the parts.
     """
 
-    def __init__(self, parts: Sequence[_ReachablePart], max_count: int) -> None:
-        self._parts = parts
+    def __init__(self, parts: Iterable[_ReachablePart], max_count: int) -> None:
+        self._remaining_parts = iter(parts)
+        self._parts: list[_ReachablePart] = []
         self._max_count = max_count
 
     def __len__(self) -> int:
         count = 0
-        for part in self._parts:
-            if count <= self._max_count:
-                count += part.count(self._max_count + 1 - count)
+        for part in self._walk_parts():
+            if count > self._max_count:
+                break
+            count += part.count(self._max_count + 1 - count)
         return count
 
     def count_all(self) -> int:
         """Return the exact number of resources."""
-        return sum(part.count() for part in self._parts)
+        return sum(part.count() for part in self._walk_parts())
 
     def list_urns_after(self, urn: str, count: int) -> list[str]:
         """Return the first `count` URNs after this one, ordered by URN."""
-        return list(islice(merge(*(part.list_urns_after(urn, count) for part in self._parts)), count))
+        return list(islice(merge(*(part.list_urns_after(urn, count) for part in self._walk_parts())), count))
 
     def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         """Return rows across the parts; a part is counted only when it ends before the start."""
         rows: list[ReachableRow] = []
         offset, missing_count = start, stop - start
-        for part in self._parts:
+        for part in self._walk_parts():
             if missing_count <= 0:
                 break
             part_rows = part.read_rows(offset, offset + missing_count)
@@ -134,6 +146,13 @@ class ReachableList(PagedList[ReachableRow]):
             missing_count -= len(part_rows)
             offset = 0 if part_rows or not offset else max(0, offset - part.count())
         return rows
+
+    def _walk_parts(self) -> Iterator[_ReachablePart]:
+        """Yield the parts; those that nobody asks for are never made."""
+        yield from self._parts
+        for part in self._remaining_parts:
+            self._parts.append(part)
+            yield part
 
 
 def list_reachable(
@@ -150,12 +169,8 @@ def list_reachable(
     With a `viewer`, only entities that it may view, and people and policies of types that it may read. Up to
     `max_entries` entries are read from indexes before entities are tested.
     """
-    parts = [_list_entity_part(coverage, text, types, viewer, max_entries)]
-    nameable = None if viewer is None else NamingPermissions.load(viewer)
-    for part in _list_people_parts(coverage, text, types, viewer):
-        rows = part.rows if nameable is None else part.rows.filter(nameable.person_condition("urn"))
-        parts.append(_ReachablePart(rows, part.type))
-    return ReachableList(parts, max_count)
+    entity_part = _list_entity_part(coverage, text, types, viewer, max_entries)
+    return ReachableList(chain([entity_part], _list_people_parts(coverage, text, types, viewer)), max_count)
 
 
 def _list_entity_part(
@@ -171,7 +186,8 @@ def _list_entity_part(
         rows = rows.filter(pk__among=covered_ids)
     rows = filter_covered(coverage, rows)
     rows = rows if viewer is None else filter_viewable(rows, by=viewer)
-    return _ReachablePart(rows) if named_entries.ids is None and covered_ids is None else _ShortPart(rows)
+    ids = covered_ids if named_entries.ids is None else named_entries.ids
+    return _ReachablePart(rows) if ids is None or len(ids) > _MAX_SHORT else _ShortPart(rows)
 
 
 def _catalog_only_condition(types: Collection[str]) -> Q:
@@ -188,15 +204,22 @@ def _list_people_parts(
     coverage: Coverage, text: str, types: Collection[str], viewer: Actor | None
 ) -> Iterator[_ReachablePart]:
     """Yield the lists of people and policies; rows reached only by statements on Datazone's type get that type."""
+    if types and _PEOPLE_NAMES.isdisjoint(types):
+        return
+    nameable = None if viewer is None else NamingPermissions.load(viewer)
+    described_models = find_described_models()
     for type_, model, pattern_type in _PEOPLE_TABLES:
         type_names = [
             type_name for type_name in (type_, pattern_type) if type_name and (not types or type_name in types)
         ]
         rows = _search_people(type_, text, viewer) if type_names else model.objects.none()
+        if nameable is not None:
+            rows = rows.filter(nameable.person_condition("urn"))
         for type_name in type_names:
             type_coverage = coverage if type_name == type_ else _restrict_to_type(coverage, type_name)
             type_coverage = narrow_coverage(type_coverage, [type_name])
-            condition = PeopleConditions(type_name, model.objects.all()).build_coverage_condition(type_coverage)
+            conditions = PeopleConditions(type_name, model.objects.all(), is_described=model in described_models)
+            condition = conditions.build_coverage_condition(type_coverage)
             yield _ReachablePart(rows.filter(condition), type_name)
             rows = rows.exclude(pk__in=model.objects.filter(condition).order_by().values("pk"))
 

@@ -9,8 +9,9 @@ from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
-from bench import snapshots
+from bench import filling, snapshots
 from bench.worlds import Company
+from catalog.aspects.base import WORD
 from catalog.models import Entity, Facet
 from policies.pdp import bulk_insert
 
@@ -22,7 +23,7 @@ _FACET = ("entity", "field", "value", "type")
 
 
 def things(company: Company) -> None:
-    """Store every entity with every facet of its snapshot (`bench.snapshots`); the nodes above them are there."""
+    """Store every entity, its words and all facets of its snapshot (`bench.snapshots`); the nodes above are there."""
     facet = Facet._meta.db_table
     first = Entity.objects.aggregate(last=Max("id", default=0))["last"]
     with connection.cursor() as cursor:
@@ -47,5 +48,7 @@ def _entities(company: Company, first: int) -> Iterator[tuple[Any, ...]]:
 
 
 def _facets(company: Company, first: int) -> Iterator[tuple[Any, ...]]:
-    for number, several in groupby(snapshots.facets(company), key=lambda row: row[0]):
+    of_each = groupby(snapshots.facets(company), key=lambda row: row[0])
+    for thing, (number, several) in zip(company.things(), of_each, strict=True):
         yield from ((first + number, *row[1:]) for row in dict.fromkeys(several))
+        yield from ((first + number, WORD, word, "") for word in dict.fromkeys(filling.list_words(thing)))

@@ -106,9 +106,12 @@ def _facts(thing: Thing) -> Iterator[tuple[str, str, str]]:
     yield PLATFORM, thing.urn.split("(")[1].split(",")[0], ""
     yield from ((TAG, tag, "") for tag in thing.tags)
     yield from ((OWNER, holder, type_) for holder, type_ in dict.fromkeys(thing.owners))
-    yield from (
-        (WORD, word, "") for word in split_words(f"{_name(thing)} {thing.type} {thing.domain.rsplit(':', 1)[1]}")
-    )
+    yield from ((WORD, word, "") for word in list_words(thing))
+
+
+def list_words(thing: Thing) -> list[str]:
+    """Return the words by which an entity is searched."""
+    return split_words(f"{_name(thing)} {thing.type} {thing.domain.rsplit(':', 1)[1]}")
 
 
 def store_policies(company: Company) -> None:

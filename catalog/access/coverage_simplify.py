@@ -62,10 +62,9 @@ def narrow_coverage(coverage: Coverage, types: Collection[str] = ()) -> Coverage
     """Return a coverage that reaches the same entities of these types (none: of any type), with less to test."""
     if coverage.is_everything or not has_only_allows(coverage):
         return coverage
-    allows = tuple(cover for cover in coverage.allows if _may_reach(cover, types))
-    if any(_reaches_all(cover, types) for cover in allows):
+    if any(_reaches_all(cover, types) for cover in coverage.allows):
         return replace(coverage, allows=(), is_everything=True)
-    return replace(coverage, allows=allows)
+    return replace(coverage, allows=tuple(cover for cover in coverage.allows if _may_reach(cover, types)))
 
 
 def _may_reach(cover: Cover, types: Collection[str]) -> bool:

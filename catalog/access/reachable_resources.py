@@ -43,7 +43,7 @@ _PEOPLE_TABLES: tuple[tuple[str, type[Any], str], ...] = (
 _PEOPLE_NAMES = frozenset(name for type_, _, pattern_type in _PEOPLE_TABLES for name in (type_, pattern_type) if name)
 
 #: Maximum number of entities that are all tested for a page: of more, the count and the page need only some.
-_MAX_SHORT = 10_000
+MAX_SHORT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,33 @@ class _ShortPart(_ReachablePart):
     @cached_property
     def _ids(self) -> list[int]:
         return list(self.rows.values_list("pk", flat=True))
+
+
+@dataclass(frozen=True)
+class _LongPart(_ReachablePart):
+    """A list of entities that may be many: if they turn out to be few, they are not tested again for the page."""
+
+    def count(self, limit: int | None = None) -> int:
+        known_count = len(self._first_ids)
+        if known_count <= MAX_SHORT or (limit is not None and limit <= known_count):
+            return known_count if limit is None else min(known_count, limit)
+        return super().count(limit)
+
+    def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
+        return [self._to_row(row) for row in self._tested_rows[start:stop]]
+
+    def list_urns_after(self, urn: str, count: int) -> list[str]:
+        rows = self._tested_rows.filter(urn__gt=urn).order_by("urn")
+        return list(rows.values_list("urn", flat=True)[:count])
+
+    @property
+    def _tested_rows(self) -> QuerySet[Any]:
+        is_whole = len(self._first_ids) <= MAX_SHORT
+        return Entity.objects.filter(pk__among=self._first_ids) if is_whole else self.rows
+
+    @cached_property
+    def _first_ids(self) -> list[int]:
+        return list(self.rows.order_by().values_list("pk", flat=True)[: MAX_SHORT + 1])
 
 
 class ReachableList(PagedList[ReachableRow]):
@@ -187,7 +214,9 @@ def _list_entity_part(
     rows = filter_covered(coverage, rows)
     rows = rows if viewer is None else filter_viewable(rows, by=viewer)
     ids = covered_ids if named_entries.ids is None else named_entries.ids
-    return _ReachablePart(rows) if ids is None or len(ids) > _MAX_SHORT else _ShortPart(rows)
+    if ids is None:
+        return _ReachablePart(rows)
+    return _ShortPart(rows) if len(ids) <= MAX_SHORT else _LongPart(rows)
 
 
 def _catalog_only_condition(types: Collection[str]) -> Q:

@@ -52,7 +52,7 @@ def filtered(criteria):
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(worlds(), st.sampled_from(PRIVILEGES), st.lists(st.sampled_from(ABOUT_PEOPLE), max_size=2), st.data())
-def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, about, data):
+def test_what_has_it_exactly_when_the_single_question_allows(monkeypatch, world, privilege, about, data):
     extra = [
         (f"about-{place}", document(privileges=[privilege], actors={"allUsers": True}, resources=filtered(criteria)))
         for place, criteria in enumerate(about)
@@ -69,6 +69,7 @@ def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, a
             coverage = snapshot.compute_coverage(actor, privilege)
             # A list of which the entries are read first, or one that is tested in its order.
             most = data.draw(st.sampled_from([0, 1000]))
+            monkeypatch.setattr(reachable_resources, "MAX_SHORT", data.draw(st.sampled_from([0, 2, 1000])))
             found = reachable_resources.list_reachable(coverage=coverage, max_count=1000, max_entries=most)
             rows = found[0:1000]
             allowed = {urn for urn in known if decide(snapshot, Question(actor, privilege, loaded[urn])).is_allowed}

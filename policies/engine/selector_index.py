@@ -4,9 +4,9 @@ Most statements have at most one criterion besides TYPE. Looking up the statemen
 excluding statements index by index, so a criterion that is its statement's only one is in a separate index.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from policies.engine.criterion_index import CriterionIndex
+from policies.engine.criterion_index import CriterionIndex, ValueLookup
 from policies.engine.errors import MissingFact
 from policies.engine.model import Statement
 from policies.engine.selectors import TYPE, URN, Condition, Resource
@@ -15,6 +15,9 @@ from policies.engine.selectors import TYPE, URN, Condition, Resource
 Slot = tuple[str, Condition, int]
 #: A field -> its values, None if they were not loaded.
 GetValues = Callable[[str], Collection[str] | None]
+
+#: A field, the statements that test it, and what finds those that list a value.
+Lookup = tuple[str, int, ValueLookup]
 
 #: The number of the index of criteria that are their statement's only one besides TYPE; others count from 0.
 _SOLE_SLOT = -1
@@ -73,36 +76,15 @@ class SelectorIndex:
         before; other facets may be missing.
         """
         urn: Collection[str] = (resource.urn,) if resource.urn else ()
-        get_values: GetValues = resource.facets.get
-        for field, mentions, lookup in self._excluding_lookups:
-            values = urn if field == URN else get_values(field)
-            if values is None:
-                values = _skip_facet(field, candidates & mentions, resource)
-            for value in values:
-                bits = lookup(value)
-                if bits:
-                    candidates ^= candidates & bits
+        if self._excluding_lookups:
+            candidates ^= candidates & _find_listing(self._excluding_lookups, candidates, resource, urn)
         multi_bits = candidates & self._multi_bits
-        covering_bits = self._find_covering(candidates, resource, urn)
+        covering_bits = self._unconstrained_bits | _find_listing(self._wanting_lookups, candidates, resource, urn)
         return (
             candidates & covering_bits | self._retain_passing_all(multi_bits, resource, urn)
             if multi_bits
             else candidates & covering_bits
         )
-
-    def _find_covering(self, candidates: int, resource: Resource, urn: Collection[str]) -> int:
-        """Return the statements with one criterion that holds or none; `candidates` are those that matter."""
-        get_values: GetValues = resource.facets.get
-        covering_bits = self._unconstrained_bits
-        for field, mentions, lookup in self._wanting_lookups:
-            values = urn if field == URN else get_values(field)
-            if values is None:
-                values = _skip_facet(field, candidates & mentions, resource)
-            for value in values:
-                bits = lookup(value)
-                if bits:
-                    covering_bits |= bits
-        return covering_bits
 
     def _retain_passing_all(self, candidates: int, resource: Resource, urn: Collection[str]) -> int:
         """Keep the statements with several criteria all of which hold."""
@@ -115,6 +97,21 @@ class SelectorIndex:
             if not candidates:
                 break
         return candidates
+
+
+def _find_listing(lookups: Iterable[Lookup], candidates: int, resource: Resource, urn: Collection[str]) -> int:
+    """Return the statements whose only criterion lists a value of the resource; `candidates` are those that matter."""
+    get_values: GetValues = resource.facets.get
+    listing_bits = 0
+    for field, mentions, lookup in lookups:
+        values = urn if field == URN else get_values(field)
+        if values is None:
+            values = _skip_facet(field, candidates & mentions, resource)
+        for value in values:
+            bits = lookup(value)
+            if bits:
+                listing_bits |= bits
+    return listing_bits
 
 
 def _skip_facet(field: str, testing_bits: int, resource: Resource) -> tuple[str, ...]:

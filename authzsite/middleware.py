@@ -67,7 +67,7 @@ class RequestLogMiddleware(RequestMiddleware):
 
     def prepare(self, request: HttpRequest) -> None:
         """Bind the request id and the caller's address to every log line and task of the request."""
-        _bind_request_facts(request.META)
+        _bind_request_facts(request.META, _find_logged_address(request.META))
 
 
 class LogContext:
@@ -82,7 +82,7 @@ class LogContext:
     def __enter__(self) -> str | None:
         """Begin the block; return the caller's address, None if the connection has none."""
         address = _find_logged_address(self._meta)
-        self._tokens = structlog.contextvars.bind_contextvars(request_id=self._meta["HTTP_X_REQUEST_ID"], ip=address)
+        self._tokens = _bind_request_facts(self._meta, address)
         return address
 
     def __exit__(self, *_error: object) -> None:
@@ -91,9 +91,9 @@ class LogContext:
         structlog.contextvars.reset_contextvars(**self._tokens)
 
 
-def _bind_request_facts(meta: Mapping[str, Any]) -> None:
-    """Bind the request id and the caller's address."""
-    structlog.contextvars.bind_contextvars(request_id=meta["HTTP_X_REQUEST_ID"], ip=_find_logged_address(meta))
+def _bind_request_facts(meta: Mapping[str, Any], address: str | None) -> "Mapping[str, Token[Any]]":
+    """Bind the request id and the caller's address; return the tokens that undo it."""
+    return structlog.contextvars.bind_contextvars(request_id=meta["HTTP_X_REQUEST_ID"], ip=address)
 
 
 def _find_logged_address(meta: Mapping[str, Any]) -> str | None:

@@ -166,7 +166,7 @@ def find_client_address(meta: Mapping[str, Any]) -> str:
 
 
 def _find_address_text(meta: Mapping[str, Any]) -> str:
-    """Return what the connection or a proxy says of the caller's address, which need not be an address."""
+    """Return the caller's address as the connection or a proxy names it; the text need not be an address."""
     text: str = meta.get("REMOTE_ADDR") or ""
     if settings.PROXIES:
         forwarded_addresses = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from catalog import urns
 from catalog.access import entity_lists, fact_rows
 from catalog.access.fact_rows import FactRows
 from catalog.aspects.base import LOGICAL_PARENT, SUBJECT
 from catalog.models import Entity, Facet
+from catalog.urns import entity_type, field_dataset_urns
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.engine.ports import LoadedFacts
@@ -27,7 +27,7 @@ class OrmFacetSource:
     def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
         """Return a resource for each URN, as `load_facts`; without fields no query."""
         if not fields:
-            return {urn: Resource(urn, _read_type(urn), {}) for urn in urns}
+            return {urn: Resource(urn, entity_type(urn), {}) for urn in urns}
         return self.load_facts(actors=(), urns=urns, fields=fields).resources
 
     def load_facts(self, *, actors: Collection[str], urns: Collection[str], fields: Collection[str]) -> LoadedFacts:
@@ -108,12 +108,8 @@ _RELATIVE_FIELDS = {"domains": selectors.DOMAIN, "subjects": SUBJECT, "logical_p
 Facets = dict[str, frozenset[str]]
 
 
-def _read_type(urn: str) -> str:
-    return urns.entity_type(urn)
-
-
 def _list_users(entity_urns: Iterable[str]) -> list[str]:
-    return [urn for urn in entity_urns if _read_type(urn) == _USER_TYPE]
+    return [urn for urn in entity_urns if entity_type(urn) == _USER_TYPE]
 
 
 def _find_actor(actors_by_urn: Mapping[str, Actor], urn: str) -> Actor:
@@ -135,7 +131,7 @@ def _read_facets(entity_urns: Iterable[str], fields: Collection[str], rows: Fact
             for field, values in entity.values.items():
                 is_hierarchical = field in selectors.HIERARCHICAL_FIELDS
                 facets[field] = _join_lineages(values, lineages) if is_hierarchical else make_set(values)
-        own_field = selectors.OWN_FIELDS.get(urns.entity_type(urn))
+        own_field = selectors.OWN_FIELDS.get(entity_type(urn))
         if own_field in facets:
             facets[own_field] |= {urn}
     return facets_by_urn
@@ -181,11 +177,11 @@ def _find_ids_in_urns(unknown_urns: Iterable[str]) -> dict[str, str]:
 
 def _build_resource(urn: str, facets: Facets, rows: FactRows) -> Resource:
     entity = rows.entities.get(urn)
-    return Resource(urn, _read_type(urn), facets, make_set(() if entity is None else entity.owners))
+    return Resource(urn, entity_type(urn), facets, make_set(() if entity is None else entity.owners))
 
 
 def _glossary_urns(entity_urns: Iterable[str]) -> list[str]:
-    return [urn for urn in entity_urns if urns.entity_type(urn) in ("glossaryNode", "glossaryTerm")]
+    return [urn for urn in entity_urns if entity_type(urn) in ("glossaryNode", "glossaryTerm")]
 
 
 def _load_direct_values(entity_urns: Iterable[str], fields: Iterable[str]) -> dict[tuple[str, str], list[str]]:
@@ -209,8 +205,8 @@ def _relative_urns(
     if name == "term_groups":
         return ancestors.get(urn, ())
     if name == "dataset":
-        return urns.field_dataset_urns(urn)
+        return field_dataset_urns(urn)
     values = direct_values.get((urn, _RELATIVE_FIELDS[name]), [])
     if name == "subjects":
-        values = [dataset for value in values for dataset in urns.field_dataset_urns(value) or (value,)]
+        values = [dataset for value in values for dataset in field_dataset_urns(value) or (value,)]
     return tuple(dict.fromkeys(values))

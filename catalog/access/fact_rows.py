@@ -35,8 +35,6 @@ _STATEMENT = PreparedStatement(
     FROM node JOIN catalog_ancestry ancestry ON ancestry.node = node.urn"""  # noqa: S608 - no value is part of the text
 )
 
-_ACTOR_KINDS = frozenset({"actor", "group", "role"})
-
 
 @dataclass(slots=True)
 class EntityRows:

@@ -211,25 +211,17 @@ def serialize_explanation(
 
 
 def _serialize_reason(reason: explain.Reason | explain.NearMatch) -> dict[str, Any]:
-    return {
-        "policy": reason.policy,
-        "name": reason.name,
-        "statement": reason.statement,
-        "effect": reason.effect,
-        "because": reason.explanation,
-    }
+    return _build_reason(reason.policy, reason.name, reason.statement, reason.effect, reason.explanation)
 
 
 def _serialize_statement(statement: Statement) -> dict[str, Any]:
     """Return a deciding statement as a reason without explanation."""
     origin = statement.origin
-    return {
-        "policy": origin.policy,
-        "name": origin.name,
-        "statement": origin.index,
-        "effect": statement.effect.value,
-        "because": "",
-    }
+    return _build_reason(origin.policy, origin.name, origin.index, statement.effect.value, "")
+
+
+def _build_reason(policy: str, name: str, statement: int, effect: str, because: str) -> dict[str, Any]:
+    return {"policy": policy, "name": name, "statement": statement, "effect": effect, "because": because}
 
 
 def _serialize_restrictions(decision: Decision) -> list[dict[str, Any]] | None:

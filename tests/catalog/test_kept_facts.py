@@ -21,6 +21,7 @@ from policies.models import PolicyVersion
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.ports import facet_source
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
+from tests.overtaking import overtake
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -195,15 +196,7 @@ def test_facts_that_were_overtaken_by_a_write_are_not_kept(db):
         finally:
             connection.close()
 
-    def overtaken(execute: Any, sql: str, *rest: Any) -> Any:
-        found = execute(sql, *rest)
-        if "catalog_facet" in sql:
-            writer = threading.Thread(target=write)
-            writer.start()
-            writer.join()
-        return found
-
-    with connection.execute_wrapper(overtaken):
+    with overtake("catalog_facet", write):
         assert kept.load_facts(**asked).resources[ORDERS].values(selectors.TAG) == frozenset()
     facts_now = kept.load_facts(**asked)
     assert facts_now.resources[ORDERS].values(selectors.TAG) == {"urn:li:tag:a"}

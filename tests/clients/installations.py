@@ -49,14 +49,15 @@ class Installation:
 
 def manage(environment: dict[str, str], *arguments: str) -> str:
     """Run a management command; what it printed."""
-    return _run(environment, "manage.py", *arguments)
+    return run_python(environment, "manage.py", *arguments).stdout
 
 
-def _run(environment: dict[str, str], *arguments: str) -> str:
+def run_python(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python with these arguments in the project to its end, which has to be a good one."""
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(arguments)}: {done.stderr}"
-    return done.stdout
+    return done
 
 
 @contextmanager
@@ -83,7 +84,7 @@ def set_up(environment: dict[str, str], *commands: list[str]) -> str:
     """Make the database ready to serve, and run these commands; return a token of the root user."""
     ready = [["migrate", "--verbosity", "0"], ["createcachetable"], ["bootstrap", "--restricted"], *commands]
     token = ["create_token", ROOT_USER, "--name", "clients"]
-    return _run(environment, "-c", _COMMANDS, json.dumps([*ready, token])).split()[-1]
+    return run_python(environment, "-c", _COMMANDS, json.dumps([*ready, token])).stdout.split()[-1]
 
 
 @contextmanager

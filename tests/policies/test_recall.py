@@ -1,6 +1,5 @@
 """Facts are looked up once and known anew after each kind of write; whatever is doubtful is looked up again."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from policies.models import Membership, PolicyVersion, User, open_write
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, fact_cache
 from policies.propagation.invalidating_cache import process_cache
+from tests.overtaking import overtake
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -138,16 +138,7 @@ def test_a_write_that_nobody_told_of_is_known_once_it_was_compared(company):
 
 def test_a_reader_that_was_overtaken_keeps_nothing(company):
     """It loads, somebody commits, and only then does it want to keep what it loaded."""
-
-    def overtaken(execute: Any, sql: str, *rest: Any) -> Any:
-        found = execute(sql, *rest)
-        if "membership" in sql:
-            writer = threading.Thread(target=_add_and_close)
-            writer.start()
-            writer.join()
-        return found
-
-    with connection.execute_wrapper(overtaken):
+    with overtake("membership", _add_and_close):
         assert fact_cache.get_actor(urn=JO).groups == {ENG}
     assert fact_cache.get_actor(urn=JO).groups == {ENG, OPS}
 

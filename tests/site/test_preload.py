@@ -1,7 +1,5 @@
 """What is there when worker processes start: everything that they share, and nothing that a fork cannot take along."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,15 +30,7 @@ print(json.dumps({
 
 
 def show_state(environment: dict[str, str]) -> tuple[str, str]:
-    ended = subprocess.run(
-        [sys.executable, "-c", SHOW_STATE],
-        cwd=installations.PROJECT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
+    ended = installations.run_python(environment, "-c", SHOW_STATE)
     return ended.stdout, ended.stderr
 
 

@@ -89,7 +89,7 @@ class AspectImport:
             self._plan_row(change)
         problems += self._find_alike_problems()
         for position, change in enumerate(self.changes):
-            problems += self._find_role_problems(change, position)
+            problems += [*self._find_role_problems(change, position), *self._find_removed_problems(change, position)]
         if problems:
             raise Invalid(problems)
 
@@ -143,6 +143,22 @@ class AspectImport:
             Problem("unknown", f"/{position}/roles/{index}", f"There is no role {urn!r}.")
             for index, urn in enumerate(_member_urns(change))
             if urn not in self.existing_roles
+        ]
+
+    def _find_removed_problems(self, change: AspectChange, position: int) -> list[Problem]:
+        """Return a problem for each removed group that `nativeGroupMembership` newly names, unless it is restored here.
+
+        `groupMembership` may name it: sources deliver a person's groups before they restore those that come back.
+        """
+        if change.name != documents.NATIVE_GROUPS:
+            return []
+        field, memberships = documents.members_field(change.name), self.memberships.get(change.urn, {})
+        return [
+            Problem("unknown", f"/{position}/{field}/{index}", f"There is no group {urn!r}: it is removed.")
+            for index, urn in enumerate(_member_urns(change))
+            if (group := self.groups.get(urn)) is not None
+            and group.is_removed
+            and not (urn in memberships and memberships[urn].is_native)
         ]
 
     def _plan_row(self, change: AspectChange) -> None:

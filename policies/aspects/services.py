@@ -60,12 +60,12 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, channel: str = "gms") -
 def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], by: Actor, channel: str = "gms") -> None:
     """Set these fields of an aspect of a user or group and leave the rest unchanged; None and '' remove a field.
 
-    Raises NotFound for an unknown user or group, Invalid and Forbidden as `apply`; pointers are `/<field>`.
+    Raises NotFound for an unknown or removed user or group, Invalid and Forbidden as `apply`; pointers are `/<field>`.
     """
     with open_unit_of_work(by=by, channel=channel):
         # Read after the gate, so that of two concurrent calls for different fields neither is lost.
         row = users_groups_roles.find_user(urn=urn) if entity_type == USER else users_groups_roles.find_group(urn=urn)
-        if row is None:
+        if row is None or row.is_removed:
             raise NotFound(f"There is no {entity_type} {urn!r}.")
         empty_fields = [field for field, value in fields.items() if value in (None, "")]
         document = {**documents.to_aspects(row).get(name, {}), **fields}

@@ -7,6 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from policies.aspects import services as aspect_services
+from policies.aspects.schemas import GROUP, USER, AspectChange
+from policies.pdp import authorizer
 from tests.api.conftest import pointers_of, problem_of
 
 API = "/api/v1"
@@ -124,6 +127,29 @@ def test_people_are_shown_to_who_may_look_at_them_on_pages(client_of, made):
         seeing = client_of(f"seeing-{number}", privilege)
         assert seeing.get(f"{API}/users/").status_code == 200
         assert seeing.get(place("users", user)).json()["email"] == made["user"]["email"]
+
+
+def test_who_was_put_away_is_as_unknown_to_every_write(manager, made):
+    user, group, role = (made[kind]["urn"] for kind in ("user", "group", "role"))
+    changes = [AspectChange(urn, type_, "status", {"removed": True}) for urn, type_ in ((user, USER), (group, GROUP))]
+    aspect_services.apply(changes=changes, by=authorizer.SYSTEM, channel="test")
+    members = f"{place('groups', group)}members/"
+    for response in (
+        manager.post(members, {"members": []}),
+        manager.delete(members, {"members": []}),
+        manager.patch(place("groups", group), {"name": "x"}),
+        manager.patch(place("users", user), {"title": "x"}),
+        manager.patch(place("users", user), {"password": PASSWORD}),
+    ):
+        problem_of(response, 404)
+    refused = manager.post(f"{place('roles', role)}actors/", {"actors": [user, group]})
+    assert pointers_of(refused) == {("unknown", "/actors/0"), ("unknown", "/actors/1")}
+    assigned = manager.post(f"{API}/roles/assign/", {"role": role, "actors": [user, group]}).json()
+    assert assigned == {"role": role, "assigned": [], "skipped": [user, group]}
+    refused = manager.post(f"{API}/groups/", {"name": "New", "members": [user]})
+    assert pointers_of(refused) == {("unknown", "/members/0")}
+    refused = manager.post(f"{API}/users/", {"username": "new", "groups": [group]})
+    assert pointers_of(refused) == {("unknown", "/groups/0")}
 
 
 def test_groups_and_members(manager, made):

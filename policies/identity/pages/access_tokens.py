@@ -62,7 +62,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
     urn = request.GET.get("owner") or actor.urn
     owner = users_groups_roles.find_user(urn=urn)
     authorizer.require(by=actor, requirement=access_tokens.creation_requirement(owner=urn, user=owner, by=actor))
-    if owner is None:
+    if owner is None or owner.is_removed:
         raise NotFound(f"There is no user {urn!r}.")
     back_url = reverse("tokens") if urn == actor.urn else account_url(owner)
     page = FormPage(

@@ -16,10 +16,18 @@ STATE_BADGES = {"ACTIVE": ("Active", "success"), "SUSPENDED": ("Suspended", "war
 _MAX_NAMES = 3
 
 
+def get_account(urn: str) -> User:
+    """Return a person or service account; raises NotFound, also for a removed one."""
+    user = users_groups_roles.get_user(urn=urn)
+    if user.is_removed:
+        raise NotFound(f"There is no user {urn!r}.")
+    return user
+
+
 def get_person(urn: str) -> User:
     """Return a person; raises NotFound, also for a service account."""
-    user = users_groups_roles.get_user(urn=urn)
-    if user.kind != User.Kind.PERSON or user.is_removed:
+    user = get_account(urn)
+    if user.kind != User.Kind.PERSON:
         raise NotFound(f"There is no user {urn!r}.")
     return user
 

@@ -10,10 +10,9 @@ from policies.http.pages.form_page import FormPage
 from policies.http.pages.impact_rows import impact_context
 from policies.http.pages.list_and_form_pages import Section, form_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
-from policies.identity.pages.account_presenter import account_url
+from policies.identity.pages.account_presenter import account_url, get_account
 from policies.identity.pages.forms import PickerForm
 from policies.identity.pages.users import SECTION
-from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, role_impact, roles
 from policies.writes import required_privileges
 
@@ -23,7 +22,7 @@ ASSIGN_GUARD = needs("MANAGE_POLICIES")
 @form_view(ASSIGN_GUARD)
 def edit_user_roles(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that selects the direct roles of a user, person or service account."""
-    user = users_groups_roles.get_user(urn=urn)
+    user = get_account(urn)
     return choose_roles(
         request,
         urn=urn,
@@ -38,7 +37,7 @@ def edit_user_roles(request: HttpRequest, urn: str) -> HttpResponse:
 @form_view(Guard.from_requirement(required_privileges.privilege_group("group.update")))
 def add_user_to_groups(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that adds a user to groups."""
-    user = users_groups_roles.get_user(urn=urn)
+    user = get_account(urn)
     help_text = "Groups whose members come from an identity source cannot be chosen."
     page = FormPage(
         request,

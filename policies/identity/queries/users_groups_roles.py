@@ -52,6 +52,16 @@ def list_users(
     return rows.order_by("urn").prefetch_related(*_user_prefetches())
 
 
+def select_present_users() -> QuerySet[User]:
+    """Return the users that writes may name: a removed user is as unknown to them until it is restored."""
+    return User.objects.filter(is_removed=False)
+
+
+def select_present_groups() -> QuerySet[GroupProfile]:
+    """Return the groups that writes may name: a removed group is as unknown to them until it is restored."""
+    return GroupProfile.objects.filter(is_removed=False)
+
+
 def get_row(rows: QuerySet[_Row], *, urn: str) -> _Row:
     """Return the user, group or role of these rows that has this URN; raises NotFound."""
     if row := rows.filter(urn=urn).first():

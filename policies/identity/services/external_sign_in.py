@@ -86,7 +86,7 @@ def unlink(*, urn: str, by: Actor, channel: str) -> int:
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
+        user = users_groups_roles.get_row(users_groups_roles.select_present_users(), urn=urn)
         delegation.require_account(by=by, urns=[urn])
         uow.announce(urn)
         links = list(SocialAccount.objects.filter(user=user, provider=PROVIDER).order_by("pk"))

@@ -1,4 +1,7 @@
-"""Writes to groups and their members. Groups do not nest."""
+"""Writes to groups and their members. Groups do not nest.
+
+A removed user or group is as unknown here until its `status` aspect restores it; only deletion finds it.
+"""
 
 import uuid
 from collections.abc import Sequence
@@ -8,7 +11,7 @@ from policies.errors import Conflict
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import people_writer
 from policies.identity.services import roles as role_service
-from policies.models import GroupProfile, Membership, User, documents
+from policies.models import GroupProfile, Membership, documents
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
@@ -55,7 +58,7 @@ def create(
         if GroupProfile.objects.filter(urn=group.urn).exists():
             raise Conflict(f"The group {group.urn} already exists.")
         people_writer.store([group], facts_before={group.urn: None}, uow=uow)
-        users = users_groups_roles.get_rows(User.objects.all(), urns=members, pointer="/members")
+        users = users_groups_roles.get_rows(users_groups_roles.select_present_users(), urns=members, pointer="/members")
         kind = people_writer.EXTERNAL if origin == GroupProfile.Origin.EXTERNAL else people_writer.NATIVE
         people_writer.add_members(users=users, groups=[group], kind=kind, uow=uow)
         role_service.assign_initial_roles(holder=group, roles=roles, uow=uow)
@@ -91,13 +94,14 @@ def update(
 
 
 def remove(*, urn: str, by: Actor, channel: str) -> None:
-    """Delete a group with its memberships and role assignments.
+    """Delete a group, also a removed one, with its memberships and role assignments.
 
     Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
     """
     required_privileges.require(by=by, requirement=required_privileges.privilege_group("group.delete"))
     with open_unit_of_work(by=by, channel=channel) as uow:
-        people_writer.remove(_get_group(urn), uow=uow)
+        rows = GroupProfile.objects.select_related("group")
+        people_writer.remove(users_groups_roles.get_row(rows, urn=urn), uow=uow)
 
 
 def add_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) -> list[str]:
@@ -110,7 +114,7 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) ->
     Checks().validate_count(members, "/members", limit=MAX_MEMBERS)
     with open_unit_of_work(by=by, channel=channel) as uow:
         group = _get_native_group(urn)
-        users = users_groups_roles.get_rows(User.objects.all(), urns=members, pointer="/members")
+        users = users_groups_roles.get_rows(users_groups_roles.select_present_users(), urns=members, pointer="/members")
         native_urns = set(users_groups_roles.list_native_member_urns(group=group, users=users))
         added_users = [user for user in users if user.urn not in native_urns]
         people_writer.add_members(users=added_users, groups=[group], kind=people_writer.NATIVE, uow=uow)
@@ -140,7 +144,7 @@ def add_to_groups(*, user: str, groups: Sequence[str], by: Actor, channel: str) 
     identity source.
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user_row = users_groups_roles.get_row(User.objects.all(), urn=user)
+        user_row = users_groups_roles.get_row(users_groups_roles.select_present_users(), urn=user)
         target_groups = load_joinable_groups(urns=groups, by=by)
         native_ids = set(Membership.objects.filter(user=user_row, is_native=True).values_list("group_id", flat=True))
         joined_groups = [group for group in target_groups if group.group_id not in native_ids]
@@ -153,7 +157,7 @@ def load_joinable_groups(*, urns: Sequence[str], by: Actor) -> list[GroupProfile
 
     Raises Forbidden, Invalid naming every group (at /groups) that is unknown or has members from its identity source.
     """
-    rows = {row.urn: row for row in GroupProfile.objects.filter(urn__in=urns)}
+    rows = {row.urn: row for row in users_groups_roles.select_present_groups().filter(urn__in=urns)}
     checks = Checks()
     checks.validate_known(urns, rows, "/groups", "group")
     for position, urn in enumerate(urns):
@@ -173,7 +177,7 @@ def _check_profile(checks: Checks, profile: dict[str, str]) -> None:
 
 
 def _get_group(urn: str) -> GroupProfile:
-    return users_groups_roles.get_row(GroupProfile.objects.select_related("group"), urn=urn)
+    return users_groups_roles.get_row(users_groups_roles.select_present_groups().select_related("group"), urn=urn)
 
 
 def _get_native_group(urn: str) -> GroupProfile:

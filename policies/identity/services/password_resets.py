@@ -31,13 +31,13 @@ class IssuedResetLink:
 def create(*, urn: str, by: Actor, channel: str) -> IssuedResetLink:
     """Create a reset link for a user and delete the previous one. The password works until the link is used.
 
-    Raises Forbidden (also when the user holds platform privileges that the caller does not hold), NotFound, Conflict
-    for a service account (which has no password) and for a suspended or removed user.
+    Raises Forbidden (also when the user holds platform privileges that the caller does not hold), NotFound (also
+    for a removed user), Conflict for a service account (which has no password) and for a suspended user.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     text = token_secrets.generate(_PREFIX)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
+        user = users_groups_roles.get_row(users_groups_roles.select_present_users(), urn=urn)
         delegation.require_account(by=by, urns=[urn])
         if user.kind == User.Kind.SERVICE:
             raise Conflict("A service has tokens and no password.")

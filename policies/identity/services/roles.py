@@ -154,14 +154,15 @@ def grant(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[s
 def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
     """Revoke a role from users and groups and return the URNs that held it; other actors are ignored.
 
-    Raises Forbidden, NotFound, Invalid for more than MAX_ACTORS, Conflict when nobody could manage policies afterwards.
+    Removed ones lose it, too: what is revoked is not held again after a restoration. Raises Forbidden, NotFound,
+    Invalid for more than MAX_ACTORS, Conflict when nobody could manage policies afterwards.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
     with open_unit_of_work(by=by, channel=channel) as uow:
         role = _get_role(urn)
         return people_writer.change_roles(
-            holders=load_holders(urns=actors).values(),
+            holders=load_holders(urns=actors, with_removed=True).values(),
             choose=lambda _, roles: [item for item in roles if item != role],
             uow=uow,
         )
@@ -210,11 +211,16 @@ def assign_initial_roles(*, holder: UserOrGroup, roles: Sequence[str], uow: Unit
         people_writer.change_roles(holders=[holder], choose=lambda *_: target_roles, uow=uow)
 
 
-def load_holders(*, urns: Sequence[str]) -> dict[str, UserOrGroup]:
-    """Return URN → user or group for the URNs that exist, in the given order; two queries."""
+def load_holders(*, urns: Sequence[str], with_removed: bool = False) -> dict[str, UserOrGroup]:
+    """Return URN → user or group for the URNs that exist, in the given order; two queries.
+
+    Removed ones are included only `with_removed`.
+    """
     storable_urns = filter_storable(urns)
-    holders_by_urn: dict[str, UserOrGroup] = {user.urn: user for user in User.objects.filter(urn__in=storable_urns)}
-    holders_by_urn |= {group.urn: group for group in GroupProfile.objects.filter(urn__in=storable_urns)}
+    users = User.objects.all() if with_removed else users_groups_roles.select_present_users()
+    groups = GroupProfile.objects.all() if with_removed else users_groups_roles.select_present_groups()
+    holders_by_urn: dict[str, UserOrGroup] = {user.urn: user for user in users.filter(urn__in=storable_urns)}
+    holders_by_urn |= {group.urn: group for group in groups.filter(urn__in=storable_urns)}
     return {urn: holders_by_urn[urn] for urn in storable_urns if urn in holders_by_urn}
 
 

@@ -2,7 +2,8 @@
 
 The root user cannot be removed or suspended, and only the bootstrap creates it; no user can have the name of the system
 actor. Removing a user deletes its memberships, role assignments, tokens and sessions. Suspending a user ends its
-sessions, and its tokens are refused until it is activated.
+sessions, and its tokens are refused until it is activated. A user removed by its `status` aspect is as unknown to all
+other writes until that aspect restores it; only deletion finds it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -158,7 +159,7 @@ def update(
         checks.validate_choice(state, "/state", User.State.values)
     checks.finish()
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
+        user = users_groups_roles.get_row(users_groups_roles.select_present_users(), urn=urn)
         refuse_stale(expected_fingerprint=expected_fingerprint, facts=people_writer.facts(user))
         with people_writer.edit(user, uow=uow):
             documents.set_columns(user, changes)
@@ -187,7 +188,7 @@ def set_password(*, urn: str, password: str, by: Actor, channel: str) -> User:
     if by.urn != urn or not by.is_active:
         required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
+        user = users_groups_roles.get_row(users_groups_roles.select_present_users(), urn=urn)
         if by.urn != urn:
             delegation.require_account(by=by, urns=[urn])
         write_password(user=user, password=password, uow=uow)
@@ -202,7 +203,7 @@ def change_password(*, old_password: str, password: str, by: Actor, channel: str
     if not by.is_active:
         raise Forbidden((), "A suspended account changes nothing.")
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = users_groups_roles.get_row(User.objects.all(), urn=by.urn)
+        user = users_groups_roles.get_row(users_groups_roles.select_present_users(), urn=by.urn)
         checks = Checks()
         if not user.check_password(old_password):
             checks.add("password.wrong", "/old", "This is not your password.")

@@ -46,6 +46,9 @@ RESET = """mutation createNativeUserResetToken($input: CreateNativeUserResetToke
   createNativeUserResetToken(input: $input) { resetToken }
 }"""
 
+PUT_AWAY = "mutation ($input: BatchUpdateSoftDeletedInput!) { batchUpdateSoftDeleted(input: $input) }"
+STATUS = "mutation ($urn: String!, $status: CorpUserStatus!) { updateUserStatus(urn: $urn, status: $status) }"
+
 
 @pytest.fixture
 def crew(installed):
@@ -271,6 +274,30 @@ def test_members_come_and_go_and_again_is_no_error(clerk, jo, crew):
     for _ in range(2):
         assert clerk.ask(inline) == {"removeGroupMembers": True}
     assert [row.user.urn for row in Membership.objects.all()] == [ROOT]
+
+
+@pytest.mark.parametrize(
+    ("query", "variables"),
+    [
+        (ADD, {"input": {"groupUrn": "urn:li:corpGroup:away", "userUrns": [ROOT]}}),
+        (TAKE, {"input": {"groupUrn": "urn:li:corpGroup:away", "userUrns": [ROOT]}}),
+        (ADD, {"input": {"groupUrn": CREW, "userUrns": [JO]}}),
+        (UPDATE_NAME, {"input": {"urn": "urn:li:corpGroup:away", "name": "x"}}),
+        (UPDATE_GROUP, {"urn": "urn:li:corpGroup:away", "input": {"description": "x"}}),
+        (UPDATE_USER, {"urn": JO, "input": {"title": "x"}}),
+        (STATUS, {"urn": JO, "status": "SUSPENDED"}),
+        (RESET, {"input": {"userUrn": JO}}),
+    ],
+)
+def test_who_was_put_away_is_as_unknown_until_restored(root, jo, crew, query, variables):
+    away = "urn:li:corpGroup:away"
+    groups.create(identifier="away", name="Away", by=authorizer.SYSTEM, channel=DOOR)
+    assert root.ask(PUT_AWAY, input={"urns": [JO, away], "deleted": True}) == {"batchUpdateSoftDeleted": True}
+    before = ChangeEvent.objects.count()
+    assert root.refused(query, **variables)[0] == 404
+    assert ChangeEvent.objects.count() == before
+    assert root.ask(PUT_AWAY, input={"urns": [JO, away], "deleted": False}) == {"batchUpdateSoftDeleted": True}
+    assert root.ask(query, **variables)
 
 
 def test_members_of_a_group_from_elsewhere_are_not_changed_by_hand(root, jo):

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from catalog.ingest import apply
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import access_tokens, groups, invitations, password_resets, roles, users
 from policies.models import AccessToken, ChangeEvent, InviteToken, ResetToken, User
@@ -535,3 +536,27 @@ def test_the_last_who_can_manage_policies_stays(browse, world, address, posted):
     assert "Nobody who can sign in could manage policies" in html.unescape(refused.content.decode())
     ada = users_groups_roles.get_user(urn=ADA)
     assert (ada.is_active, ada.role_urns) == (True, [ADMIN])
+
+
+def put_away(*urns):
+    proposals = [apply.Proposal(urn, "status", '{"removed": true}') for urn in urns]
+    apply.apply(proposals=proposals, by=SYSTEM, channel=DOOR)
+
+
+def test_nobody_is_offered_to_change_who_is_put_away(browse, crew, person):
+    jo, group = person("jo").urn, crew["group"].urn
+    put_away(jo, group)
+    root = browse("root")
+    addresses = [f"{USERS}/{part}/{jo}" for part in ("edit", "roles", "groups", "suspend", "reset")]
+    addresses += [f"{GROUPS}/{part}/{group}" for part in ("edit", "add", "roles")]
+    addresses.append(f"/settings/tokens/new?owner={jo}")
+    assert {address: root.get(address).status_code for address in addresses} == dict.fromkeys(addresses, 404)
+
+
+def test_who_was_put_away_meanwhile_gets_nothing_and_what_was_typed_stays(browse, crew, person):
+    jo, group = person("jo").urn, crew["group"].urn
+    put_away(group)
+    told = browse("root").post(f"{GROUPS}/add/{group}", {"members": jo})
+    assert told.status_code == 404
+    assert "removed in the meantime" in told.content.decode()
+    assert jo not in users_groups_roles.load_member_urns(groups=[group])[group]

@@ -3,7 +3,9 @@
 import random
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
+from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,8 +22,9 @@ from policies.propagation import metrics
 if TYPE_CHECKING:
     from contextvars import Token
 
-#: Bytes of a refused body that are read before the refusal is sent, and bytes read at a time.
+#: Bytes of a refused body that are read before the refusal is sent, seconds for them, and bytes read at a time.
 MAX_DRAIN_BYTES = 64 * 1024 * 1024
+MAX_DRAIN_SECONDS = 20.0
 DRAIN_CHUNK_BYTES = 64 * 1024
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
@@ -145,6 +148,7 @@ def limit_body(get_response: GetResponse) -> GetResponse:
     def handle(request: HttpRequest) -> HttpResponseBase:
         length = get_declared_length(request)
         if not length and request.META.get("HTTP_TRANSFER_ENCODING"):
+            drain_body(request)
             return render_refusal(request, HTTPStatus.LENGTH_REQUIRED, "Send the body with its Content-Length.")
         if length > settings.BODY_LIMIT and length > (limit := find_body_limit(request.path)):
             drain_body(request)
@@ -162,14 +166,30 @@ def find_body_limit(path: str) -> int:
     return next((limit for prefix, limit in limits.items() if path.startswith(prefix)), settings.BODY_LIMIT)
 
 
-def drain_body(request: HttpRequest) -> None:
-    """Read and discard a body, up to MAX_DRAIN_BYTES.
+def drain_body(request: HttpRequest, *, max_seconds: float = MAX_DRAIN_SECONDS) -> None:
+    """Read and discard a body, up to MAX_DRAIN_BYTES and for no longer than these seconds.
 
     A client that is still sending when the connection closes reports a broken pipe and never sees the response.
     """
+    if get_declared_length(request):
+        read = request.read
+    elif request.META.get("HTTP_TRANSFER_ENCODING") and request.META.get("wsgi.input_terminated"):
+        # Django reads no body without a length; the server knows where this one ends.
+        read = request.META["wsgi.input"].read
+    else:
+        return
+    # A read has no timeout. It ends with the connection, which the server closes after a response to half a body.
+    reader = Thread(target=_read_to_end, args=(read,), name="drain", daemon=True)
+    reader.start()
+    reader.join(max_seconds)
+
+
+def _read_to_end(read: Callable[[int], bytes]) -> None:
     remaining_bytes = MAX_DRAIN_BYTES
-    while remaining_bytes > 0 and (chunk := request.read(min(remaining_bytes, DRAIN_CHUNK_BYTES))):
-        remaining_bytes -= len(chunk)
+    # A client that has gone reads no response, either.
+    with suppress(OSError):
+        while remaining_bytes > 0 and (chunk := read(min(remaining_bytes, DRAIN_CHUNK_BYTES))):
+            remaining_bytes -= len(chunk)
 
 
 def get_declared_length(request: HttpRequest) -> int:

@@ -1,7 +1,14 @@
 """What every answer carries, and what no request may bring."""
 
+from io import BytesIO
+from threading import Event
+from typing import Any
+
 import pytest
 from django.conf import settings
+from django.test import RequestFactory
+
+from authzsite.middleware import drain_body
 
 
 def test_every_answer_carries_the_security_headers(client):
@@ -25,3 +32,34 @@ def test_a_body_above_the_limit_is_413_before_anything_reads_it(client, path):
 @pytest.mark.parametrize("length", ["", "many", "-1", "٣", "1e9"])
 def test_a_length_that_is_no_number_is_no_error_of_ours(client, length):
     assert client.get("/health/live", CONTENT_LENGTH=length).status_code == 200
+
+
+CHUNKED: dict[str, Any] = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+
+
+def test_a_refused_body_without_a_length_is_read_to_its_end(rf: RequestFactory):
+    body = BytesIO(b"x" * 200_000)
+    drain_body(rf.post("/", **CHUNKED | {"wsgi.input": body}))
+    assert body.read() == b""
+
+
+class Stalled(BytesIO):
+    """A body whose client sends nothing until it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on, self.has_ended = Event(), Event()
+
+    def read(self, _size: int | None = -1) -> bytes:
+        assert self.goes_on.wait(60)
+        self.has_ended.set()
+        raise OSError("The client hung up.")
+
+
+@pytest.mark.parametrize("declared", [CHUNKED, {"CONTENT_LENGTH": "9"}], ids=["chunked", "declared"])
+def test_a_refused_body_that_stalls_is_not_waited_for(rf: RequestFactory, declared: dict[str, Any]):
+    body = Stalled()
+    drain_body(rf.post("/", **declared | {"wsgi.input": body}), max_seconds=0.01)
+    assert not body.has_ended.is_set()
+    body.goes_on.set()
+    assert body.has_ended.wait(60)

@@ -2,8 +2,8 @@
 
 It waits for published messages, applies the invalidations in them, compares the version row if a message is not an
 invalidation, and compares it twice a second in any case. So an idle process learns of a change as soon as a busy one,
-and no request pays for the comparison or the reload. Decisions do not depend on it: every question compares by itself
-if the last comparison is older than a second.
+and no request pays for the comparison or the reload; requests wait for it only after a message. Decisions do not depend
+on it: every question compares by itself if the last comparison is older than a second.
 """
 
 import gc
@@ -74,8 +74,10 @@ class SnapshotListener:
         messages = (NullSubscription() if subscription is None else subscription).wait(POLL_SECONDS)
         # Every message is applied, also after one that requires a comparison.
         are_applied = [invalidation.receive(message) for message in messages]
-        if not all(are_applied) or time.monotonic() - self._polled_at >= POLL_SECONDS:
+        if not all(are_applied):
             snapshot_store.mark_stale()
+            self.poll()
+        elif time.monotonic() - self._polled_at >= POLL_SECONDS:
             self.poll()
 
     def poll(self) -> None:
@@ -83,7 +85,7 @@ class SnapshotListener:
         self._polled_at = time.monotonic()
         try:
             with deadlines.open_budget(POLL_BUDGET_SECONDS):
-                version = snapshot_store.get_current().version
+                version = snapshot_store.refresh()
             if (
                 version != self._published_version
                 or time.monotonic() - self._published_at >= process_registry.HEARTBEAT_SECONDS

@@ -76,6 +76,8 @@ class _SnapshotSlot:
     def __init__(self) -> None:
         self.current: LoadedSnapshot | None = None
         self.lock = threading.Lock()
+        #: Monotonic time; comparisons that began earlier count no longer.
+        self.stale_at = float("-inf")
         #: Seconds that the last load took.
         self.load_seconds = 0.0
 
@@ -92,7 +94,12 @@ def get_current(*, at_least: int = 0) -> Snapshot:
     """
     current = _slot.current
     now = time.monotonic()
-    if current is not None and now - current.looked_at < VERSION_CHECK_SECONDS and current.snapshot.version >= at_least:
+    if (
+        current is not None
+        and now - current.looked_at < VERSION_CHECK_SECONDS
+        and current.looked_at > _slot.stale_at
+        and current.snapshot.version >= at_least
+    ):
         return current.snapshot
     deadline = now + VERSION_WAIT_SECONDS
     while True:
@@ -119,9 +126,8 @@ def record_inherited() -> None:
 
 def mark_stale() -> None:
     """Make the next question of this process compare the version row, so that an editor sees its own change."""
-    current = _slot.current
-    if current is not None:
-        _slot.current = replace(current, looked_at=float("-inf"))
+    # Only a time: a snapshot written back here could replace one that is loaded meanwhile.
+    _slot.stale_at = time.monotonic()
 
 
 def reset() -> None:
@@ -147,20 +153,26 @@ def loaded_snapshot() -> LoadedSnapshot | None:
 
 
 def refresh() -> int:
-    """Compare the version row now, whenever that last happened, and return the version of the snapshot."""
-    mark_stale()
-    return get_current().version
+    """Compare the version row now, whenever that last happened, and return the version of the snapshot.
+
+    Questions that need no comparison do not wait for this one.
+    """
+    return _refresh_if_changed().version
 
 
 def _refresh_if_changed() -> Snapshot:
     """Compare the version row, load what changed and return the snapshot.
 
-    Inside a transaction that changes policies itself the current snapshot stays, and one that is loaded there is not
-    kept, since it may hold uncommitted policies. A load during which another write commits is repeated, so version and
-    policies always belong together.
+    A comparison that another thread began while this one waited for it is not repeated. Inside a transaction that
+    changes policies itself the current snapshot stays, and one that is loaded there is not kept, since it may hold
+    uncommitted policies. A load during which another write commits is repeated, so version and policies always belong
+    together.
     """
+    asked_at = time.monotonic()
     with deadlines.hold_lock(_slot.lock):
         current = _slot.current
+        if current is not None and current.looked_at > max(asked_at, _slot.stale_at):
+            return current.snapshot
         is_moving = PolicyVersion.is_moving()
         if current is not None and is_moving:
             return current.snapshot

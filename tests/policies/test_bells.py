@@ -7,6 +7,7 @@ import redis
 from django.conf import settings
 from django.db import connection, transaction
 
+from policies import deadlines
 from policies.authoring.services import policies
 from policies.pdp import authorizer, policy_change_events, snapshot_listener, snapshot_store
 from policies.propagation import pubsub
@@ -71,7 +72,7 @@ def test_whatever_fails_the_listener_goes_on_by_polling(monkeypatch: pytest.Monk
         raise RecursionError("maximum recursion depth exceeded")
 
     listener = snapshot_listener.SnapshotListener()
-    monkeypatch.setattr(snapshot_store, "get_current", fail)
+    monkeypatch.setattr(snapshot_store, "refresh", fail)
     listener.step(None)
     monkeypatch.undo()
     monkeypatch.setattr(pubsub, "subscribe", fail)
@@ -80,6 +81,19 @@ def test_whatever_fails_the_listener_goes_on_by_polling(monkeypatch: pytest.Monk
     held = snapshot_store.loaded_snapshot()
     assert held is not None
     assert held.snapshot.version == written.policy_version
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_question_waits_while_the_listener_compares_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = snapshot_store.refresh()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", LONG)
+    monkeypatch.setattr(snapshot_listener, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(snapshot_listener, "POLL_BUDGET_SECONDS", 0.01)
+    # As while a comparison takes long.
+    with snapshot_store._slot.lock:
+        snapshot_listener.SnapshotListener().step(None)
+        with deadlines.open_budget(0.01):
+            assert snapshot_store.get_current().version == version
 
 
 @pytest.mark.django_db(transaction=True)

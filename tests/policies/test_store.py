@@ -1,7 +1,9 @@
 """The snapshot of a process: from the database alone, never from what a transaction may still take back."""
 
 import gc
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.cache import cache
@@ -190,3 +192,66 @@ def test_a_clock_that_jumps_makes_nothing_fresher_or_older(monkeypatch, django_a
     assert snapshot_store.get_current().version == version
     monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
     assert snapshot_store.get_current().version == version + 1
+
+
+class QueuedLock:
+    """A lock that tells who waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.waiting = threading.Semaphore(0)
+
+    def acquire(self, *, timeout: float = -1) -> bool:
+        self.waiting.release()
+        return self._lock.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_those_who_wait_for_a_comparison_share_the_next_one(monkeypatch):
+    version, lock = snapshot_store.refresh(), QueuedLock()
+    monkeypatch.setattr(snapshot_store._slot, "lock", lock)
+    comparisons, load = [], PolicyVersion.load_numbers
+
+    def load_and_note() -> tuple[int, int]:
+        comparisons.append(load())
+        return comparisons[-1]
+
+    def compare(_number: int) -> int:
+        try:
+            return snapshot_store.refresh()
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(PolicyVersion, "load_numbers", load_and_note)
+    with ThreadPoolExecutor(4) as pool:
+        assert lock.acquire()
+        answers = pool.map(compare, range(4))
+        for _ in range(1 + 4):
+            assert lock.waiting.acquire(timeout=60)
+        lock.release()
+        assert list(answers) == [version] * 4
+    assert len(comparisons) == 1
+
+
+@pytest.mark.django_db
+def test_a_comparison_that_began_before_the_mark_does_not_count(monkeypatch):
+    bootstrap.run()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 3600.0)
+    snapshot_store.refresh()
+    comparisons, load = [], PolicyVersion.load_numbers
+
+    def load_and_mark() -> tuple[int, int]:
+        comparisons.append(load())
+        if len(comparisons) == 1:
+            snapshot_store.mark_stale()
+        return comparisons[-1]
+
+    monkeypatch.setattr(PolicyVersion, "load_numbers", load_and_mark)
+    snapshot_store.refresh()
+    snapshot_store.get_current()
+    assert len(comparisons) == 2
+    snapshot_store.get_current()
+    assert len(comparisons) == 2

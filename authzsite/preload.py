@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from authzsite import metrics_multiprocess
+from authzsite import later_views, metrics_multiprocess
 from authzsite.optional_libraries import exclude_modules
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LOAD_SECONDS = 10
 
 @cache
 def build_application() -> "WsgiApplication":
-    """Return the WSGI application, with all its views."""
+    """Return the WSGI application, with the views of decisions; `later_views` has the others."""
     # prometheus_client reads the folder when it is imported, which happens in Django's setup.
     metrics_multiprocess.prepare(settings.METRICS_DIR)
     # For its client of tests, documents in YAML, and coloured examples; they take longer to import than it does itself.
@@ -46,11 +46,16 @@ def build_application() -> "WsgiApplication":
     return DecisionGateway(handler) if settings.DECISION_GATEWAY else handler
 
 
-def load_all() -> None:
-    """Load everything that workers share. A database that does not answer is logged: they load the policies later."""
+def load_all(*, workers: int = 1) -> None:
+    """Load everything that workers share. A database that does not answer is logged: they load the policies later.
+
+    Views that a process can do without until its first answer are loaded only if several workers share them.
+    """
     # Nearly all objects made here stay, so collecting garbage would only traverse them again and again.
     gc.disable()
     build_application()
+    if workers > 1:
+        later_views.import_all()
     if settings.REDIS_URL:
         # Imported by what connects to it, which is every worker.
         import redis  # noqa: F401

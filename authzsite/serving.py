@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> None:
         options, extra_arguments = parser.parse_known_args(arguments)
         # Open, and so reserved, until this program ends.
         reserved_socket = reserve_port(options.host, options.port)
-        preload.load_all()
+        preload.load_all(workers=options.workers)
     except (ImproperlyConfigured, PortTaken) as error:
         sys.exit(str(error))
     extra_arguments = ["--workers", str(options.workers), *extra_arguments]

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from authzsite import preload
+from authzsite import later_views, preload
 
 if TYPE_CHECKING:
     from authzsite.decision_gateway import WsgiApplication
@@ -19,6 +19,7 @@ def _start_application() -> "WsgiApplication":
     snapshot_store.record_inherited()
     decision_log.start()
     snapshot_listener.start()
+    later_views.import_after_first_answer()
     return application
 
 

@@ -7,7 +7,7 @@ from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.external_roles import api as external_role_api
 from catalog.external_roles.queries import ACCESS_TYPES
 from catalog.reports.api import findings, reports
-from policies.api_urls import api_paths
+from policies.http.api.paths import api_paths
 
 ROLE_PATTERN = r"(?P<urn>urn:li:role:.+)"
 #: Types that external roles can open; for any other type "/access" is the end of the URN.

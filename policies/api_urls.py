@@ -1,14 +1,14 @@
-"""URL patterns of the API under /api/v1/.
+"""URL patterns of the API under /api/v1/, without those of questions (`policies.decisions.api.urls`).
 
 Paths of section 1 of the contract have no slash at the end, those of section 3 have; POST works with both spellings. A
 URN in a path is decoded once, by the server, so it may contain slashes and anything else.
 """
 
-from django.urls import URLPattern, path, re_path
-from rest_framework.views import APIView
+from django.urls import URLPattern, path
 
 from policies.authoring.api import policies, privilege_registry
-from policies.decisions.api import audit, authorize, status
+from policies.decisions.api import audit, status
+from policies.http.api.paths import api_paths
 from policies.http.guard import API, public, signed_in
 from policies.http.lazy_view import lazy_view
 from policies.identity.api import access_tokens, groups, invitations, roles, service_accounts, users
@@ -20,26 +20,13 @@ ROLE = r"(?P<urn>urn:li:dataHubRole:.+)"
 NUMBER = r"(?P<number>[0-9]{1,9})"
 
 
-def api_paths(route: str, view: type[APIView], name: str) -> list[URLPattern]:
-    """Return the patterns of a route (a regular expression) as spelt and, if it has POST, with the other slash."""
-    patterns = [re_path(rf"^{route}$", view.as_view(), name=name)]
-    if hasattr(view, "post"):
-        other_route = route.removesuffix("/") if route.endswith("/") else f"{route}/"
-        patterns.append(re_path(rf"^{other_route}$", view.as_view(is_other_spelling=True), name=f"{name}-other"))
-    return patterns
-
-
 urlpatterns: list[URLPattern] = [
-    *api_paths("authorize", authorize.AuthorizeView, "api-authorize"),
-    *api_paths("authorize/batch", authorize.AuthorizeBatchView, "api-authorize-batch"),
     path(
         "openapi.json",
         lazy_view("policies.http.api.openapi_schema.serve_document", public.with_channel(API)),
         name="api-document",
     ),
     path("docs", lazy_view("policies.http.api.openapi_schema.show_docs", signed_in.with_channel(API)), name="api-docs"),
-    *api_paths("granted-privileges", authorize.AllowedPrivilegesView, "api-granted-privileges"),
-    *api_paths("who", authorize.AllowedActorsView, "api-who"),
     *api_paths("policies/", policies.PolicyListView, "api-policies"),
     *api_paths("policies/validate/", policies.PolicyValidateView, "api-policies-validate"),
     *api_paths(rf"policies/{POLICY}/versions/{NUMBER}/restore/", policies.PolicyRestoreView, "api-policy-restore"),

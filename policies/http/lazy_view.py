@@ -1,12 +1,21 @@
 """Views whose module is imported by their first request instead of with the URL configuration."""
 
 from collections.abc import Callable
+from functools import cached_property
+from importlib import import_module
+from threading import RLock
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLResolver
+from django.urls.resolvers import RoutePattern
 from django.utils.module_loading import import_string
 
 from policies.http.guard import Guard
+
+#: Held while a module of addresses is imported: what two threads begin to import at different ends, either might find
+#: unfinished.
+_import_lock = RLock()
 
 
 def lazy_view(path: str, guard: Guard) -> Callable[..., HttpResponse]:
@@ -21,3 +30,21 @@ def lazy_view(path: str, guard: Guard) -> Callable[..., HttpResponse]:
 
     call_view.guard = guard  # type: ignore[attr-defined]
     return call_view
+
+
+def lazy_paths(route: str, module: str, namespace: str | None = None) -> URLResolver:
+    """Return the paths of a URL module below a route, as `include` does; the first request for one imports the module.
+
+    Whatever goes through all addresses (`reverse`, `manage.py check`) imports it as well.
+    """
+    return _LazyResolver(RoutePattern(route), module, app_name=namespace, namespace=namespace)
+
+
+class _LazyResolver(URLResolver):
+    """The resolver of the paths of a module that is imported when it is asked for one."""
+
+    @cached_property
+    def urlconf_module(self) -> Any:
+        """The module of addresses."""
+        with _import_lock:
+            return import_module(str(self.urlconf_name))

@@ -1,0 +1,38 @@
+"""The views that a process does without until its first answer: all but those of decisions, health and metrics.
+
+The URL configuration imports them when it is asked for one (`lazy_paths`). So that no caller waits for that, a thread
+imports them after the first answer; where several worker processes share what is loaded, they are imported before.
+"""
+
+import logging
+import threading
+from typing import Any
+
+from django.core.signals import request_finished
+from django.urls import get_resolver
+
+log = logging.getLogger(__name__)
+
+
+def import_all() -> None:
+    """Import every module of the URL configuration."""
+    _ = get_resolver().reverse_dict
+
+
+def import_after_first_answer() -> None:
+    """Have a thread import all views when the first request of this process is answered."""
+    request_finished.connect(_start_thread)
+
+
+def _start_thread(**_: Any) -> None:
+    # Two requests may end at the same time; only one of them finds the function connected.
+    if request_finished.disconnect(_start_thread):
+        threading.Thread(target=_import_and_log, name="later-views", daemon=True).start()
+
+
+def _import_and_log() -> None:
+    try:
+        import_all()
+    # Whatever it is: the request for such a view meets the error again, and decisions are not affected.
+    except Exception:
+        log.exception("views_not_imported")

@@ -22,11 +22,10 @@ import structlog
 from django.conf import settings
 from django.urls import resolve
 from django.utils.http import http_date
+from django.utils.module_loading import import_string
 
 from authzsite import admission, middleware, request_log, throttling
-from catalog.protocols.authzen import plain_calls as authzen_plain_calls
 from policies import deadlines
-from policies.decisions.api import plain_calls
 from policies.decisions.api.plain_calls import LeftToView
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
@@ -115,22 +114,25 @@ class DecisionEndpoint:
     max_bytes: int
 
 
-def list_endpoints() -> list[DecisionEndpoint]:
-    """Return the endpoints, with what the URLs and the settings say about their paths."""
-    answers = {
-        "/api/v1/authorize": plain_calls.answer_authorize,
-        "/api/v1/authorize/": plain_calls.answer_authorize,
-        "/api/v1/authorize/batch": plain_calls.answer_batch,
-        "/api/v1/authorize/batch/": plain_calls.answer_batch,
-        "/access/v1/evaluation": authzen_plain_calls.answer_evaluation,
-        "/access/v1/evaluations": authzen_plain_calls.answer_evaluations,
-    }
-    endpoints = []
-    for path, answer in answers.items():
-        match = resolve(path)
-        max_bytes = middleware.find_body_limit(path)
-        endpoints.append(DecisionEndpoint(path, answer, match.route, guard.get_channel(match), max_bytes))
-    return endpoints
+#: Path → the function that answers plain calls, imported by the first one: many installations have no AuthZEN.
+_ANSWERS = {
+    "/api/v1/authorize": "policies.decisions.api.plain_calls.answer_authorize",
+    "/api/v1/authorize/": "policies.decisions.api.plain_calls.answer_authorize",
+    "/api/v1/authorize/batch": "policies.decisions.api.plain_calls.answer_batch",
+    "/api/v1/authorize/batch/": "policies.decisions.api.plain_calls.answer_batch",
+    "/access/v1/evaluation": "catalog.protocols.authzen.plain_calls.answer_evaluation",
+    "/access/v1/evaluations": "catalog.protocols.authzen.plain_calls.answer_evaluations",
+}
+
+
+def load_endpoint(path: str) -> DecisionEndpoint | None:
+    """Return the endpoint of a path, with what the URLs and the settings say about it; None for any other path."""
+    answer = _ANSWERS.get(path)
+    if answer is None:
+        return None
+    match = resolve(path)
+    max_bytes = middleware.find_body_limit(path)
+    return DecisionEndpoint(path, import_string(answer), match.route, guard.get_channel(match), max_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,8 @@ class DecisionGateway:
 
     def __init__(self, application: WsgiApplication) -> None:
         self._application = application
-        self._endpoints = {endpoint.path: endpoint for endpoint in list_endpoints()}
+        # Path → its endpoint, once it was called.
+        self._endpoints: dict[str, DecisionEndpoint] = {}
         self._call_limits = throttling.CallLimits()
         self._slots = admission.create_slots()
         # (Path, host, forwarded scheme) → headers of the view's answers; None where they cannot be repeated.
@@ -172,7 +175,7 @@ class DecisionGateway:
         # Both ways count against the same limits and slots.
         environ[throttling.LIMITS_KEY] = self._call_limits
         environ[admission.SLOTS_KEY] = self._slots
-        endpoint = self._endpoints.get(environ["PATH_INFO"])
+        endpoint = self._endpoints.get(environ["PATH_INFO"]) or self._load_endpoint(environ["PATH_INFO"])
         if endpoint is None or not _is_plain(environ, endpoint.max_bytes) or not self._has_plain_headers(environ):
             return self._application(environ, start_response)
         key = (endpoint.path, environ.get("HTTP_HOST"), environ.get("HTTP_X_FORWARDED_PROTO"))
@@ -187,6 +190,13 @@ class DecisionGateway:
         body, request_id = answer
         start_response(_OK, kept_headers.complete(length=len(body), request_id=request_id))
         return [body]
+
+    def _load_endpoint(self, path: str) -> DecisionEndpoint | None:
+        """Return the endpoint of a path that is called for the first time, or of none; keep it."""
+        endpoint = load_endpoint(path)
+        if endpoint is not None:
+            self._endpoints[path] = endpoint
+        return endpoint
 
     def _has_plain_headers(self, environ: Environ) -> bool:
         """Return whether all headers of a call are plain; clients send the same ones again and again."""

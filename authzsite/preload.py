@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from authzsite import later_views, metrics_multiprocess
+from authzsite import metrics_multiprocess
 from authzsite.optional_libraries import exclude_modules
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def load_all(*, workers: int = 1) -> None:
     gc.disable()
     build_application()
     if workers > 1:
+        from authzsite import later_views
+
         later_views.import_all()
     if settings.REDIS_URL:
         # Imported by what connects to it, which is every worker.

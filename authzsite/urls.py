@@ -15,13 +15,13 @@ from policies.http.lazy_view import lazy_paths
 urlpatterns: list[URLPattern | URLResolver] = [
     # First, since decisions are requested more often than everything else together.
     path("api/v1/", include("policies.decisions.api.urls")),
-    path("", include("catalog.protocols.authzen.urls")),
     path("health", health.show_liveness),
     path("health/live", health.show_liveness, name="health-live"),
     path("health/ready", health.show_readiness, name="health-ready"),
     path("metrics", metrics_endpoint.show_metrics, name="metrics"),
     lazy_paths("api/v1/", "policies.api_urls"),
     lazy_paths("api/v1/", "catalog.api_urls"),
+    lazy_paths("", "catalog.protocols.authzen.urls"),
     path("admin", public(RedirectView.as_view(pattern_name="admin:index"))),
     path("admin/", admin.site.urls),
     lazy_paths("", "catalog.protocols.datahub_rest.urls"),

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from authzsite import later_views, preload
+from authzsite import preload
 
 if TYPE_CHECKING:
     from authzsite.decision_gateway import WsgiApplication
@@ -14,6 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 def _start_application() -> "WsgiApplication":
     """Return the application, which a worker of `authzsite.serving` has inherited, and start the threads beside it."""
     application = preload.build_application()
+    from authzsite import later_views
     from policies.pdp import decision_log, snapshot_listener, snapshot_store
 
     snapshot_store.record_inherited()

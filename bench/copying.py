@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from bench import filling, snapshots
 from bench.worlds import Company
-from catalog.aspects.base import WORD
+from catalog.aspects.facet_fields import WORD
 from catalog.models import Entity, Facet
 from policies.pdp import bulk_insert
 

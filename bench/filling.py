@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import Group
 
 from bench.worlds import DATABASES, DOMAINS, GROUPS, SCHEMAS, Company, Thing, closed, parent_of
-from catalog.aspects.base import PLATFORM, WORD
+from catalog.aspects.facet_fields import PLATFORM, WORD
 from catalog.models import Ancestry, Entity, Facet
 from policies.engine import families
 from policies.engine.selectors import CONTAINER, DOMAIN, OWNER, TAG

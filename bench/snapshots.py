@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.worlds import DATABASES, DOMAINS, GROUPS, SCHEMAS, Company, Thing, closed, dice_of
-from catalog.aspects.base import ACCESS_ROLE, PLATFORM, SUBJECT
+from catalog.aspects.facet_fields import ACCESS_ROLE, PLATFORM, SUBJECT
 from catalog.reports.snapshot.reader import SCHEMA_VERSION
 from catalog.reports.snapshot.schema import TABLES
 from policies.engine.selectors import CONTAINER, DOMAIN, GLOSSARY, OWNER, TAG

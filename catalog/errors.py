@@ -4,10 +4,12 @@ Every refusal is one of `policies.errors`, so that an interface translates only 
 """
 
 from collections.abc import Iterable
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from policies.engine.errors import MORE_PROBLEMS, Problem
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError  # a process answers decisions before it has imported this
 
 URN_INVALID = "urn.invalid"
 TYPE_MISMATCH = "type.mismatch"
@@ -25,7 +27,7 @@ PATCH_INVALID = "patch.invalid"
 _MAX_VALIDATION_PROBLEMS = 1_000
 
 
-def list_validation_problems(error: ValidationError, code: str, pointer: str = "") -> list[Problem]:
+def list_validation_problems(error: "ValidationError", code: str, pointer: str = "") -> list[Problem]:
     """Return the problems that pydantic found in the part of a payload at a pointer, with codes `<code>.<type>`."""
     if error.error_count() > _MAX_VALIDATION_PROBLEMS:
         return [Problem(MORE_PROBLEMS, "", f"The document has {error.error_count()} problems, too many to name.")]

@@ -11,7 +11,7 @@ from django.db.models import Count, F, Q, QuerySet
 from catalog.access.coverage_sql import criterion_condition
 from catalog.access.entity_lists import search
 from catalog.access.view_permissions import build_view_conditions, filter_viewable, find_hidden
-from catalog.aspects.base import ASSET, PLATFORM
+from catalog.aspects.facet_fields import ASSET, PLATFORM
 from catalog.models import Ancestry, Entity, Facet
 from policies.engine import selectors
 from policies.engine.model import Actor

@@ -9,7 +9,7 @@ from django.db.models.functions import Lower
 
 from catalog.access.coverage_sql import criterion_condition, facet_condition, filter_covered
 from catalog.access.index_entries import read_each
-from catalog.aspects.base import PLATFORM, WORD
+from catalog.aspects.facet_fields import PLATFORM, WORD
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from policies.engine import selectors
 from policies.engine.families import cdap, cdap_entity_ids

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from catalog.access import entity_lists, fact_rows
 from catalog.access.fact_rows import FactRows
-from catalog.aspects.base import LOGICAL_PARENT, SUBJECT
+from catalog.aspects.facet_fields import LOGICAL_PARENT, SUBJECT
 from catalog.models import Entity, Facet
 from catalog.urns import entity_type, field_dataset_urns
 from policies.engine import selectors

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Min
 
 from catalog.access.naming_permissions import NamingPermissions
-from catalog.aspects.base import DOWNSTREAM, UPSTREAM
+from catalog.aspects.facet_fields import DOWNSTREAM, UPSTREAM
 from catalog.models import Facet
 from policies.engine.model import Actor
 from policies.errors import Invalid

@@ -9,7 +9,7 @@ from django.db.models.expressions import Combinable
 
 from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.people_records import build_tie_condition
-from catalog.aspects.base import (
+from catalog.aspects.facet_fields import (
     ACCESS_ROLE,
     ASSET,
     ROLE_GROUP,

@@ -2,20 +2,8 @@
 
 from typing import Any
 
-from catalog.aspects.base import (
-    ACCESS_ROLE,
-    ROLE_GROUP,
-    ROLE_TYPE,
-    ROLE_USER,
-    AspectFacts,
-    DocumentPart,
-    GroupUrn,
-    Name,
-    OwnedAspect,
-    RoleUrn,
-    UserUrn,
-    facet_values,
-)
+from catalog.aspects.base import AspectFacts, DocumentPart, GroupUrn, Name, OwnedAspect, RoleUrn, UserUrn, facet_values
+from catalog.aspects.facet_fields import ACCESS_ROLE, ROLE_GROUP, ROLE_TYPE, ROLE_USER
 from catalog.urns import Urn
 from policies.models.fields import is_storable
 

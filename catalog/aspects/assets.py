@@ -3,18 +3,8 @@
 from typing import Any
 
 from catalog.aspects.annotations import GlobalTags, GlossaryTerms
-from catalog.aspects.base import (
-    ASSET,
-    LOGICAL_PARENT,
-    SUBJECT,
-    AnyUrn,
-    AspectFacts,
-    DocumentPart,
-    Name,
-    NamedAspect,
-    OwnedAspect,
-    facet_values,
-)
+from catalog.aspects.base import AnyUrn, AspectFacts, DocumentPart, Name, NamedAspect, OwnedAspect, facet_values
+from catalog.aspects.facet_fields import ASSET, LOGICAL_PARENT, SUBJECT
 from catalog.aspects.lineage import upstream_facets
 from catalog.urns import Urn
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from catalog import urns
-from catalog.aspects.base import DOWNSTREAM, UPSTREAM, AspectFacts, FacetValue, OwnedAspect, facet_values
+from catalog.aspects.base import AspectFacts, FacetValue, OwnedAspect, facet_values
+from catalog.aspects.facet_fields import DOWNSTREAM, UPSTREAM
 from catalog.urns import Urn
 
 #: Keys of the other side in a list entry; `string` is Avro's name for a union member.

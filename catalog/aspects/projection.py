@@ -4,17 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from catalog.aspects.base import (
-    ID,
-    MAX_NAME_LENGTH,
-    PLATFORM,
-    PROJECT,
-    UNTESTED_FIELDS,
-    WORD,
-    AspectFacts,
-    FacetValue,
-    property_facets,
-)
+from catalog.aspects.base import AspectFacts, FacetValue, property_facets
+from catalog.aspects.facet_fields import ID, MAX_NAME_LENGTH, PLATFORM, PROJECT, UNTESTED_FIELDS, WORD
 from catalog.aspects.register import OWNED_ASPECTS, PROJECTED_ASPECTS, REGISTRATION
 from catalog.urns import Urn
 from policies.engine import selectors

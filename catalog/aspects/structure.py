@@ -4,11 +4,6 @@ from typing import Any
 
 from catalog import urns
 from catalog.aspects.base import (
-    PLATFORM,
-    TERM_HAS,
-    TERM_IS,
-    TERM_RELATED,
-    TERM_VALUE,
     AnyUrn,
     AspectFacts,
     ContainerUrn,
@@ -21,6 +16,7 @@ from catalog.aspects.base import (
     PlatformUrn,
     facet_values,
 )
+from catalog.aspects.facet_fields import PLATFORM, TERM_HAS, TERM_IS, TERM_RELATED, TERM_VALUE
 from catalog.urns import Urn
 from policies.engine import selectors
 

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from catalog.access import entity_lists, view_permissions
-from catalog.aspects.base import ACCESS_ROLE
+from catalog.aspects.facet_fields import ACCESS_ROLE
 from catalog.external_roles import queries as reading
 from catalog.external_roles import services as service
 from catalog.external_roles.queries import ExternalRole

@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from catalog.access.aspect_documents import load_documents
 from catalog.access.entity_lists import list_entities
 from catalog.access.view_permissions import filter_viewable
-from catalog.aspects.base import ACCESS_ROLE, ROLE_GROUP, ROLE_TYPE, ROLE_USER
+from catalog.aspects.facet_fields import ACCESS_ROLE, ROLE_GROUP, ROLE_TYPE, ROLE_USER
 from catalog.aspects.register import ENTITY_TYPES_BY_ASPECT
 from catalog.models import Entity, Facet
 from policies.engine.model import Actor

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from catalog import urns
 from catalog.access import aspect_documents, entity_lists, view_permissions
-from catalog.aspects.base import ACCESS_ROLE
+from catalog.aspects.facet_fields import ACCESS_ROLE
 from catalog.aspects.web_links import is_web_address
 from catalog.external_roles import queries as reading
 from catalog.ingest import apply, deletes

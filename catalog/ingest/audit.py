@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from catalog.aspects.base import MAX_NAME_LENGTH
+from catalog.aspects.facet_fields import MAX_NAME_LENGTH
 from catalog.models import Entity
 from policies.models import ChangeEvent, Verb, open_write
 from policies.models.fields import JsonText

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from catalog.access import entity_lists
-from catalog.aspects.base import SUBJECT
+from catalog.aspects.facet_fields import SUBJECT
 from catalog.aspects.projection import read_facts
 from catalog.ingest.validate import ChangeType, ValidatedProposal
 from policies.engine import selectors

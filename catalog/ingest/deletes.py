@@ -13,7 +13,7 @@ from catalog import urns as catalog_urns
 from catalog.access import disclosure, entity_lists, grant_source
 from catalog.access.view_permissions import remove_urns
 from catalog.aspects import register
-from catalog.aspects.base import PROJECT
+from catalog.aspects.facet_fields import PROJECT
 from catalog.aspects.register import PROJECTED_ASPECTS
 from catalog.ingest import hierarchy_closure, required_privileges
 from catalog.ingest.audit import AuditRecord

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from catalog import urns
 from catalog.access import aspect_documents, disclosure
-from catalog.aspects.base import ASSET
+from catalog.aspects.facet_fields import ASSET
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.ingest.audit_stamps import stamp

@@ -15,7 +15,7 @@ from typing import Any
 from catalog import urns
 from catalog.access.aspect_documents import DocumentSource
 from catalog.aspects.annotations import column_tags
-from catalog.aspects.base import SUBJECT
+from catalog.aspects.facet_fields import SUBJECT
 from catalog.ingest.batch_relatives import GLOSSARY_INFO, PARENT_NODE, BatchRelatives, load_groups_above, read_values
 from catalog.ingest.validate import ValidatedProposal
 from catalog.urns import Urn

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from catalog.aspects.base import MAX_NAME_LENGTH
+from catalog.aspects.facet_fields import MAX_NAME_LENGTH
 from policies.models.fields import BytewiseCharField, UrnField
 
 #: Types whose hierarchies are closed in `Ancestry`.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog import errors
-from catalog.aspects.base import (
+from catalog.aspects.facet_fields import (
     ACCESS_ROLE,
     DOWNSTREAM,
     SUBJECT,

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from catalog.aspects import base
+from catalog.aspects import facet_fields
 from catalog.reports.kinds.effective_access.counts import count_access
 from catalog.reports.run import launcher
 from catalog.reports.snapshot import partitions as reading
@@ -103,7 +103,7 @@ def test_two_slices_and_twenty_count_what_decide_says(spark: SparkSession, tmp_p
 
 
 def test_fields_are_those_of_the_catalog():
-    assert reading.PLATFORM == base.PLATFORM
+    assert reading.PLATFORM == facet_fields.PLATFORM
 
 
 def _snapshot(tmp_path: Path) -> tuple[Path, Path]:

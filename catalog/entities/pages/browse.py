@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 
 from catalog.access import aspect_documents, browsing, entity_lists, view_permissions
 from catalog.access.entity_context import load_references
-from catalog.aspects.base import PLATFORM
+from catalog.aspects.facet_fields import PLATFORM
 from catalog.entities.pages import type_labels
 from catalog.entities.pages.forms import CatalogFilterForm
 from catalog.models import Entity

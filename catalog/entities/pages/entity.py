@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from catalog import urns
 from catalog.access import browsing, entity_lists
 from catalog.access.entity_context import EntityContext, load_references
-from catalog.aspects.base import PLATFORM
+from catalog.aspects.facet_fields import PLATFORM
 from catalog.entities.pages import browse, edit_controls, tab_registry, type_labels
 from catalog.entities.pages.about import build_about_context
 from catalog.entities.pages.columns import build_dataset_columns

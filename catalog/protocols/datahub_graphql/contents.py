@@ -10,7 +10,7 @@ from django.db.models import Count, F, Q
 from catalog import urns
 from catalog.access import browsing
 from catalog.access.coverage_sql import facet_condition
-from catalog.aspects.base import ASSET
+from catalog.aspects.facet_fields import ASSET
 from catalog.models import Facet
 from catalog.protocols.datahub_graphql import nodes, paging, search_sources
 from catalog.protocols.datahub_graphql.context import Info

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from catalog.access.naming_permissions import NamingPermissions
-from catalog.aspects.base import PLATFORM
+from catalog.aspects.facet_fields import PLATFORM
 from catalog.models import Facet
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from catalog import urns
 from catalog.access import entity_lists, view_permissions
 from catalog.access.people_records import build_user_condition
-from catalog.aspects.base import PLATFORM
+from catalog.aspects.facet_fields import PLATFORM
 from catalog.protocols import search_filters
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from django.db.models import Q
 from pydantic import BaseModel, Field
 
-from catalog.aspects.base import PLATFORM
+from catalog.aspects.facet_fields import PLATFORM
 from catalog.protocols import search_filters
 from catalog.protocols.datahub_rest import request_bodies
 from catalog.protocols.search_filters import MAX_CRITERIA, ColumnFilter, FacetFilter, FieldFilter

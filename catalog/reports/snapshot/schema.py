@@ -12,7 +12,7 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet, Te
 from django.db.models.functions import Cast, Coalesce
 
 from catalog.access.grant_rows import select_grants
-from catalog.aspects.base import WORD
+from catalog.aspects.facet_fields import WORD
 from catalog.models import Ancestry, Entity, Facet
 from policies.models import Membership, Policy, RoleAssignment, User, documents
 

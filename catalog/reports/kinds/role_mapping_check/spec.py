@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from catalog.aspects.base import ACCESS_ROLE
+from catalog.aspects.facet_fields import ACCESS_ROLE
 from catalog.models import Report
 from catalog.reports import finding_writer
 from catalog.reports.kinds.role_mapping_check import tables

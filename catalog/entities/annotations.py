@@ -123,12 +123,12 @@ def edit_urns(edit: AnnotationEdit, aspect: str, *, add: Sequence[str] = (), rem
     """Add and remove URNs in an aspect of `URN_LISTS`: tags, terms, domains, external roles."""
 
     def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
-        (main_key, main_inner), *other_lists = URN_LISTS[aspect]
-        entries = document.get(main_key) or [_urn_entry(urn, main_inner) for urn in list_urns(aspect, document)]
-        document[main_key] = _edit_urn_entries(entries, main_inner, add, remove)
-        for key, inner in other_lists:
-            if document.get(key) is not None:
-                document[key] = _edit_urn_entries(document[key], inner, add, remove)
+        main_list, *other_lists = URN_LISTS[aspect]
+        stored_urns = list_urns(aspect, document)
+        for key, inner in (main_list, *(item for item in other_lists if document.get(item[0]) is not None)):
+            # An empty list stands for the others, and readers that prefer it would take a single entry for all of them.
+            entries = document.get(key) or [_urn_entry(urn, inner) for urn in stored_urns]
+            document[key] = _edit_urn_entries(entries, inner, add, remove)
 
     edit.write(aspect, change)
 

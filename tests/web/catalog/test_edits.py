@@ -6,8 +6,10 @@ from urllib.parse import quote
 import pytest
 
 from catalog.access import aspect_documents
-from catalog.entities.annotations import compute_fingerprint
+from catalog.entities import annotations
+from catalog.entities.annotations import AnnotationEdit, compute_fingerprint
 from catalog.models import Facet
+from policies.pdp import authorizer
 from tests.web.catalog.conftest import (
     BOARD,
     EUROPE,
@@ -83,6 +85,21 @@ def test_newer_associations_of_domains_follow(shelves):
         "domains": [SALES, EUROPE],
         "domainAssociations": [{"domain": SALES, "context": 1}, {"domain": EUROPE}],
     }
+
+
+@pytest.mark.parametrize("urn", [ORDERS, "urn:li:dataProduct:sales"])
+@pytest.mark.parametrize("associations", [[], None])
+def test_an_empty_list_of_associations_loses_no_domain(shelves, urn, associations):
+    """Of a data product the associations count as soon as there is one."""
+    store({(urn, "domains"): {"domains": [SALES], "domainAssociations": associations}})
+
+    def domains_after(**edit):
+        annotations.edit_urns(AnnotationEdit([urn], authorizer.SYSTEM, "test"), "domains", **edit)
+        return set(Facet.objects.filter(entity__urn=urn, field="DOMAIN").values_list("value", flat=True))
+
+    assert domains_after(add=[EUROPE]) == {SALES, EUROPE}
+    assert domains_after(remove=[EUROPE]) == {SALES}
+    assert domains_after(remove=[SALES]) == set()
 
 
 def test_owners_with_types(shelves):

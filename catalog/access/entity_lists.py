@@ -15,9 +15,9 @@ from policies.engine import selectors
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.model import Coverage
 from policies.engine.selectors import Condition, Criterion
-from policies.errors import NotFound
+from policies.errors import Invalid, NotFound
 from policies.models.fields import is_storable
-from policies.models.words import split_words
+from policies.models.words import MAX_SEARCH_WORDS, split_search
 
 _URN_PREFIX = "urn:li:"
 #: Maximum number of entities with a word for which these are read first, and of words of a text that are read.
@@ -54,9 +54,12 @@ class NamedEntries:
 def find_named_entries(text: str) -> NamedEntries:
     """Return the entities with the words of a text, read from the index of words; one query, none without words.
 
-    Words with too many entities are not read.
+    Words with too many entities are not read. Raises Invalid for more than MAX_SEARCH_WORDS.
     """
-    words = split_words(parse_search(text)[0]) if is_storable(text) else []
+    words = split_search(parse_search(text)[0]) if is_storable(text) else []
+    if len(words) > MAX_SEARCH_WORDS:
+        detail = f"A search has at most {MAX_SEARCH_WORDS} different words."
+        raise Invalid.from_problem(code="search.long", pointer="", detail=detail)
     # The longest words are the rarest, more or less.
     tried_words = sorted(words, key=len, reverse=True)[:_MAX_READ_WORDS]
     ids_by_word = dict(

@@ -12,7 +12,7 @@ from catalog.access.naming_permissions import NamingPermissions
 from policies.engine.model import Actor
 from policies.engine.selectors import Condition, Criterion
 from policies.errors import Invalid
-from policies.models.fields import filter_storable
+from policies.models.fields import MAX_URN_LENGTH, filter_storable
 
 #: Most criteria of one filter; each is a condition in one SQL statement.
 MAX_CRITERIA = 200
@@ -30,7 +30,8 @@ class ColumnFilter:
 
     def __call__(self, condition: str, values: list[str]) -> Q | None:
         """Return the condition, None for a comparison that the column does not support."""
-        texts = filter_storable(values)
+        # No column that is filtered holds a longer text, and SQLite refuses a LIKE that is much longer.
+        texts = [text for text in filter_storable(values) if len(text) <= MAX_URN_LENGTH]
         if condition in ("EQUAL", "IN"):
             return self._match_any(texts)
         if self.words is not None:
@@ -44,8 +45,8 @@ class ColumnFilter:
 
     def _match_any(self, values: Sequence[str]) -> Q:
         if self.words is None:
-            return Q(**{f"{self.name}__in": values})
-        return Q(**{f"{self.name}__in": [self.words[value] for value in map(str.lower, values) if value in self.words]})
+            return Q(**{f"{self.name}__among": values})
+        return Q(**{f"{self.name}__in": {self.words[value] for value in map(str.lower, values) if value in self.words}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,10 @@ def build_condition(
 
     Raises Invalid for unknown fields and comparisons, and for more than MAX_CRITERIA.
     """
-    if sum(len(list_criteria(group)) for group in or_filters or ()) > MAX_CRITERIA:
+    if (
+        sum(_count_conditions(criterion) for group in or_filters or () for criterion in list_criteria(group))
+        > MAX_CRITERIA
+    ):
         raise Invalid.from_problem(
             code="filter.large", pointer=pointer, detail=f"A filter has at most {MAX_CRITERIA} criteria."
         )
@@ -139,6 +143,11 @@ def _build_criterion(criterion: Mapping[str, Any], filters_by_field: Mapping[str
             code="filter.condition", pointer=f"{pointer}/condition", detail=f"{field} is not compared by {comparison}."
         )
     return ~clause if criterion.get("negated") else clause
+
+
+def _count_conditions(criterion: Mapping[str, Any]) -> int:
+    """Return the number of conditions in SQL: the values of a comparison of texts are compared one by one."""
+    return max(1, len(criterion.get("values") or ())) if criterion.get("condition") in _TEXT_LOOKUPS else 1
 
 
 def _field_name(criterion: Mapping[str, Any]) -> str:

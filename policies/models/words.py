@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from itertools import pairwise
 
 from django.db import models
 from django.db.models import Q
@@ -11,6 +12,11 @@ from policies.models.people import GroupProfile, User
 
 #: Longest indexed word, in characters; a longer one is cut.
 MAX_WORD_LENGTH = 64
+
+#: Most words indexed for one user or group: the first ones of name, id and address.
+MAX_NAME_WORDS = 24
+#: Most words that a search of entities tests: each is a join, and planning them takes time with the third power.
+MAX_SEARCH_WORDS = 40
 
 #: Sorts after every continuation of a prefix.
 LAST_CHARACTER = "\U0010ffff"
@@ -25,6 +31,17 @@ def split_words(text: str) -> list[str]:
     """
     folded_text = unicodedata.normalize("NFKC", text).casefold()
     return list(dict.fromkeys(word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded_text)))
+
+
+def split_search(text: str) -> list[str]:
+    """Return the words that a search tests: those of the text that no other word of it begins with.
+
+    No two of them begin the same word, so what has fewer words than these does not match.
+    """
+    words = split_words(text)
+    ordered_words = sorted(words)
+    redundant_words = {word for word, longer in pairwise(ordered_words) if longer.startswith(word)}
+    return [word for word in words if word not in redundant_words]
 
 
 class NameWord(models.Model):

@@ -177,9 +177,14 @@ def _match_types(condition: str, values: list[str]) -> Q | None:
 def _match_origin(condition: str, values: list[str]) -> Q | None:
     if condition not in ("EQUAL", "IN"):
         return None
+    origins = filter_storable(values)
+    if len(origins) > search_filters.MAX_CRITERIA:
+        detail = f"At most {search_filters.MAX_CRITERIA} origins are searched for at once."
+        raise Invalid.from_problem(code="filter.large", pointer="/orFilters", detail=detail)
     clause = _MATCH_NOTHING
-    for value in filter_storable(values):
-        clause |= Q(type="dataset", urn__endswith=f",{value})")
+    for origin in origins:
+        if len(origin) <= urns.MAX_URN_BYTES:
+            clause |= Q(type="dataset", urn__endswith=f",{origin})")
     return clause
 
 

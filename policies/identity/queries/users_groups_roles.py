@@ -12,8 +12,8 @@ from django.db.models import F, Model, Prefetch, Q, QuerySet
 
 from policies.errors import NotFound
 from policies.models import GroupProfile, Membership, NameWord, PolicyFacet, Role, RoleAssignment, User
-from policies.models.fields import is_storable
-from policies.models.words import LAST_CHARACTER, split_words
+from policies.models.fields import MAX_URN_LENGTH, is_storable
+from policies.models.words import LAST_CHARACTER, MAX_NAME_WORDS, split_search
 from policies.writes.validation import Checks
 
 _Row = TypeVar("_Row", User, GroupProfile, Role)
@@ -150,7 +150,7 @@ def load_member_urns(*, groups: Collection[str]) -> dict[str, list[str]]:
 def list_roles(*, q: str = "") -> QuerySet[Role]:
     """Return roles by URN; `q` is a part of the name or id, in any letter case."""
     rows = Role.objects.order_by("urn")
-    if not is_storable(q):
+    if not is_storable(q) or len(q) > MAX_URN_LENGTH:
         return rows.none()
     return rows.filter(Q(name__icontains=q) | Q(identifier__icontains=q)) if q else rows
 
@@ -202,8 +202,11 @@ def _build_search_condition(owner: str, text: str, address_condition: Q | None =
 
     `owner` is `user` or `group`. Words of addresses are searched only for rows that meet `address_condition`.
     """
+    words = split_search(text)
+    if len(words) > MAX_NAME_WORDS:
+        return Q(pk__in=[])
     condition = Q()
-    for word in split_words(text):
+    for word in words:
         name_words = NameWord.objects.filter(word__gte=word, word__lt=word + LAST_CHARACTER)
         name_words = name_words.filter(**{f"{owner}__isnull": False})
         matches_name = Q(pk__in=name_words.filter(is_address=False).values(owner))

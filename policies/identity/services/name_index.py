@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 
 from policies.models import GroupProfile, NameWord, User
-from policies.models.words import split_words
-
-#: Maximum number of words indexed for one user or group: the first ones of name, id and address.
-_MAX_WORDS = 24
+from policies.models.words import MAX_NAME_WORDS, split_words
 
 
 def rebuild(*, users: Sequence[User] = (), groups: Sequence[GroupProfile] = ()) -> None:
@@ -32,4 +29,4 @@ def _user_words(user: User) -> dict[str, bool]:
 
 
 def _first_words(*texts: str) -> list[str]:
-    return split_words(" ".join(texts))[:_MAX_WORDS]
+    return split_words(" ".join(texts))[:MAX_NAME_WORDS]

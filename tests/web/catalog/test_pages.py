@@ -412,3 +412,10 @@ def test_a_page_costs_the_same_whatever_its_length(shelves, settings, is_guarded
     # Looking at the version before every question, as here, is done once a second otherwise.
     # What names and lists leave out looks once for each privilege that lets view.
     assert max(few.values()) <= (45 if is_guarded else 20)
+
+
+@pytest.mark.parametrize("address", ["/catalog", "/catalog/pick/tags", "/external-roles"])
+def test_a_search_for_more_words_than_any_name_has_is_refused_in_words(shelves, address):
+    page = shelves("owner").get(address, {"q": " ".join(f"{number:02}" for number in range(60))})
+    assert page.status_code == 400
+    assert "at most 40 different words" in page.content.decode()

@@ -26,7 +26,7 @@ from policies.engine.snapshot import Snapshot, meets_constraint
 Relatives = Mapping[str, Sequence[Resource | None]]
 
 
-_ALLOWED_CODE = DecisionCode.ALLOWED
+_ALLOWED_CODE, _SUSPENDED_CODE = DecisionCode.ALLOWED, DecisionCode.ACTOR_SUSPENDED
 
 
 def decide(snapshot: Snapshot, question: Question, grants: Iterable[Statement] = ()) -> Decision:
@@ -77,9 +77,8 @@ def decide_requirement(
         return decide(snapshot, Question(actor, ""))
     own_resources = relatives.get(SELF, ())
     if requirement.sole_privilege is not None and len(own_resources) == 1:
-        return _decide_sole_privilege(
-            snapshot, Question(actor, requirement.sole_privilege, own_resources[0], subresources), grants
-        )
+        question = Question(actor, requirement.sole_privilege, own_resources[0], subresources)
+        return decide_privilege(snapshot, question, grants)
     evaluator = _RequirementEvaluator(snapshot, actor, relatives, subresources, tuple(grants))
     refusals: list[list[Decision]] = []
     unhelpful_refusals: list[list[Decision]] = []
@@ -94,14 +93,16 @@ def decide_requirement(
     return _select_refusal(snapshot, refusals or unhelpful_refusals)
 
 
-def _decide_sole_privilege(snapshot: Snapshot, question: Question, grants: Iterable[Statement]) -> Decision:
+def decide_privilege(snapshot: Snapshot, question: Question, grants: Iterable[Statement] = ()) -> Decision:
     """Decide a requirement of one privilege on the entity itself: the same as the walk over needs and alternatives."""
     decision = decide(snapshot, question, grants)
-    if decision.is_allowed:
+    if decision.is_allowed or decision.code is _SUSPENDED_CODE:
         return decision
-    urn = None if question.resource is None else question.resource.urn or None
-    missing = (MissingPrivilege(urn, question.privilege),)
-    return decision._replace(missing=missing, missing_any=(missing,))
+    _, privilege, resource, _ = question
+    missing = (MissingPrivilege(None if resource is None else resource.urn or None, privilege),)
+    is_allowed, code, version, slices, _, source, bits, decision_grants, _ = decision
+    # What `_replace` does, in a fifth of its time: every refusal runs this line.
+    return Decision(is_allowed, code, version, slices, missing, source, bits, decision_grants, (missing,))
 
 
 def matches(statement: Statement, question: Question) -> bool:

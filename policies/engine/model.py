@@ -89,9 +89,11 @@ class Statement:
     actor_conditions: tuple[ActorCondition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """May this actor use this privilege on this resource, touching these sub-resources?"""
+class Question(NamedTuple):
+    """May this actor use this privilege on this resource, touching these sub-resources?
+
+    A tuple and not a dataclass, as `Decision` is one.
+    """
 
     actor: Actor
     privilege: str
@@ -99,8 +101,7 @@ class Question:
     subresources: tuple[Resource, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MissingPrivilege:
+class MissingPrivilege(NamedTuple):
     """A missing privilege, and the entity on which it is missing (None for a platform privilege)."""
 
     entity: str | None

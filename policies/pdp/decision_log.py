@@ -121,13 +121,17 @@ class BufferedLogWriter:
         )
         self._ends_at = float("inf")
 
-    def should_log(self, decision: Decision) -> bool:
-        """Whether to log this decision: every denial, and an even sample of the rest (DECISION_LOG_SAMPLE)."""
+    def sample_indexes(self, decisions: Sequence[Decision]) -> list[int]:
+        """Return the indexes of the decisions to log: every denial, and an even sample of the rest."""
         share = settings.DECISION_LOG_SAMPLE
-        if not decision.is_allowed or share >= 1:
-            return True
-        number = next(self._allowed_counter)
-        return int(number * share) > int((number - 1) * share)
+        if share >= 1:
+            return list(range(len(decisions)))
+        counter = self._allowed_counter
+        return [
+            index
+            for index, decision in enumerate(decisions)
+            if not decision.is_allowed or (number := next(counter)) * share // 1 > (number - 1) * share // 1
+        ]
 
     def enqueue(self, entry: Entry) -> None:
         """Queue an entry, or count it as dropped when the queue is full; never blocks."""
@@ -229,7 +233,7 @@ def sample_indexes(decisions: Sequence[Decision]) -> list[int]:
     writer = _process_log.writer
     if writer is None or _REQUEST_CHANNEL.get() is None:
         return []
-    return [index for index, decision in enumerate(decisions) if writer.should_log(decision)]
+    return writer.sample_indexes(decisions)
 
 
 def current_context() -> tuple[BufferedLogWriter, RequestContext] | None:

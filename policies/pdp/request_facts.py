@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from policies.engine import families
 from policies.engine.alternatives import limit_alternatives
-from policies.engine.evaluate import Relatives, decide_requirement
-from policies.engine.model import Actor, Decision, Statement
+from policies.engine.evaluate import Relatives, decide_privilege, decide_requirement
+from policies.engine.model import Actor, Decision, Question, Statement
 from policies.engine.requested_columns import apply_requested_columns
 from policies.engine.requirements import SELF, Requirement
 from policies.engine.selectors import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
@@ -54,17 +54,23 @@ class RequestFacts:
         A question about columns or a path is decided for each alternative separately: where one alternative shows too
         little, another may show enough.
         """
-        resource = request.resource
-        relatives, subresources = self.relatives(request), self.subresources(request)
-        if resource is None or (resource.columns is None and resource.path is None):
-            return decide_requirement(self._snapshot, actor, request.requirement, relatives, subresources, grants)
+        requirement, resource = request.requirement, request.resource
+        subresources = self.subresources(request)
+        columns, path = (None, None) if resource is None else (resource.columns, resource.path)
+        is_about_part = columns is not None or path is not None
+        if requirement.sole_privilege is not None and not is_about_part:
+            question = Question(actor, requirement.sole_privilege, self._find_own(resource), subresources)
+            return decide_privilege(self._snapshot, question, grants)
+        relatives = self.relatives(request)
+        if not is_about_part:
+            return decide_requirement(self._snapshot, actor, requirement, relatives, subresources, grants)
         decisions = [
             apply_requested_columns(
                 decide_requirement(self._snapshot, actor, Requirement((alternative,)), relatives, subresources, grants),
-                columns=resource.columns,
-                path=resource.path,
+                columns=columns,
+                path=path,
             )
-            for alternative in request.requirement.any_of or ((),)
+            for alternative in requirement.any_of or ((),)
         ]
         allowed_decision = next((item for item in decisions if item.is_allowed), None)
         if allowed_decision is not None:
@@ -74,13 +80,15 @@ class RequestFacts:
 
     def relatives(self, request: AccessRequest) -> Relatives:
         """Return relative name → resources, for each relative that the request's requirement mentions."""
-        own = None if request.resource is None else build_resource(request.resource, self._resources, self._fields)
-        resources_by_relative: dict[str, Sequence[Resource | None]] = {SELF: (own,)}
+        resources_by_relative: dict[str, Sequence[Resource | None]] = {SELF: (self._find_own(request.resource),)}
         if request.requirement.other_relatives:
             for name, urns in self._urns_by_request[id(request)].items():
                 if name != SELF:
                     resources_by_relative[name] = [self._resources[urn] for urn in urns]
         return resources_by_relative
+
+    def _find_own(self, resource: ResourceRef | None) -> Resource | None:
+        return None if resource is None else build_resource(resource, self._resources, self._fields)
 
     def subresources(self, request: AccessRequest) -> tuple[Resource, ...]:
         """Return the sub-resources of a request."""
@@ -199,6 +207,8 @@ def build_resource(resource: ResourceRef, resources: Mapping[str, Resource], fie
         facts |= {PROJECT: frozenset((resource.project,))} if resource.project else {}
         return Resource("", resource.type, facts)
     entity = resources[resource.urn]
+    if resource.type == entity.type and not resource.branch and not resource.fact_overrides:
+        return entity
     resource_type, branch = resource.type or entity.type, _branch(resource, entity.type)
     if resource_type == entity.type and branch == MAIN_BRANCH and not resource.fact_overrides:
         return entity

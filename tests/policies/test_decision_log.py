@@ -57,10 +57,12 @@ def row(**changes):
 def test_refusals_are_always_kept_and_of_the_others_an_even_share(settings, share, kept):
     settings.DECISION_LOG_SAMPLE = share
     keeper = BufferedLogWriter()
-    found = [keeper.should_log(ALLOWED) for _ in range(100)]
-    assert sum(found) == kept
-    assert [BufferedLogWriter().should_log(ALLOWED) for _ in range(3)] == [found[0]] * 3
-    assert all(keeper.should_log(REFUSED) for _ in range(100))
+    found = keeper.sample_indexes([ALLOWED] * 100)
+    assert len(found) == kept
+    keeper = BufferedLogWriter()
+    one_by_one = [index for index in range(100) if keeper.sample_indexes([ALLOWED])]
+    assert one_by_one == found
+    assert keeper.sample_indexes([REFUSED] * 100) == list(range(100))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -76,7 +76,7 @@ def test_a_further_group_or_role_never_takes_an_allow_away(world: World, asked: 
     wider = replace(put.actor, groups=groups, roles=roles)
     snapshot = world.snapshot()
     if decide(snapshot, put).is_allowed:
-        assert decide(snapshot, replace(put, actor=wider)).is_allowed
+        assert decide(snapshot, put._replace(actor=wider)).is_allowed
 
 
 @given(world=strategies.worlds(), raw=strategies.documents(), state=st.sampled_from(["INACTIVE", "DRAFT", "OTHER"]))

@@ -46,14 +46,13 @@ def answer_batch(
     """
     questions = payload["questions"]
     payloads_by_index, problem_bodies = (dict(enumerate(questions)), {}) if is_validated else _validate_each(questions)
-    snapshot = _find_batch_snapshot(payload.get("at_least_version") or 0, payloads_by_index.values())
+    payloads = list(payloads_by_index.values())
+    snapshot = _find_batch_snapshot(payload.get("at_least_version") or 0, payloads)
     plain_questions: dict[int, ParsedQuestion] = {}
     explained_questions: dict[int, ParsedQuestion] = {}
-    parsed_questions = request_serializers.parse_questions(
-        questions=list(payloads_by_index.values()), by=by, check_may_ask=check_may_ask
-    )
-    for index, question in zip(payloads_by_index, parsed_questions, strict=True):
-        min_version = payloads_by_index[index].get("at_least_version") or 0
+    parsed_questions = request_serializers.parse_questions(questions=payloads, by=by, check_may_ask=check_may_ask)
+    for index, question_payload, question in zip(payloads_by_index, payloads, parsed_questions, strict=True):
+        min_version = question_payload.get("at_least_version") or 0
         if isinstance(question, PolicyAppError):
             problem_bodies[index] = {"error": refusal_body(question)}
         elif min_version > snapshot.version:

@@ -10,6 +10,7 @@ from policies.engine import explain
 from policies.engine.alternatives import sort_narrowest_first
 from policies.engine.families.cdap import ResultingGrant
 from policies.engine.model import Decision, DecisionCode, MissingPrivilege, Statement
+from policies.engine.restrictions import RoleSlice
 from policies.pdp import explanations, snapshot_store
 
 #: Values of `decision`.
@@ -145,33 +146,38 @@ def serialize_decision(
 
     `resulting_grants` are the grants that the operation creates; they are sent only when it is allowed.
     """
+    is_allowed, code, version, slices, missing, _, bits, grants, missing_any = decision
+    missing_body = serialize_missing(missing) if missing else []
+    if not missing_any:
+        missing_any_body = []
+    elif len(missing_any) == 1 and missing_any[0] is missing:
+        missing_any_body = [missing_body]
+    else:
+        missing_any_body = [serialize_missing(item) for item in sort_narrowest_first(missing_any)]
+    if reasons is not None:
+        reason_bodies = [_serialize_reason(item) for item in reasons]
+    else:
+        reason_bodies = [_serialize_statement(item) for item in decision.statements] if bits or grants else []
     return {
-        "decision": "ALLOW" if decision.is_allowed else "DENY",
-        "policy_version": decision.version or snapshot_store.get_current().version,
-        "reasons": (
-            [_serialize_statement(item) for item in decision.statements]
-            if reasons is None
-            else [_serialize_reason(item) for item in reasons]
-        ),
-        "code": str(decision.code),
-        "missing": serialize_missing(decision.missing) if decision.missing else [],
-        "missing_any": (
-            [serialize_missing(item) for item in sort_narrowest_first(decision.missing_any)]
-            if decision.missing_any
-            else []
-        ),
-        "restrictions": _serialize_restrictions(decision),
-        "resultant": serialize_grants(resulting_grants) if decision.is_allowed else [],
+        "decision": "ALLOW" if is_allowed else "DENY",
+        "policy_version": version or snapshot_store.get_current().version,
+        "reasons": reason_bodies,
+        "code": str(code),
+        "missing": missing_body,
+        "missing_any": missing_any_body,
+        "restrictions": None if slices is None else _serialize_slices(slices),
+        "resultant": serialize_grants(resulting_grants) if is_allowed and resulting_grants else [],
     }
 
 
 def serialize_missing(missing: Iterable[MissingPrivilege]) -> list[dict[str, Any]]:
     """Return missing privileges as they are sent."""
-    return list(map(_serialize_missing_privilege, missing))
+    return [{"entity": entity, "privilege": privilege} for entity, privilege in missing]
 
 
 def _serialize_missing_privilege(missing_privilege: MissingPrivilege) -> dict[str, Any]:
-    return {"entity": missing_privilege.entity, "privilege": missing_privilege.privilege}
+    (body,) = serialize_missing((missing_privilege,))
+    return body
 
 
 def serialize_grants(resulting_grants: Iterable[ResultingGrant]) -> list[dict[str, Any]]:
@@ -217,16 +223,15 @@ def _serialize_reason(reason: explain.Reason | explain.NearMatch) -> dict[str, A
 def _serialize_statement(statement: Statement) -> dict[str, Any]:
     """Return a deciding statement as a reason without explanation."""
     origin = statement.origin
-    return _build_reason(origin.policy, origin.name, origin.index, statement.effect.value, "")
+    # `str` and not `value`, which is a property that takes as long as the rest.
+    return _build_reason(origin.policy, origin.name, origin.index, str(statement.effect), "")
 
 
 def _build_reason(policy: str, name: str, statement: int, effect: str, because: str) -> dict[str, Any]:
     return {"policy": policy, "name": name, "statement": statement, "effect": effect, "because": because}
 
 
-def _serialize_restrictions(decision: Decision) -> list[dict[str, Any]] | None:
-    if decision.slices is None:
-        return None
+def _serialize_slices(slices: Iterable[RoleSlice]) -> list[dict[str, Any]]:
     return [
         {
             "role": role_slice.role,
@@ -234,5 +239,5 @@ def _serialize_restrictions(decision: Decision) -> list[dict[str, Any]] | None:
             "columns": None if role_slice.columns is None else list(role_slice.columns),
             **({} if role_slice.paths is None else {"paths": list(role_slice.paths)}),
         }
-        for role_slice in decision.slices
+        for role_slice in slices
     ]

@@ -19,7 +19,7 @@ from policies.errors import Invalid, PolicyAppError
 from policies.http.api import strict_fields
 from policies.models.people import USER_PREFIX
 from policies.pdp import snapshot_store
-from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.access_requests import NO_RELATIVES, AccessRequest, ResourceRef
 from policies.pdp.ports import facet_source
 
 #: Key of the errors of a whole object.
@@ -247,25 +247,21 @@ def _parse_question(
     actor_urn = question.get("actor") or by.urn
     if refusal is not None and actor_urn != by.urn:
         return refusal
+    privilege = question.get("privilege")
+    resulting_grants: tuple[ResultingGrant, ...] = ()
     try:
-        question_requirement = _build_question_requirement(
-            question, build_resource_ref(question.get("resource"), facts), facts, actor_urn
-        )
+        resource = build_resource_ref(question.get("resource"), facts)
+        if privilege is not None:
+            requirement, relatives = privilege_requirement(privilege), NO_RELATIVES
+        else:
+            requirement, resource, relatives, resulting_grants = _build_question_requirement(
+                question, resource, facts, actor_urn
+            )
     except PolicyAppError as error:
         return error
-    access_request = AccessRequest(
-        question_requirement.requirement,
-        question_requirement.resource,
-        tuple(question.get("sub_resources") or ()),
-        question_requirement.relatives,
-        question.get("operation") or "",
-    )
-    return ParsedQuestion(
-        facts.actors[actor_urn],
-        access_request,
-        question.get("explain", False),
-        question_requirement.resulting_grants,
-    )
+    subresources = tuple(question.get("sub_resources") or ())
+    access_request = AccessRequest(requirement, resource, subresources, relatives, question.get("operation") or "")
+    return ParsedQuestion(facts.actors[actor_urn], access_request, question.get("explain", False), resulting_grants)
 
 
 def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) -> QuestionFacts:
@@ -280,8 +276,8 @@ def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) ->
     for question in questions:
         actors.add(question.get("actor") or by.urn)
         if resource := question.get("resource"):
-            if resource.get("urn"):
-                urns.add(resource["urn"])
+            if urn := resource.get("urn"):
+                urns.add(urn)
             elif resource.get("id"):
                 objects.add((resource["type"], resource["id"]))
             elif resource.get("parent"):
@@ -310,7 +306,7 @@ def build_resource_ref(resource: Mapping[str, Any] | None, facts: QuestionFacts)
     urn, kind = resource.get("urn") or "", resource.get("type") or ""
     if urn:
         entity_type = facts.types.get(urn) or urn.split(":", 3)[2]
-        if kind not in ("", entity_type, _DATAZONE_TYPE_NAMES.get(entity_type)):
+        if kind and kind not in (entity_type, _DATAZONE_TYPE_NAMES.get(entity_type)):
             detail = f"{urn} is a {entity_type}, not a {kind}."
             raise Invalid.from_problem(code="type.mismatch", pointer="/resource/type", detail=detail)
         resource_ref = ResourceRef(urn, kind or entity_type)
@@ -351,8 +347,7 @@ def _find_refusal(check_may_ask: Callable[[], None]) -> PolicyAppError | None:
 def _build_question_requirement(
     question: Mapping[str, Any], resource: ResourceRef | None, facts: QuestionFacts, actor: str
 ) -> QuestionRequirement:
-    if question.get("privilege") is not None:
-        return QuestionRequirement(privilege_requirement(question["privilege"]), resource)
+    """Return the requirement of a question of an operation or of alternatives."""
     if question.get("any_of") is not None:
         return QuestionRequirement(any_of_requirement(question["any_of"]), resource)
     rule = operation_requests.find_derived_requirement(question["operation"])

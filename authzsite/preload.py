@@ -38,10 +38,13 @@ def build_application() -> "WsgiApplication":
     handler = get_wsgi_application()
     # Models can be imported only after Django's setup.
     from django.db import connection
+    from django.urls import get_resolver
 
     from authzsite import statement_timeout
     from authzsite.decision_gateway import DecisionGateway
 
+    # Imports the views that are not `lazy_paths`.
+    _ = get_resolver().url_patterns
     statement_timeout.limit_statements(connection.settings_dict, settings.STATEMENT_SECONDS)
     return DecisionGateway(handler) if settings.DECISION_GATEWAY else handler
 

@@ -20,6 +20,7 @@ import io, sys, threading
 from authzsite.wsgi import application
 def say():
     print(*(name in sys.modules for name in ("policies.urls", "catalog.urls", "policies.api_urls", "pydantic")))
+assert "policies.decisions.api.urls" in sys.modules
 say()
 environ = {
     "REQUEST_METHOD": "GET", "PATH_INFO": "/health/live", "wsgi.input": io.BytesIO(), "wsgi.url_scheme": "http",
@@ -39,6 +40,7 @@ SHOW_SHARED = """
 import sys
 from authzsite import preload
 preload.load_all(workers={workers})
+assert "policies.decisions.api.urls" in sys.modules
 print("policies.urls" in sys.modules, "catalog.urls" in sys.modules, "policies.api_urls" in sys.modules)
 """
 

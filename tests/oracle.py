@@ -16,8 +16,8 @@ A world is plain data:
     known          {user: {name: [text]}}       properties of users, as they act
     action         {name: [text]}               properties of what is done, in every question
 
-Policies are a list of pairs (id, document), where a document is a published dataHubPolicyInfo. DataHub has no deny, so
-a world that needs one wraps it: {"effect": "deny", "document": {...}}.
+Policies are a list of pairs (id, document), where a document is a published dataHubPolicyInfo, with our own fields of
+api-next.md section 1 ("next 1"): `effect`, and whom `actors` excludes.
 """
 
 # Plain loops and long ladders are the point here: each step can be laid beside the sentence it follows.
@@ -55,13 +55,12 @@ def authorize(world, policies, actor, privilege, resource=None, sub_resources=()
         return False, []
     allows = []
     denies = []
-    for identifier, raw in list(policies) + [(SELF_POLICY, self_policy(actor))]:
-        effect, document = opened(raw)
+    for identifier, document in list(policies) + [(SELF_POLICY, self_policy(actor))]:
         if not lists(document, privilege):
             continue
         if not applies(world, document, actor, resource, sub_resources, resource_type):
             continue
-        if effect == "deny":
+        if denies_access(document):
             denies.append(identifier)
         else:
             allows.append(identifier)
@@ -73,24 +72,42 @@ def authorize(world, policies, actor, privilege, resource=None, sub_resources=()
 def authorize_any_of(world, policies, actor, any_of, resource=None, sub_resources=(), resource_type=None):
     """Disjunction of conjunctions (a.7). An empty conjunction is a refusal, an empty disjunction too.
 
-    The system actor is allowed before anything else is read (a.1).
+    The system actor is allowed before anything else is read (a.1). Where EDIT_ENTITY and what it stands in for are both
+    named, a deny of either refuses both (next 1).
     """
     if actor == SYSTEM_ACTOR:
         return True
+    named = [privilege for privileges in any_of for privilege in privileges]
     for privileges in any_of:
         answers = []
         for privilege in privileges:
             answers.append(authorize(world, policies, actor, privilege, resource, sub_resources, resource_type)[0])
+            for other in named:
+                if "EDIT_ENTITY" in (privilege, other) and other != privilege and is_edit(privilege) and is_edit(other):
+                    answers.append(not is_denied(world, policies, actor, other, resource, sub_resources, resource_type))
         if len(answers) > 0 and all(answers):
             return True
     return False
 
 
+def is_edit(privilege):
+    """EDIT_ENTITY, or a narrower privilege in place of which it is taken."""
+    return privilege.startswith("EDIT_")
+
+
+def is_denied(world, policies, actor, privilege, resource, sub_resources, resource_type):
+    denying = [(identifier, document) for identifier, document in policies if denies_access(document)]
+    return authorize(world, denying, actor, privilege, resource, sub_resources, resource_type)[1] not in (
+        [],
+        [SELF_POLICY],
+    )
+
+
 def granted_privileges(world, policies, actor, resource=None, resource_type=None):
     """Everything stored policies let the actor do to the resource, sorted; without sub-resources (a.8)."""
     listed = []
-    for _, raw in policies:
-        listed.extend(privileges_of(opened(raw)[1]))
+    for _, document in policies:
+        listed.extend(privileges_of(document))
     granted = []
     for privilege in sorted(set(listed)):
         _, deciding = authorize(world, policies, actor, privilege, resource, (), resource_type)
@@ -115,40 +132,106 @@ def obstacles(world, policies, actor, resource=None, resource_type=None):
 
 
 def who(world, policies, privilege, resource=None, resource_type=None):
-    """Whom stored policies name for the privilege on the resource (a.8). Groups and roles are not expanded.
+    """Whom stored policies name for the privilege on the resource (a.8, next 1). Groups and roles are not expanded.
 
-    Only for policies without deny: a deny has no place in this answer.
+    A name is judged as an actor of whom only this name is known. "ALL" and "GROUPS" stand for all users and all groups.
     """
-    all_users = all_groups = False
-    users: set[str] = set()
-    groups: set[str] = set()
-    roles: set[str] = set()
-    for _, raw in policies:
-        effect, document = opened(raw)
-        if effect == "deny":
-            raise ValueError("who() is for policies that allow")
+    allows = []
+    denies = []
+    for _, document in policies:
         if document.get("state") != "ACTIVE" or not lists(document, privilege):
             continue
-        if hangs_on_actor(document) or not resource_matches(world, document, resource, resource_type):
-            continue
-        actors = document.get("actors") or {}
-        all_users = all_users or bool(actors.get("allUsers"))
-        all_groups = all_groups or bool(actors.get("allGroups"))
-        users.update(actors.get("users") or [])
-        groups.update(actors.get("groups") or [])
-        roles.update(actors.get("roles") or [])
-        for owner in owners_spoken_to(world, document, resource):
-            if owner.startswith("urn:li:corpGroup:"):
-                groups.add(owner)
-            else:
-                users.add(owner)
+        block = document.get("resources") or {}
+        if denies_access(document):
+            has_constraints = any(block.get(name) is not None for name in ("privilegeConstraints", "policyConstraints"))
+            if not has_constraints and covers_somebody(world, document, resource, resource_type):
+                denies.append(document)
+        elif not hangs_on_actor(document) and resource_matches(world, document, resource, resource_type):
+            allows.append(document)
+
+    def allowed(name):
+        speaks = [speaks_to(world, document, name, resource) for document in allows]
+        refuses = [speaks_to(world, document, name, resource) for document in denies]
+        return any(speaks) and not any(refuses)
+
+    listed = set()
+    for document in allows:
+        listed |= {name for name in names_in(world, document, resource) if speaks_to(world, document, name, resource)}
+    shown = {name for name in listed if allowed(name)}
+    for document in denies:
+        for name in excluded_names(world, document, resource):
+            is_implied = "ALL" in shown or ("GROUPS" in shown and name.startswith("urn:li:corpGroup:"))
+            if allowed(name) and not is_implied:
+                shown = shown | {name}
+    touched = set()
+    for document in denies:
+        touched |= names_in(world, document, resource)
+    for document in allows:
+        touched |= excluded_names(world, document, resource)
+    excepted = set()
+    for name in touched - {"ALL", "GROUPS"}:
+        is_reached = any(speaks_to(world, document, name, resource, without_exclusions=True) for document in allows)
+        if is_reached and not allowed(name):
+            excepted.add(name)
     return {
-        "all_users": all_users,
-        "all_groups": all_groups,
-        "users": sorted(users),
-        "groups": sorted(groups),
-        "roles": sorted(roles),
+        "all_users": "ALL" in shown,
+        "all_groups": "GROUPS" in shown,
+        **by_kind(shown),
+        "except": by_kind(excepted),
     }
+
+
+def by_kind(names):
+    return {
+        "users": sorted(name for name in names if name.startswith("urn:li:corpuser:")),
+        "groups": sorted(name for name in names if name.startswith("urn:li:corpGroup:")),
+        "roles": sorted(name for name in names if name.startswith("urn:li:dataHubRole:")),
+    }
+
+
+def names_in(world, document, resource):
+    """The names in the actor clause, owners included."""
+    actors = document.get("actors") or {}
+    names = set()
+    for key in ("users", "groups", "roles"):
+        names |= set(actors.get(key) or [])
+    names |= set(owners_spoken_to(world, document, resource))
+    if actors.get("allUsers"):
+        names.add("ALL")
+    if actors.get("allGroups"):
+        names.add("GROUPS")
+    return names
+
+
+def excluded_names(world, document, resource):
+    actors = document.get("actors") or {}
+    names = set()
+    for key in ("excludedUsers", "excludedGroups", "excludedRoles"):
+        names |= set(actors.get(key) or [])
+    for owner, owner_type in entity(world, resource).get("owners", []) if resource else []:
+        if owner_type in (actors.get("excludedResourceOwnersTypes") or []):
+            names.add(owner)
+    return names
+
+
+def speaks_to(world, document, name, resource, without_exclusions=False):
+    """Whether the clause fits an actor of whom only this name is known."""
+    if not without_exclusions and name in excluded_names(world, document, resource):
+        return False
+    names = names_in(world, document, resource)
+    if name in names or "ALL" in names:
+        return True
+    return "GROUPS" in names and name.startswith("urn:li:corpGroup:")
+
+
+def covers_somebody(world, document, resource, resource_type):
+    """Whether a deny covers the resource for some actor: what its criteria say of actors may be anything."""
+    if document.get("type") == "PLATFORM" or document.get("resources") is None:
+        return True
+    if not resource and not resource_type:
+        return False
+    criteria = [one for one in criteria_of(document["resources"]) if not is_about_actor(one)]
+    return passes_all(world, criteria, resource, resource_type, None, is_deny=True)
 
 
 def what(world, policies, actor, privilege, resource_type=None):
@@ -165,10 +248,8 @@ def what(world, policies, actor, privilege, resource_type=None):
 # ---- One policy ----
 
 
-def opened(raw):
-    if "document" in raw:
-        return raw["effect"], raw["document"]
-    return "allow", raw
+def denies_access(document):
+    return document.get("effect") == "DENY"
 
 
 def self_policy(actor):
@@ -212,6 +293,8 @@ def applies(world, document, actor, resource, sub_resources, resource_type):
         return False
     if not resource_matches(world, document, resource, resource_type, actor):
         return False
+    if denies_access(document):
+        return deny_reaches_sub_resource(world, document, sub_resources)
     return sub_resources_pass(world, document, sub_resources)
 
 
@@ -232,8 +315,10 @@ def roles_of(world, actor):
 
 
 def actor_matches(world, document, actor, resource):
-    """Any one form is enough; empty and absent lists match nobody."""
+    """Any one form is enough; empty and absent lists match nobody. Whoever is excluded is never reached (next 1)."""
     actors = document.get("actors") or {}
+    if is_excluded(world, document, actor, resource):
+        return False
     if actors.get("allUsers"):
         return True
     if actor in (actors.get("users") or []):
@@ -249,6 +334,23 @@ def actor_matches(world, document, actor, resource):
             return True
     for owner in owners_spoken_to(world, document, resource):
         if owner == actor or owner in groups:
+            return True
+    return False
+
+
+def is_excluded(world, document, actor, resource):
+    actors = document.get("actors") or {}
+    if actor in (actors.get("excludedUsers") or []):
+        return True
+    for group in groups_of(world, actor):
+        if group in (actors.get("excludedGroups") or []):
+            return True
+    for role in roles_of(world, actor):
+        if role in (actors.get("excludedRoles") or []):
+            return True
+    types = actors.get("excludedResourceOwnersTypes") or []
+    for owner, owner_type in entity(world, resource).get("owners", []) if resource else []:
+        if owner_type in types and (owner == actor or owner in groups_of(world, actor)):
             return True
     return False
 
@@ -281,7 +383,7 @@ def resource_matches(world, document, resource, resource_type, actor=None):
         return True
     if not resource and not resource_type:
         return False
-    return passes_all(world, criteria_of(block), resource, resource_type, actor)
+    return passes_all(world, criteria_of(block), resource, resource_type, actor, is_deny=denies_access(document))
 
 
 def criteria_of(block):
@@ -296,13 +398,16 @@ def criteria_of(block):
     return criteria
 
 
-def passes_all(world, criteria, resource, resource_type, actor=None):
-    return all(passes(world, criterion, resource, resource_type, actor) for criterion in criteria)
+def passes_all(world, criteria, resource, resource_type, actor=None, is_deny=False):
+    return all(passes(world, criterion, resource, resource_type, actor, is_deny) for criterion in criteria)
 
 
-def passes(world, criterion, resource, resource_type, actor=None):
+def passes(world, criterion, resource, resource_type, actor=None, is_deny=False):
+    """Whether a criterion holds. What is not known fails for an allow and holds for a deny (ADR 18, next 1)."""
     wanted = criterion.get("values") or []
     condition = criterion.get("condition") or "EQUALS"
+    if is_deny and is_unknown(world, criterion, actor):
+        return True
     if is_property(criterion["field"]):
         wanted = with_what_is_referred_to(world, criterion, actor)
         found = property_of(world, criterion["field"], resource, actor)
@@ -319,6 +424,21 @@ def passes(world, criterion, resource, resource_type, actor=None):
     if condition == "NOT_EQUALS":
         return not any(value in wanted for value in found)
     return False
+
+
+def is_unknown(world, criterion, actor):
+    """Whether a criterion cannot be read, or looks at a property of actor or action that is not known."""
+    if criterion.get("condition") not in (None, "", "EQUALS", "STARTS_WITH", "NOT_EQUALS"):
+        return True
+    field = criterion["field"]
+    if not is_property(field):
+        return values_of(world, field.upper(), None, "dataset") is None
+    if not field.startswith("PROPERTY.") and len(property_of(world, field, None, actor)) == 0:
+        return True
+    if with_what_is_referred_to(world, criterion, actor) is None:
+        return True
+    referred = [value[2:-1] for value in criterion.get("values") or [] if value.startswith("${")]
+    return any(len(property_of(world, name, None, actor)) == 0 for name in referred)
 
 
 def is_property(field):
@@ -363,13 +483,14 @@ def hangs_on_actor(document):
     block = document.get("resources") or {}
     if document.get("type") == "PLATFORM":
         return False
-    for criterion in criteria_of(block):
-        if criterion["field"].startswith(("ACTOR.PROPERTY.", "ACTION.PROPERTY.")):
-            return True
-        is_compared = any(value.startswith("${") for value in criterion.get("values") or [])
-        if is_property(criterion["field"]) and is_compared:
-            return True
-    return False
+    return any(is_about_actor(criterion) for criterion in criteria_of(block))
+
+
+def is_about_actor(criterion):
+    if criterion["field"].startswith(("ACTOR.PROPERTY.", "ACTION.PROPERTY.")):
+        return True
+    is_compared = any(value.startswith("${") for value in criterion.get("values") or [])
+    return is_property(criterion["field"]) and is_compared
 
 
 def values_of(world, field, resource, resource_type):
@@ -437,6 +558,23 @@ def sub_resources_pass(world, document, sub_resources):
         if not passes_all(world, criteria, sub_resource, None):
             return False
     return True
+
+
+def deny_reaches_sub_resource(world, document, sub_resources):
+    """A deny with constraints needs one sub-resource that passes, so it says nothing of a question without (next 1)."""
+    block = document.get("resources") or {}
+    constraints = block.get("privilegeConstraints")
+    if constraints is None:
+        constraints = block.get("policyConstraints")
+    if constraints is None:
+        return True
+    criteria = [one for one in constraints.get("criteria") or [] if not is_property(one["field"])]
+    for sub_resource in sub_resources:
+        if sub_resource == "urn:li:allEntities:all":
+            return True
+        if passes_all(world, criteria, sub_resource, None, is_deny=True):
+            return True
+    return False
 
 
 # ---- Derived operations (guide, "Derived authorization rules"; section c) ----

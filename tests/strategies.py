@@ -61,7 +61,7 @@ CONDITIONS = ["EQUALS", "STARTS_WITH", "NOT_EQUALS"]
 
 T = TypeVar("T")
 
-_FACT_BYTES, _POLICY_BYTES, _MOST_POLICIES = 460, 66, 6
+_FACT_BYTES, _POLICY_BYTES, _MOST_POLICIES = 460, 74, 6
 
 
 class Dice:
@@ -164,23 +164,26 @@ def documents(odd: bool = False) -> st.SearchStrategy[dict]:
 
 
 def policies(denies: bool = True) -> st.SearchStrategy[dict]:
-    """Draw a policy of a generated world: mostly an allow, now and then a deny, seldom with an odd criterion."""
+    """Draw a policy of a generated world: mostly an allow, now and then a deny, seldom with an odd criterion.
+
+    Without `denies` none denies or excludes anybody.
+    """
     return rolled(_POLICY_BYTES, lambda dice: _policy(dice, denies))
 
 
 def _policy(dice: Dice, denies: bool) -> dict:
     is_deny = dice.seldom() and denies
-    drawn = _document(dice, odd=dice.pick(*[False] * 9, True))
+    drawn = _document(dice, odd=dice.pick(*[False] * 9, True), exclusions=denies)
     return denying(drawn) if is_deny else drawn
 
 
-def _document(dice: Dice, odd: bool) -> dict:
+def _document(dice: Dice, odd: bool, exclusions: bool = True) -> dict:
     return document(
         displayName=dice.pick("a", "ab"),
         state=dice.pick(*["ACTIVE"] * 8, "INACTIVE", "DRAFT"),
         type=dice.pick("METADATA", "METADATA", "METADATA", "PLATFORM"),
         privileges=dice.some(PRIVILEGES, 3),
-        actors=_actors(dice),
+        actors=_actors(dice) | (_exclusions(dice) if exclusions else {}),
         resources=_resources(dice, odd),
     )
 
@@ -205,6 +208,20 @@ def _actors(dice: Dice) -> dict:
     if dice.pick(False, True):
         clause["resourceOwnersTypes"] = dice.absent_or(dice.some(OWNER_TYPES))
     return clause
+
+
+def _exclusions(dice: Dice) -> dict:
+    """Whom a policy never reaches: mostly nobody."""
+    if dice.pick(True, True, True, False):
+        return {}
+    excluded = {
+        "excludedUsers": USERS,
+        "excludedGroups": GROUPS,
+        "excludedRoles": ROLES,
+        "excludedResourceOwnersTypes": OWNER_TYPES,
+    }
+    form = dice.pick(*excluded)
+    return {form: dice.absent_or(dice.some(excluded[form]))}
 
 
 def _resources(dice: Dice, odd: bool) -> dict | None:

@@ -116,8 +116,8 @@ def boot_policies() -> list[tuple[str, dict]]:
 
 
 def denying(raw: dict) -> dict:
-    """Return a deny that matches what the document matches; only generated worlds have such."""
-    return {"effect": "deny", "document": raw}
+    """Return the policy that denies what the document allows."""
+    return raw | {"effect": "DENY"}
 
 
 def _empty() -> dict:
@@ -305,24 +305,28 @@ class World:
 
 def compiled(name: str, raw: dict) -> tuple[model.Statement, ...]:
     """Compile one raw policy of a world. A document that `parse` refuses is compiled as an old stored one would be."""
-    effect, document = oracle.opened(raw)
+    document = raw
     with suppress(InvalidPolicy):
-        document = datahub.parse(document)
-    origin = model.StatementOrigin(f"{_POLICY}{name}", name)
-    return tuple(replace(statement, effect=model.Effect(effect)) for statement in datahub.compile(document, origin))
+        document = datahub.parse(raw)
+    return datahub.compile(document, model.StatementOrigin(f"{_POLICY}{name}", name))
 
 
 def name_actors(snapshot: Snapshot, privilege: str, resource: Resource | None) -> dict[str, Any]:
     """Return whom stored policies name for a privilege, in the shape of `oracle.who`."""
     statements = snapshot.list_covering_statements(privilege, resource)
-    names = find_named_actors([one for one in statements if one.origin != datahub.VIEW_SELF], resource).names
-    return {
-        "all_users": selectors.EVERYONE in names,
-        "all_groups": selectors.IN_ANY_GROUP in names,
-        **{
+    named = find_named_actors([one for one in statements if one.origin != datahub.VIEW_SELF], resource)
+
+    def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
+        return {
             kind: sorted(name for name in names if name.startswith(f"urn:li:{type_}:"))
             for kind, type_ in (("users", "corpuser"), ("groups", "corpGroup"), ("roles", "dataHubRole"))
-        },
+        }
+
+    return {
+        "all_users": selectors.EVERYONE in named.names,
+        "all_groups": selectors.IN_ANY_GROUP in named.names,
+        **by_kind(named.names),
+        "except": by_kind(named.exceptions),
     }
 
 
@@ -334,7 +338,7 @@ def short(statements: Iterable[model.Statement]) -> list[str]:
 
 
 def _criteria(raw: dict) -> list[dict]:
-    block = oracle.opened(raw)[1].get("resources") or {}
+    block = raw.get("resources") or {}
     return (block.get("filter") or {}).get("criteria") or []
 
 

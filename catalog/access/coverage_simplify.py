@@ -32,13 +32,19 @@ class ActorRelation:
     is_owned: bool = False
     owner_types: frozenset[str] | None = None
     is_self: bool = False
+    excluded_owner_types: frozenset[str] = frozenset()
 
     @classmethod
     def from_cover(cls, cover: Cover) -> "ActorRelation":
-        """Return the condition of a cover; an unconditional cover has no other condition."""
+        """Return the condition of a cover; one that is unconditional has no other condition but the exclusion."""
         if cover.is_unconditional:
-            return UNCONDITIONAL
-        return cls(is_owned=cover.is_owned, owner_types=cover.owner_types, is_self=cover.is_self)
+            return replace(UNCONDITIONAL, excluded_owner_types=cover.excluded_owner_types)
+        return cls(
+            is_owned=cover.is_owned,
+            owner_types=cover.owner_types,
+            is_self=cover.is_self,
+            excluded_owner_types=cover.excluded_owner_types,
+        )
 
 
 UNCONDITIONAL = ActorRelation(is_unconditional=True)
@@ -76,9 +82,13 @@ def _may_reach(cover: Cover, types: Collection[str]) -> bool:
 
 def _reaches_all(cover: Cover, types: Collection[str]) -> bool:
     """Whether a cover reaches every entity of these types: it has no condition but the type."""
-    return cover.is_unconditional and all(
-        types and _names_types(criterion) and criterion.values.issuperset(types)
-        for criterion in cover.selector.criteria
+    return (
+        cover.is_unconditional
+        and not cover.excluded_owner_types
+        and all(
+            types and _names_types(criterion) and criterion.values.issuperset(types)
+            for criterion in cover.selector.criteria
+        )
     )
 
 
@@ -119,10 +129,18 @@ def _is_within(
     return any((other, subset) in pairs for subset in subsets for other in (relation, *wider_relations))
 
 
-def _wider_relations(relation: ActorRelation) -> tuple[ActorRelation, ...]:
+def _wider_relations(relation: ActorRelation) -> list[ActorRelation]:
+    wider_relations = [UNCONDITIONAL, relation]
     if relation.is_owned and relation.owner_types is not None:
-        return (UNCONDITIONAL, ActorRelation(is_owned=True, is_self=relation.is_self))
-    return (UNCONDITIONAL,)
+        wider_relations.append(replace(relation, owner_types=None))
+    if not relation.excluded_owner_types:
+        return wider_relations
+    # What excludes fewer owners is wider; exclusions of some of the types are rare and not looked for.
+    return [
+        replace(wider_relation, excluded_owner_types=excluded_types)
+        for wider_relation in wider_relations
+        for excluded_types in (frozenset[str](), relation.excluded_owner_types)
+    ]
 
 
 def _unite(

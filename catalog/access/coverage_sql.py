@@ -173,12 +173,17 @@ class CoverageConditions:
         return condition
 
     def _relation_condition(self, relation: ActorRelation, coverage: Coverage) -> Q:
-        if relation.is_unconditional:
-            return ALL_ROWS
-        condition = Q(urn=coverage.actor.urn) if relation.is_self else NO_ROWS
-        if relation.is_owned:
-            condition |= self.facet_condition(selectors.OWNER, build_owner_condition(relation, coverage))
+        condition = ALL_ROWS
+        if not relation.is_unconditional:
+            condition = Q(urn=coverage.actor.urn) if relation.is_self else NO_ROWS
+            if relation.is_owned:
+                condition |= self._ownership_condition(relation.owner_types, coverage)
+        if relation.excluded_owner_types:
+            condition &= ~self._ownership_condition(relation.excluded_owner_types, coverage)
         return condition
+
+    def _ownership_condition(self, owner_types: frozenset[str] | None, coverage: Coverage) -> Q:
+        return self.facet_condition(selectors.OWNER, build_owner_condition(owner_types, coverage))
 
     def _equals_condition(self, field: str, values: Collection[str]) -> Q:
         if not values:
@@ -219,10 +224,13 @@ def build_value_condition(field: str, values: Collection[str]) -> Q:
     return Q(value__within=values) if field in selectors.HIERARCHICAL_FIELDS else Q(value__among=values)
 
 
-def build_owner_condition(relation: ActorRelation, coverage: Coverage) -> Q:
-    """Return the condition that a row of facets names the actor of a coverage as an owner of the types."""
+def build_owner_condition(owner_types: frozenset[str] | None, coverage: Coverage) -> Q:
+    """Return the condition that a row of facets names the actor of a coverage as an owner, of one of the types.
+
+    None stands for any type.
+    """
     condition = Q(value__among=coverage.actor.holders)
-    return condition if relation.owner_types is None else condition & Q(type__among=relation.owner_types - {""})
+    return condition if owner_types is None else condition & Q(type__among=owner_types - {""})
 
 
 def _membership_condition(groups: Q) -> Q:

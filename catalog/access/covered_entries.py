@@ -59,7 +59,7 @@ def _list_indexes(coverage: Coverage) -> list[QuerySet[Any]] | None:
 
 def _list_owned(relation: ActorRelation, coverage: Coverage, indexes: list[QuerySet[Any]]) -> QuerySet[Any]:
     """Return the ids of the entities that the actor owns; with `indexes`, only of those in one of them."""
-    owned = Facet.objects.filter(build_owner_condition(relation, coverage), field=selectors.OWNER)
+    owned = Facet.objects.filter(build_owner_condition(relation.owner_types, coverage), field=selectors.OWNER)
     if 0 < len(indexes) <= MAX_INDEXES:
         owned = owned.filter(reduce(or_, (Q(entity__in=index) for index in indexes)))
     return owned.values("entity")

@@ -161,7 +161,10 @@ def _read_requirement() -> Requirement:
 
 def _is_boundless(coverage: Coverage) -> bool:
     """Whether a coverage reaches everything without a test: an allow without any condition, and no deny."""
-    is_free = any(cover.is_unconditional and not cover.selector.criteria for cover in coverage.allows)
+    is_free = any(
+        cover.is_unconditional and not cover.excluded_owner_types and not cover.selector.criteria
+        for cover in coverage.allows
+    )
     return coverage.is_everything or (is_free and not coverage.denies)
 
 

@@ -1,6 +1,6 @@
-"""The entities that one actor reaches through ownership and actor conditions: the part of `reach_index` per actor.
+"""The entities that one actor reaches through ownership and actor-specific statements: `reach_index` per actor.
 
-Statements with actor conditions have no fixed audience: it depends on the attributes of each actor.
+Statements with actor conditions or exclusions have no fixed audience per token: it depends on each actor.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ from pyroaring import FrozenBitMap
 from policies.engine.actor_conditions import actor_cover, bind_actor, relevant_attributes, tested_attributes
 from policies.engine.model import Actor, Cover, Effect, Statement
 from policies.engine.postings import EMPTY, Postings, union
-from policies.engine.selectors import is_relational
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE
 
 
 class OwnedEntities:
@@ -25,6 +25,8 @@ class OwnedEntities:
     def find_extent(self, cover: Cover) -> FrozenBitMap:
         """Return the entities that a cover reaches."""
         extent = self._postings.find_extent(cover.selector)
+        for owner_type in cover.excluded_owner_types:
+            extent -= self._postings.find_owned_entities(self._actor.holders, owner_type)
         if cover.is_unconditional:
             return extent
         key = (cover.is_self, cover.is_owned, cover.owner_types)
@@ -43,21 +45,24 @@ class OwnedEntities:
 
 
 class ConditionalReach:
-    """The entities that statements with actor conditions give to one actor."""
+    """The entities that actor-specific statements give to one actor."""
 
     def __init__(self, postings: Postings, statements: list[Statement]) -> None:
         self.statements = statements
         self._postings = postings
-        self._tokens = frozenset[str]().union(*(item.actors.tokens for item in statements))
+        self._tokens = frozenset[str]().union(*(item.actors.tested_tokens for item in statements))
         self._tested_attributes = tested_attributes(statements)
-        self._is_relational = any(map(is_relational, self._tokens))
+        self._has_oneself = ONESELF in self._tokens
+        has_owners = any(token.startswith(OWNER_OF_ANY_TYPE) for token in self._tokens)
+        self._owner_urns = frozenset(postings.owners(None)) if has_owners else frozenset[str]()
 
     def group_key(self, actor: Actor) -> object:
         """Return a key that is equal for actors to whom these statements give the same entities."""
         if not self.statements:
             return None
-        self_urn = actor.urn if self._is_relational else ""
-        return actor.tokens & self._tokens, relevant_attributes(actor, self._tested_attributes), self_urn
+        self_urn = actor.urn if self._has_oneself and self._postings.number(actor.urn) is not None else ""
+        attributes = relevant_attributes(actor, self._tested_attributes)
+        return actor.tokens & self._tokens, attributes, actor.holders & self._owner_urns, self_urn
 
     def find_extents(self, actor: Actor) -> tuple[FrozenBitMap, ...]:
         """Return the entities that an actor gets by plain allows, by restricted allows, and by denies."""
@@ -73,7 +78,7 @@ class ConditionalReach:
 
 
 class ConditionalAudience:
-    """The audiences of statements with actor conditions: `allowed_by_entity` and `denied_by_entity`, by entity number.
+    """The audiences of actor-specific statements: `allowed_by_entity` and `denied_by_entity`, by entity number.
 
     `actors` are the active actors with their numbers in the actor index. Actors with equal keys are evaluated once.
     """

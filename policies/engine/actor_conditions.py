@@ -3,9 +3,18 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from policies.engine.model import Actor, Cover, Statement
+from policies.engine.model import Actor, Cover, Effect, Statement
 from policies.engine.property_conditions import ActorCondition
-from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Criterion, Resource, Selector, owner_type
+from policies.engine.selectors import (
+    ONESELF,
+    OWNER_OF_ANY_TYPE,
+    Criterion,
+    Resource,
+    Selector,
+    is_relational,
+    owner_type,
+    resource_tokens,
+)
 
 
 def actor_attributes(facts: Mapping[str, Iterable[str]]) -> frozenset[tuple[str, str]]:
@@ -30,19 +39,33 @@ def attributes_of(actor: Actor) -> dict[str, frozenset[str]]:
 
 
 def bind_actor(statement: Statement, actor: Actor) -> Statement | None:
-    """Return the statement for one actor, its actor conditions turned into criteria; None if one of them fails."""
+    """Return the statement for one actor, its actor conditions turned into criteria.
+
+    None if one of them fails, or if the statement excludes the actor whatever the resource.
+    """
+    if not statement.actors.excluded_tokens.isdisjoint(actor.tokens):
+        return None
     if not statement.actor_conditions:
         return statement
-    attributes = attributes_of(actor)
+    attributes, is_deny = attributes_of(actor), statement.effect is Effect.DENY
     criteria = list(statement.resources.criteria)
     for condition in statement.actor_conditions:
-        outcome = condition.bind(attributes)
+        outcome = condition.bind(attributes, is_deny=is_deny)
         if outcome is False:
             return None
         if isinstance(outcome, Criterion):
             criteria.append(outcome)
     selector = Selector(tuple(criteria), statement.resources.needs_resource)
     return replace(statement, resources=selector, actor_conditions=())
+
+
+def is_excluded(statement: Statement, actor: Actor, resource: Resource | None) -> bool:
+    """Whether the actor clause of a statement excludes the actor, whatever the resource or as an owner of it."""
+    excluded_tokens = statement.actors.excluded_tokens
+    return bool(excluded_tokens) and not (
+        excluded_tokens.isdisjoint(actor.tokens)
+        and excluded_tokens.isdisjoint(resource_tokens(actor.urn, actor.holders, resource))
+    )
 
 
 def meets_conditions(statement: Statement, actor: Actor, resource: Resource | None) -> bool:
@@ -52,8 +75,12 @@ def meets_conditions(statement: Statement, actor: Actor, resource: Resource | No
 
 def failing_conditions(statement: Statement, actor: Actor, resource: Resource | None) -> list[ActorCondition]:
     """Return the failing actor conditions of a statement. Raises MissingFact for a facet that was not loaded."""
-    attributes = attributes_of(actor)
-    return [condition for condition in statement.actor_conditions if not condition.holds(attributes, resource)]
+    attributes, is_deny = attributes_of(actor), statement.effect is Effect.DENY
+    return [
+        condition
+        for condition in statement.actor_conditions
+        if not condition.holds(attributes, resource, is_deny=is_deny)
+    ]
 
 
 def relevant_attributes(actor: Actor, fields: frozenset[str]) -> frozenset[tuple[str, str]]:
@@ -72,13 +99,15 @@ def tested_attributes(statements: Iterable[Statement]) -> frozenset[str]:
 
 
 def actor_cover(statement: Statement, actor_tokens: frozenset[str]) -> Cover:
-    """Return the cover of a statement without actor conditions, for an actor with these tokens."""
+    """Return the cover of a bound statement (`bind_actor`), for an actor with these tokens."""
     tokens = statement.actors.tokens
     types = {owner_type(token) for token in tokens if token.startswith(OWNER_OF_ANY_TYPE)}
+    excluded_types = (owner_type(token) for token in statement.actors.excluded_tokens if is_relational(token))
     return Cover(
         statement=statement,
         is_unconditional=not tokens.isdisjoint(actor_tokens),
         is_owned=bool(types),
         owner_types=None if None in types else frozenset(kind for kind in types if kind is not None),
         is_self=ONESELF in tokens,
+        excluded_owner_types=frozenset(kind for kind in excluded_types if kind),
     )

@@ -123,7 +123,7 @@ class AudienceIndex:
             statement_group.restricted_tokens or statement_group.deny_tokens for statement_group in statement_groups
         )
         self._conditional = [
-            statement for statement in snapshot.list_statements(privilege) if statement.actor_conditions
+            statement for statement in snapshot.list_statements(privilege) if statement.is_actor_specific
         ]
         self._has_conditional_deny = any(statement.effect is Effect.DENY for statement in self._conditional)
 
@@ -158,7 +158,7 @@ class AudienceIndex:
     def _apply_conditional(
         self, audience: Audience, conditional_audience: ConditionalAudience, postings: Postings
     ) -> Audience:
-        """Return the audience with the actors that statements with actor conditions allow, without those they deny."""
+        """Return the audience with the actors that actor-specific statements allow, without those they deny."""
         extra_by_entity, decided_by_entity = dict(audience.extra_by_entity), dict(audience.decided_by_entity)
         for number in audience.group.entities:
             gained_actors = conditional_audience.allowed_by_entity.get(number, EMPTY) - audience.find_actors(number)

@@ -8,6 +8,7 @@ from functools import lru_cache, reduce
 
 from policies.engine import actor_conditions
 from policies.engine.alternatives import join_alternatives, limit_alternatives
+from policies.engine.families import vocabulary
 from policies.engine.model import (
     SYSTEM_ACTOR,
     Actor,
@@ -79,7 +80,7 @@ def decide_requirement(
     if requirement.sole_privilege is not None and len(own_resources) == 1:
         question = Question(actor, requirement.sole_privilege, own_resources[0], subresources)
         return decide_privilege(snapshot, question, grants)
-    evaluator = _RequirementEvaluator(snapshot, actor, relatives, subresources, tuple(grants))
+    evaluator = _RequirementEvaluator(snapshot, actor, requirement, relatives, subresources, tuple(grants))
     refusals: list[list[Decision]] = []
     unhelpful_refusals: list[list[Decision]] = []
     for alternative in requirement.any_of:
@@ -115,6 +116,7 @@ def matches(statement: Statement, question: Question) -> bool:
             not tokens.isdisjoint(actor.tokens)
             or not tokens.isdisjoint(resource_tokens(actor.urn, actor.holders, resource))
         )
+        and not actor_conditions.is_excluded(statement, actor, resource)
         and statement.resources.covers(resource)
         and meets_constraint(statement, question.subresources)
         and actor_conditions.meets_conditions(statement, actor, resource)
@@ -128,10 +130,12 @@ class _RequirementEvaluator:
         self,
         snapshot: Snapshot,
         actor: Actor,
+        requirement: Requirement,
         relatives: Relatives,
         subresources: tuple[Resource, ...],
         grants: tuple[Statement, ...],
     ) -> None:
+        self.requirement = requirement
         self.snapshot = snapshot
         self.actor = actor
         self.relatives = relatives
@@ -159,14 +163,25 @@ class _RequirementEvaluator:
     def _decide_any_privilege(self, need: Need, resource: Resource | None) -> Decision:
         refusal = None
         for privilege in need.privileges:
-            question = Question(self.actor, privilege, resource, self.subresources)
-            decision = decide(self.snapshot, question, self.grants)
+            decision = self._decide_privilege(need.relative, privilege, resource)
             if decision.is_allowed:
                 return decision
             if refusal is None or decision.code is DecisionCode.EXPLICIT_DENY:
                 refusal = decision
         refusal = refusal or _get_implicit_deny(self.snapshot.version)
         return _with_missing(refusal, need, resource.urn or None if resource else None)
+
+    def _decide_privilege(self, relative: str, privilege: str, resource: Resource | None) -> Decision:
+        """Decide one privilege; a deny of its umbrella, or of what it is the umbrella of, refuses it too."""
+        decision = decide(self.snapshot, Question(self.actor, privilege, resource, self.subresources), self.grants)
+        if not decision.is_allowed or not self.snapshot.has_denies(self.requirement.privileges):
+            return decision
+        for other_privilege in _find_umbrella_privileges(self.requirement, relative, privilege):
+            question = Question(self.actor, other_privilege, resource, self.subresources)
+            other_decision = decide(self.snapshot, question, self.grants)
+            if other_decision.code is DecisionCode.EXPLICIT_DENY:
+                return other_decision
+        return decision
 
     def _refuse_need(self, need: Need, decisions: list[Decision]) -> Decision:
         refusals = [decision for decision in decisions if not decision.is_allowed]
@@ -176,6 +191,18 @@ class _RequirementEvaluator:
         if refusals:
             return _combine_refusals(refusals)
         return self.refuse(need, _get_implicit_deny(self.snapshot.version))
+
+
+@lru_cache(maxsize=1024)
+def _find_umbrella_privileges(requirement: Requirement, relative: str, privilege: str) -> tuple[str, ...]:
+    """Return the privileges that a requirement names on the same relative and that are the umbrella of this one.
+
+    Or whose umbrella this one is: callers accept the broader of two privileges in place of the narrower one, so that an
+    explicit deny of either refuses both.
+    """
+    is_umbrella_pair = vocabulary.load_datahub().is_umbrella_pair
+    names = dict.fromkeys(name for need in requirement.needs if need.relative == relative for name in need.privileges)
+    return tuple(name for name in names if is_umbrella_pair(name, privilege))
 
 
 @lru_cache(maxsize=16)

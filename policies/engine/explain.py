@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from policies.engine.actor_conditions import attributes_of, failing_conditions
-from policies.engine.model import Actor, Decision, MissingPrivilege, Question, Statement
+from policies.engine.actor_conditions import attributes_of, failing_conditions, is_excluded
+from policies.engine.model import Actor, Decision, Effect, MissingPrivilege, Question, Statement
 from policies.engine.selectors import (
     BRANCH,
     CREATION,
@@ -57,6 +57,7 @@ class ConditionPart(StrEnum):
     SUBRESOURCE = "subresource"
     BRANCH = "branch"
     PROPERTY = "property"
+    EFFECT = "effect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def list_reasons(decision: Decision, question: Question, name_of: NameOf) -> tup
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """An allow that nearly matched, not yet worded."""
+    """An allow that nearly matched, or a deny that did (no failing condition), not yet worded."""
 
     statement: Statement
     question: Question
@@ -155,7 +156,7 @@ def _is_for_administrators(statement: Statement, actor: Actor, administrators: f
 def explain_match(statement: Statement, question: Question, name_of: NameOf) -> str:
     """Return one sentence that lists the conditions of the statement that hold for the question."""
     actor, resource = question.actor, question.resource
-    clauses = [_actor_clause(statement, actor, resource, name_of)]
+    clauses = [_actor_clause(statement.actors.tokens, actor, resource, name_of)]
     if resource is not None:
         clauses += [
             _word_criterion(criterion, resource, name_of, is_met=True)
@@ -179,9 +180,7 @@ def _relevance_sort_key(statement: Statement) -> tuple[int, str, int]:
 def _iterate_failed_conditions(statement: Statement, question: Question, name_of: NameOf) -> Iterable[FailedCondition]:
     """Yield the conditions that do not hold, in the order of a policy document."""
     actor, resource = question.actor, question.resource
-    if statement.actors.tokens.isdisjoint(actor.tokens | resource_tokens(actor.urn, actor.holders, resource)):
-        text = join_clauses([f"{name_of(actor.urn)} is not {_audience_phrase(statement, name_of)}"])
-        yield FailedCondition(ConditionPart.ACTOR, text, _actor_remedy(statement, resource))
+    yield from _iterate_failed_actor_conditions(statement, actor, resource, name_of)
     if resource is not None:
         for criterion in statement.resources.criteria:
             if not criterion.holds(resource.values(criterion.field)):
@@ -204,10 +203,27 @@ def _iterate_failed_conditions(statement: Statement, question: Question, name_of
             known_attributes=known_attributes,
         )
         yield FailedCondition(ConditionPart.PROPERTY, join_clauses([text]), _CHANGE_OF_POLICY)
+    if statement.effect is Effect.DENY:
+        text = "It denies this, and a deny wins over every allow."
+        yield FailedCondition(ConditionPart.EFFECT, text, _CHANGE_OF_POLICY)
 
 
-def _actor_clause(statement: Statement, actor: Actor, resource: Resource | None, name_of: NameOf) -> str:
-    tokens, actor_name = statement.actors.tokens, name_of(actor.urn)
+def _iterate_failed_actor_conditions(
+    statement: Statement, actor: Actor, resource: Resource | None, name_of: NameOf
+) -> Iterable[FailedCondition]:
+    """Yield what in the actor clause keeps the statement from the actor: it does not name, or excludes, the actor."""
+    if statement.actors.tokens.isdisjoint(actor.tokens | resource_tokens(actor.urn, actor.holders, resource)):
+        text = join_clauses([f"{name_of(actor.urn)} is not {_audience_phrase(statement, name_of)}"])
+        yield FailedCondition(ConditionPart.ACTOR, text, _actor_remedy(statement, resource))
+    if is_excluded(statement, actor, resource):
+        clause = _actor_clause(statement.actors.excluded_tokens, actor, resource, name_of)
+        text = join_clauses([f"{name_of(actor.urn)} is excepted from it: {clause}"])
+        yield FailedCondition(ConditionPart.ACTOR, text, _CHANGE_OF_POLICY)
+
+
+def _actor_clause(tokens: frozenset[str], actor: Actor, resource: Resource | None, name_of: NameOf) -> str:
+    """Return the clause that says by which of the tokens an actor is meant, '' if by none."""
+    actor_name = name_of(actor.urn)
     if ONESELF in tokens and resource is not None and resource.urn == actor.urn:
         return f"{actor_name} is the resource itself"
     if actor.urn in tokens:
@@ -216,7 +232,7 @@ def _actor_clause(statement: Statement, actor: Actor, resource: Resource | None,
         return f"{actor_name} is in group {_join_names(groups, name_of)}"
     if roles := tokens & actor.roles:
         return f"{actor_name} has the role {_join_names(roles, name_of)}"
-    if resource is not None and (ownership := _ownership_clause(statement, actor, resource, name_of)):
+    if resource is not None and (ownership := _ownership_clause(tokens, actor, resource, name_of)):
         return ownership
     if EVERYONE in tokens:
         return "it is for all users"
@@ -225,8 +241,7 @@ def _actor_clause(statement: Statement, actor: Actor, resource: Resource | None,
     return ""
 
 
-def _ownership_clause(statement: Statement, actor: Actor, resource: Resource, name_of: NameOf) -> str:
-    tokens = statement.actors.tokens
+def _ownership_clause(tokens: frozenset[str], actor: Actor, resource: Resource, name_of: NameOf) -> str:
     for owner in sorted(resource.owners, key=lambda owner: (owner.actor != actor.urn, owner.actor, owner.type)):
         is_matching_type = OWNER_OF_ANY_TYPE in tokens or (owner.type != "" and owner_token(owner.type) in tokens)
         if owner.actor in actor.holders and is_matching_type:

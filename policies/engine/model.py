@@ -75,8 +75,9 @@ class Statement:
     """The smallest rule: these actors may (or may not) use these privileges on these resources.
 
     `privileges` is expanded: wildcards and implications were resolved when the policy was compiled. `subresources`
-    applies to each sub-resource of a question; None if unconstrained. The statement applies only to actors and actions
-    that meet all `actor_conditions`; a statement that has any has no restriction.
+    constrains the sub-resources of a question; None if unconstrained: an allow needs that all of them pass, a deny that
+    at least one does. The statement applies only to actors and actions that meet all `actor_conditions`; a statement
+    that has any, or excludes actors, has no restriction.
     """
 
     origin: StatementOrigin
@@ -87,6 +88,16 @@ class Statement:
     subresources: Selector | None = None
     restriction: Restriction | None = None
     actor_conditions: tuple[ActorCondition, ...] = ()
+
+    @property
+    def is_actor_specific(self) -> bool:
+        """Whether it can reach different entities for actors that it names by the same token."""
+        return bool(self.actor_conditions or self.actors.excluded_tokens)
+
+    @property
+    def needs_subresource(self) -> bool:
+        """Whether it says nothing of a question without sub-resources: a constrained deny (api-next.md section 1)."""
+        return self.effect is Effect.DENY and self.subresources is not None
 
 
 class Question(NamedTuple):
@@ -149,7 +160,8 @@ class Cover:
 
     If `is_unconditional`, it reaches all entities that the selector covers. Otherwise it reaches only those of them
     that the actor or one of its groups owns (`is_owned`; `owner_types` None for any type, else the types that count),
-    and the actor's own entity (`is_self`).
+    and the actor's own entity (`is_self`). In either case not those that the actor or one of its groups owns as one of
+    the `excluded_owner_types`.
     """
 
     statement: Statement
@@ -157,6 +169,7 @@ class Cover:
     is_owned: bool = False
     owner_types: frozenset[str] | None = None
     is_self: bool = False
+    excluded_owner_types: frozenset[str] = frozenset()
 
     @property
     def selector(self) -> Selector:

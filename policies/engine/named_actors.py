@@ -1,7 +1,7 @@
 """The actors that statements name for one resource, owners included; groups and roles are not expanded."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from policies.engine.model import Effect, Statement
@@ -23,54 +23,104 @@ _GROUP_PREFIX = "urn:li:corpGroup:"
 class NamedActors:
     """URNs of users, groups and roles, EVERYONE and IN_ANY_GROUP.
 
-    `is_conditional`: further users may, who meet the actor conditions of an allow.
+    `exceptions` are those that allows reach and that a deny or an exclusion takes out. `is_conditional`: it depends on
+    more than the names, on actor conditions of an allow, or on owners when the question names no entity.
     """
 
     names: frozenset[str]
+    exceptions: frozenset[str]
     is_conditional: bool
 
 
 def find_named_actors(statements: Iterable[Statement], resource: Resource | None) -> NamedActors:
     """Return the actors that the allows name, of statements on one privilege that cover the resource (datahub.md a.8).
 
-    A deny removes exactly the names it lists: everyone removes all, any group removes every group, a group only itself.
-    Nothing is expanded, so its members stay under other names: `decide` is exact for one actor. An allow with actor
-    conditions adds no names, a deny with actor conditions removes all names it may deny. Roles whose combined
-    restrictions leave no visible column are removed (rules/datazone.md DZ-57).
+    A deny removes exactly the names it lists: everyone removes all, any group removes every group, a group only itself;
+    whom it excludes stays. Nothing is expanded, so the members of a group stay under other names: `decide` is exact for
+    one actor. An allow with actor conditions adds no names, a deny with actor conditions removes all names it may deny.
+    Roles whose combined restrictions leave no visible column are removed (rules/datazone.md DZ-57).
     """
-    allowed_names: set[str] = set()
-    denied_names: set[str] = set()
+    allows: list[_ActorClause] = []
+    denies: list[_ActorClause] = []
     allows_by_token: dict[str, list[RoleAllow]] = defaultdict(list)
     is_conditional = False
     for statement in statements:
-        names = list_audience(statement, resource)
+        clause = _ActorClause(statement, resource)
+        is_conditional = is_conditional or (bool(clause.needs_owners) and not (resource and resource.urn))
         if statement.effect is Effect.DENY:
-            denied_names |= names
+            denies.append(clause)
             continue
         for token in statement.actors.tokens:
             allows_by_token[token].append(RoleAllow(token, statement.restriction))
         if statement.actor_conditions:
             is_conditional = True
         else:
-            allowed_names |= names
-    if EVERYONE in denied_names:
-        allowed_names.clear()
-    if IN_ANY_GROUP in denied_names:
-        allowed_names = {name for name in allowed_names if not name.startswith(_GROUP_PREFIX)}
-    hidden_tokens = {token for token, allows in allows_by_token.items() if combine_allows(allows) == ()}
-    return NamedActors(frozenset(allowed_names - denied_names - hidden_tokens), is_conditional)
+            allows.append(clause)
+    hidden_tokens = {token for token, role_allows in allows_by_token.items() if combine_allows(role_allows) == ()}
+    allowed_names = _list_allowed_names(allows, denies) - hidden_tokens
+    touched_names = frozenset[str]().union(
+        *(clause.names for clause in denies), *(clause.excluded for clause in allows)
+    )
+    exceptions = frozenset(
+        name
+        for name in touched_names - {EVERYONE, IN_ANY_GROUP}
+        if any(clause.may_reach(name) for clause in allows) and not _is_allowed(name, allows, denies)
+    )
+    return NamedActors(frozenset(allowed_names), exceptions, is_conditional)
 
 
 def list_audience(statement: Statement, resource: Resource | None) -> set[str]:
     """Return the names in an actor clause, with the resource itself and its owners where the clause means them."""
-    tokens = statement.actors.tokens
-    names = {token for token in tokens if not is_relational(token)}
+    names = _resolve_tokens(statement.actors.tokens, resource)
+    if resource is not None and resource.urn and ONESELF in statement.actors.tokens:
+        names.add(resource.urn)
+    return names
+
+
+class _ActorClause:
+    """The actor clause of a statement on one resource: the names it lists, and those it excludes."""
+
+    def __init__(self, statement: Statement, resource: Resource | None) -> None:
+        self.names = list_audience(statement, resource)
+        self.excluded = _resolve_tokens(statement.actors.excluded_tokens, resource)
+        excludes_owners = any(map(is_relational, statement.actors.excluded_tokens))
+        denies_owners = statement.effect is Effect.DENY and any(map(is_relational, statement.actors.tokens))
+        self.needs_owners = excludes_owners or denies_owners
+
+    def may_reach(self, name: str) -> bool:
+        """Whether the clause lists a name, or everyone, or any group for a group, exclusions aside."""
+        is_group = name == IN_ANY_GROUP or name.startswith(_GROUP_PREFIX)
+        return name in self.names or EVERYONE in self.names or (is_group and IN_ANY_GROUP in self.names)
+
+    def reaches(self, name: str) -> bool:
+        """Whether the clause speaks to an actor of whom nothing is known but this name."""
+        return name not in self.excluded and self.may_reach(name)
+
+
+def _list_allowed_names(allows: Sequence[_ActorClause], denies: Sequence[_ActorClause]) -> set[str]:
+    """Return the names that allows list and no deny takes out, and those that only the exceptions of denies leave."""
+    names = {name for clause in allows for name in clause.names - clause.excluded}
+    allowed_names = {name for name in names if not any(clause.reaches(name) for clause in denies)}
+    for name in frozenset[str]().union(*(clause.excluded for clause in denies)):
+        is_group = name.startswith(_GROUP_PREFIX)
+        is_implied = EVERYONE in allowed_names or (is_group and IN_ANY_GROUP in allowed_names)
+        if not is_implied and _is_allowed(name, allows, denies):
+            allowed_names.add(name)
+    return allowed_names
+
+
+def _is_allowed(name: str, allows: Iterable[_ActorClause], denies: Iterable[_ActorClause]) -> bool:
+    return any(clause.reaches(name) for clause in allows) and not any(clause.reaches(name) for clause in denies)
+
+
+def _resolve_tokens(tokens: Iterable[str], resource: Resource | None) -> set[str]:
+    """Return the tokens that name actors whatever the resource, and the owners of the resource that the others mean."""
+    token_set = frozenset(tokens)
+    names = {token for token in token_set if not is_relational(token)}
     if resource is not None:
-        if ONESELF in tokens and resource.urn:
-            names.add(resource.urn)
         names.update(
             owner.actor
             for owner in resource.owners
-            if OWNER_OF_ANY_TYPE in tokens or (owner.type and owner_token(owner.type) in tokens)
+            if OWNER_OF_ANY_TYPE in token_set or (owner.type and owner_token(owner.type) in token_set)
         )
     return names

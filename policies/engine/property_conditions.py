@@ -93,11 +93,14 @@ class ActorCondition:
         """The fields of actor and action that it tests."""
         return self.references if self.is_about_resource else self.references | {self.field}
 
-    def bind(self, attributes: Mapping[str, frozenset[str]]) -> Criterion | bool:
+    def bind(self, attributes: Mapping[str, frozenset[str]], *, is_deny: bool) -> Criterion | bool:
         """Return the criterion on the resource that remains for these facts about actor and action, or the outcome.
 
-        An unknown attribute makes it false, under NOT_EQUALS too: nobody gains access by withholding a fact.
+        An unknown attribute makes it false for an allow and true for a deny, under NOT_EQUALS too: nobody gains access
+        by withholding a fact.
         """
+        if is_deny and not self.tested_attributes <= attributes.keys():
+            return True
         no_values = frozenset[str]()
         if self.condition is Condition.NOT_EQUALS and not self.references <= attributes.keys():
             return False
@@ -107,9 +110,9 @@ class ActorCondition:
             return criterion
         return self.field in attributes and criterion.holds(attributes[self.field])
 
-    def holds(self, attributes: Mapping[str, frozenset[str]], resource: Resource | None) -> bool:
+    def holds(self, attributes: Mapping[str, frozenset[str]], resource: Resource | None, *, is_deny: bool) -> bool:
         """Whether it holds for these facts and this resource. Raises MissingFact for a facet that was not loaded."""
-        outcome = self.bind(attributes)
+        outcome = self.bind(attributes, is_deny=is_deny)
         if isinstance(outcome, bool):
             return outcome
         return resource is not None and outcome.holds(resource.values(self.field))

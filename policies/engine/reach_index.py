@@ -59,7 +59,7 @@ class ReachIndex:
 
     For each token one bitmap holds the entities that statements give to actors with the token (to owners: if owned). An
     actor's reach is the union over its tokens, so actors share the work for their groups and roles. Entities given by
-    statements with actor conditions are computed for each actor.
+    actor-specific statements are computed for each actor.
     """
 
     def __init__(self, postings: Postings, snapshot: Snapshot, privilege: str) -> None:
@@ -67,10 +67,10 @@ class ReachIndex:
         kinds: tuple[dict[str, list[FrozenBitMap]], ...] = (defaultdict(list), defaultdict(list), defaultdict(list))
         statements = snapshot.list_statements(privilege)
         self._conditional_reach = ConditionalReach(
-            postings, [statement for statement in statements if statement.actor_conditions]
+            postings, [statement for statement in statements if statement.is_actor_specific]
         )
         for statement in statements:
-            if statement.actor_conditions:
+            if statement.is_actor_specific:
                 continue
             extent = postings.find_extent(statement.resources)
             for token in statement.actors.tokens:

@@ -162,13 +162,19 @@ OWNER_OF_ANY_TYPE = "*owner"
 
 @dataclass(frozen=True, slots=True)
 class ActorMatch:
-    """The actor clause of a statement: it applies to actors with any of the tokens.
+    """The actor clause of a statement: it applies to actors with any of the tokens and none of the excluded ones.
 
     Tokens are URNs of users, groups and roles, EVERYONE, IN_ANY_GROUP, ONESELF (the resource is the actor), and those
     of `owner_token` (the actor or one of its groups owns the resource). No tokens: nobody (rules/datahub.md a.2).
     """
 
     tokens: frozenset[str] = frozenset()
+    excluded_tokens: frozenset[str] = frozenset()
+
+    @property
+    def tested_tokens(self) -> frozenset[str]:
+        """Every token, excluded ones too: actors who have the same ones of these are alike for the clause."""
+        return self.tokens | self.excluded_tokens
 
 
 def owner_token(owner_type: str | None) -> str:

@@ -23,6 +23,7 @@ from policies.engine.selectors import (
     URN,
     Resource,
     owner_token,
+    resource_tokens,
 )
 from policies.engine.statement_index import StatementIndex, union
 from policies.engine.statement_order import Policy, sort_by_locality
@@ -106,7 +107,9 @@ class Snapshot(StatementIndex):
                 candidates |= self._match_relational_candidates(question.privilege, actor, resource)
             if candidates:
                 candidates = self._retain_covering(candidates, resource)
-        if candidates and question.subresources and candidates & self._constrained_bits:
+        if candidates & self._excluding_bits:
+            candidates &= ~self._match_exclusions(actor, resource)
+        if candidates & self._constrained_bits:
             candidates = self._apply_subresource_constraints(candidates, question.subresources)
         if candidates and self._conditional_bits and candidates & self._conditional_bits:
             candidates = self._apply_conditions(candidates, actor, resource)
@@ -115,9 +118,11 @@ class Snapshot(StatementIndex):
     def list_covering_statements(self, privilege: str, resource: Resource | None) -> tuple[Statement, ...]:
         """Return the statements on a privilege that cover a resource, whatever actors and actor conditions they have.
 
-        Raises MissingFact if a facet that one of them tests was not loaded.
+        Without those that say nothing of a question without sub-resources. Raises MissingFact if a facet that one of
+        them tests was not loaded.
         """
         candidates = self._find_candidates(privilege, None if resource is None else resource.type)
+        candidates = self._apply_subresource_constraints(candidates, ())
         return self.select(
             candidates if resource is None else self._selector_index.retain_covering(candidates, resource)
         )
@@ -156,7 +161,8 @@ class Snapshot(StatementIndex):
             candidates = self._match_privileges(key)
             fields = {index.field for index in self._criterion_indexes.values() if index.mentions & candidates}
             fields.update(field for field, bits in self._condition_fields.items() if bits & candidates)
-            if any(bits & candidates for token, bits in self._by_relational_token.items() if token != ONESELF):
+            ownership_items = (*self._by_relational_token.items(), *self._by_excluded_token.items())
+            if any(bits & candidates for token, bits in ownership_items if token.startswith(OWNER_OF_ANY_TYPE)):
                 fields.add(OWNER)
             subfields = frozenset(field for field, bits in self._subfields.items() if bits & candidates)
             tested_fields = frozenset(fields - {TYPE, URN}), subfields - {TYPE, URN}
@@ -164,8 +170,13 @@ class Snapshot(StatementIndex):
         return tested_fields
 
     def list_statements(self, privilege: str) -> tuple[Statement, ...]:
-        """Return the statements that list a privilege."""
-        return self.select(self._by_privilege.get(privilege, 0))
+        """Return the statements that list a privilege, for questions without sub-resources."""
+        return self.select(self._apply_subresource_constraints(self._by_privilege.get(privilege, 0), ()))
+
+    def has_denies(self, privileges: Iterable[str]) -> bool:
+        """Whether a deny lists one of the privileges."""
+        deny_bits = self._deny_bits
+        return bool(deny_bits) and any(self._by_privilege.get(privilege, 0) & deny_bits for privilege in privileges)
 
     def group_by_shortfall(self, question: Question) -> tuple[tuple[Statement, ...], ...]:
         """Return the allows on the privilege by number of failing conditions: at index 0 none, at index 1 one, …
@@ -192,12 +203,12 @@ class Snapshot(StatementIndex):
             return Coverage(actor=actor, version=self.version, is_everything=True)
         if not actor.is_active:
             return Coverage(actor=actor, version=self.version)
-        candidates = self._by_privilege.get(privilege, 0)
+        candidates = self._apply_subresource_constraints(self._by_privilege.get(privilege, 0), ())
         named_statements = self._match_actor(actor)
         relational_statements = union(self._by_relational_token.values())
         tokens = actor.tokens
         matching_statements = self.select(candidates & (named_statements | relational_statements))
-        if candidates & self._conditional_bits:
+        if candidates & (self._conditional_bits | self._excluding_bits):
             bound_statements = (actor_conditions.bind_actor(statement, actor) for statement in matching_statements)
             matching_statements = tuple(statement for statement in bound_statements if statement is not None)
         covers = [actor_conditions.actor_cover(statement, tokens) for statement in matching_statements]
@@ -269,6 +280,14 @@ class Snapshot(StatementIndex):
                     matching_bits |= get_bits(owner_token(owner.type), 0)
         return matching_bits
 
+    def _match_exclusions(self, actor: Actor, resource: Resource | None) -> int:
+        """Return the statements that exclude the actor, whatever the resource or as an owner of it."""
+        get_bits = self._by_excluded_token.get
+        excluding_bits = union(get_bits(token, 0) for token in actor.tokens)
+        for token in resource_tokens(actor.urn, actor.holders, resource):
+            excluding_bits |= get_bits(token, 0)
+        return excluding_bits
+
     def _iterate_failures(self, candidates: int, question: Question) -> Iterator[int]:
         """Yield, for each kind of condition, the candidates of which it does not hold."""
         actor, resource = question.actor, question.resource
@@ -276,21 +295,23 @@ class Snapshot(StatementIndex):
         if resource is not None:
             matching_bits |= self._match_relational(actor, resource)
         yield candidates & ~matching_bits
+        yield candidates & self._match_exclusions(actor, resource)
         if resource is None:
             yield candidates & ~self._resourceless_bits
         else:
             for index in self._criterion_indexes.values():
                 if tested_bits := candidates & index.mentions:
                     yield tested_bits & ~index.retain_matching(tested_bits, resource.values(index.field))
-        if question.subresources:
-            yield candidates & ~self._apply_subresource_constraints(candidates, question.subresources)
+        yield candidates & ~self._apply_subresource_constraints(candidates, question.subresources)
         yield from self._iterate_condition_failures(candidates & self._conditional_bits, actor, resource)
 
     def _match_privileges(self, privileges: Iterable[str]) -> int:
         return union(self._by_privilege.get(privilege, 0) for privilege in privileges)
 
     def _apply_subresource_constraints(self, candidates: int, subresources: tuple[Resource, ...]) -> int:
-        """Keep the statements whose constraint every sub-resource meets: one statement must cover them all (a.5)."""
+        """Keep the statements whose constraint the sub-resources meet: one allow must cover them all (a.5)."""
+        if not subresources:
+            return candidates & ~(self._constrained_bits & self._deny_bits)
         for bit, statement in self._iterate_bits(candidates & self._constrained_bits):
             if not meets_constraint(statement, subresources):
                 candidates ^= bit
@@ -298,9 +319,8 @@ class Snapshot(StatementIndex):
 
     def _apply_conditions(self, candidates: int, actor: Actor, resource: Resource | None) -> int:
         """Keep the statements whose actor conditions all hold."""
-        attributes = actor_conditions.attributes_of(actor)
         for bit, statement in self._iterate_bits(candidates & self._conditional_bits):
-            if not all(condition.holds(attributes, resource) for condition in statement.actor_conditions):
+            if actor_conditions.failing_conditions(statement, actor, resource):
                 candidates ^= bit
         return candidates
 
@@ -316,11 +336,15 @@ class Snapshot(StatementIndex):
 
 
 def meets_constraint(statement: Statement, subresources: tuple[Resource, ...]) -> bool:
-    """Whether every sub-resource meets the statement's constraint; true without sub-resources or constraint."""
+    """Whether the sub-resources of a question meet the statement's constraint.
+
+    For an allow every one of them has to, which none does not fail; for a deny at least one. True without a constraint.
+    """
     selector = statement.subresources
     if selector is None:
         return True
-    return all(resource.is_any_subresource or selector.covers(resource) for resource in subresources)
+    outcomes = (resource.is_any_subresource or selector.covers(resource) for resource in subresources)
+    return any(outcomes) if statement.effect is Effect.DENY else all(outcomes)
 
 
 def _remember(cache: dict[Key, Value], key: Key, value: Value) -> None:

@@ -43,12 +43,12 @@ class StatementGroup:
 def group_statements(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[StatementGroup, ...]:
     """Return the statement groups of a privilege for these entity types, in an order that depends on statements alone.
 
-    Statements with actor conditions are in none (see `policies.engine.actor_conditional_reach`).
+    Actor-specific statements are in none (see `policies.engine.actor_conditional_reach`).
     """
     tokens_by_criteria: dict[tuple[str, tuple[Criterion, ...]], tuple[set[str], set[str], set[str]]] = {}
     type_names = sorted(set(types))
     for statement in snapshot.list_statements(privilege):
-        if statement.actor_conditions:
+        if statement.is_actor_specific:
             continue
         criteria = statement.resources.criteria
         other_criteria = tuple(criterion for criterion in criteria if criterion.field != TYPE)

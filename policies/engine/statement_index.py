@@ -19,10 +19,11 @@ class StatementIndex:
     indexes on TYPE are separate because the sets of a type are cached; `_selector_index` has all others.
     `_criteria` has the criteria of each statement on fields other than TYPE, `_sort_keys` the order of their origins.
     `_conditional_bits` are the statements with actor conditions, `_condition_fields` the fields of the resource that
-    these conditions test.
+    these conditions test. `_by_excluded_token` has the tokens of both kinds that statements exclude.
     """
 
     __slots__ = (
+        "_by_excluded_token",
         "_by_policy",
         "_by_privilege",
         "_by_relational_token",
@@ -33,6 +34,7 @@ class StatementIndex:
         "_criteria",
         "_criterion_indexes",
         "_deny_bits",
+        "_excluding_bits",
         "_free_numbers",
         "_resourceless_bits",
         "_restricted_bits",
@@ -52,6 +54,7 @@ class StatementIndex:
         self._by_privilege: dict[str, int] = {}
         self._by_token: dict[str, int] = {}
         self._by_relational_token: dict[str, int] = {}
+        self._by_excluded_token: dict[str, int] = {}
         self._subfields: dict[str, int] = {}
         self._condition_fields: dict[str, int] = {}
         self._criterion_indexes: dict[Slot, CriterionIndex] = {}
@@ -61,6 +64,7 @@ class StatementIndex:
         self._restricted_bits = 0
         self._constrained_bits = 0
         self._conditional_bits = 0
+        self._excluding_bits = 0
         self._resourceless_bits = 0
 
     def select(self, bits: int) -> tuple[Statement, ...]:
@@ -82,12 +86,13 @@ class StatementIndex:
         self._by_privilege = other._by_privilege.copy()
         self._by_token = other._by_token.copy()
         self._by_relational_token = other._by_relational_token.copy()
+        self._by_excluded_token = other._by_excluded_token.copy()
         self._subfields = other._subfields.copy()
         self._condition_fields = other._condition_fields.copy()
         self._criterion_indexes = {key: index.copy() for key, index in other._criterion_indexes.items()}
         self._deny_bits, self._restricted_bits = other._deny_bits, other._restricted_bits
         self._constrained_bits, self._resourceless_bits = other._constrained_bits, other._resourceless_bits
-        self._conditional_bits = other._conditional_bits
+        self._conditional_bits, self._excluding_bits = other._conditional_bits, other._excluding_bits
 
     def _insert(self, policy: str, statements: tuple[Statement, ...]) -> None:
         numbers = []
@@ -118,6 +123,7 @@ class StatementIndex:
         self._restricted_bits |= bit if statement.restriction is not None else 0
         self._constrained_bits |= bit if statement.subresources is not None else 0
         self._conditional_bits |= bit if statement.actor_conditions else 0
+        self._excluding_bits |= bit if statement.actors.excluded_tokens else 0
         self._resourceless_bits |= 0 if statement.resources.needs_resource else bit
 
     def _remove(self, policy: str) -> None:
@@ -144,6 +150,7 @@ class StatementIndex:
         self._restricted_bits &= ~bit
         self._constrained_bits &= ~bit
         self._conditional_bits &= ~bit
+        self._excluding_bits &= ~bit
         self._resourceless_bits &= ~bit
 
     def _iterate_entries(self, statement: Statement) -> Iterator[tuple[dict[str, int], str]]:
@@ -152,6 +159,8 @@ class StatementIndex:
             yield self._by_privilege, privilege
         for token in statement.actors.tokens:
             yield self._by_relational_token if is_relational(token) else self._by_token, token
+        for token in statement.actors.excluded_tokens:
+            yield self._by_excluded_token, token
         if statement.subresources is not None:
             for field in statement.subresources.fields:
                 yield self._subfields, field

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from policies.engine.actor_conditions import failing_conditions
+from policies.engine.actor_conditions import failing_conditions, is_excluded
 from policies.engine.families import datahub
 from policies.engine.model import SYSTEM_ACTOR, Actor, Statement
 from policies.engine.selectors import Resource, resource_tokens
@@ -51,4 +51,5 @@ def _find_obstacle(statement: Statement | None, actor: Actor, resource: Resource
     is_named = not statement.actors.tokens.isdisjoint(
         actor.tokens | resource_tokens(actor.urn, actor.holders, resource)
     )
-    return Obstacle.ACTOR if failed_conditions or not is_named else None
+    is_excepted = is_excluded(statement, actor, resource)
+    return Obstacle.ACTOR if failed_conditions or not is_named or is_excepted else None

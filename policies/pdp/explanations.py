@@ -11,7 +11,7 @@ from django.conf import settings
 
 from policies.engine import explain, families, missing_grants, wording
 from policies.engine.families import vocabulary
-from policies.engine.model import Actor, Decision, DecisionCode, MissingPrivilege, Question
+from policies.engine.model import Actor, Decision, DecisionCode, Effect, MissingPrivilege, Question
 from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
@@ -174,10 +174,18 @@ class _Trace:
         return explain.list_reasons(self.decision, Question(self.actor, "", self.resource, self.subresources), name_of)
 
     def list_near_misses(self, snapshot: Snapshot) -> tuple[explain.NearMiss, ...]:
-        """Return the nearest misses over all privileges of the question, each statement once; empty if allowed."""
+        """Return the nearest misses over all privileges of the question, each statement once; empty if allowed.
+
+        First the denies that decided: without a change of these nothing else helps.
+        """
         if self.decision.is_allowed:
             return ()
-        near_misses: dict[tuple[str, int], explain.NearMiss] = {}
+        denying_question = Question(self.actor, "", self.resource, self.subresources)
+        near_misses = {
+            (statement.origin.policy, statement.origin.index): explain.NearMiss(statement, denying_question, 0)
+            for statement in self.decision.statements
+            if statement.effect is Effect.DENY
+        }
         for privilege in self.privileges:
             question = Question(self.actor, privilege, self.resource, self.subresources)
             for miss in explain.list_near_misses(snapshot, question, MAX_NEAR_MISSES, ADMINISTRATORS):

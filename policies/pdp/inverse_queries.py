@@ -3,7 +3,7 @@
 Both use the snapshot and the facts of `authorizer`, so that their answers agree with its decisions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -32,10 +32,20 @@ class DisclosureScope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ActorUrns:
+    """URNs of users, groups and roles, each in order."""
+
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AllowedActors:
     """The actors that may use a privilege: all users, all members of any group, and URNs in order, not expanded.
 
-    `is_conditional`: further users may, whose properties, or those of the action, satisfy an actor condition.
+    `exceptions` are those that a deny or an exclusion takes out of them. `is_conditional`: further users may, whose
+    properties, or those of the action, satisfy an actor condition, or the answer depends on the owners of an entity.
     """
 
     is_all_users: bool
@@ -44,6 +54,7 @@ class AllowedActors:
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    exceptions: ActorUrns = ActorUrns()
     is_conditional: bool = False
 
 
@@ -86,20 +97,26 @@ def find_allowed_actors_many(
         resource, _ = find_facts(request)
         statements = (*snapshot.list_covering_statements(privilege, resource), *find_grants(privilege, resource_ref))
         named_actors.append(find_named_actors(statements, resource))
-    users = sorted({name for audience in named_actors for name in audience.names if name.startswith(USER_PREFIX)})
+    all_names = frozenset[str]().union(*(audience.names | audience.exceptions for audience in named_actors))
+    users = [name for name in all_names if name.startswith(USER_PREFIX)]
     actors_by_urn = actor_resolution.load_actors(urns=users) if users else {}
-    return [
-        AllowedActors(
-            is_all_users=EVERYONE in audience.names,
-            is_all_groups=IN_ANY_GROUP in audience.names,
-            users=tuple(urn for urn in users if urn in audience.names and actors_by_urn[urn].is_active),
-            groups=tuple(sorted(name for name in audience.names if name.startswith(GROUP_PREFIX))),
-            roles=tuple(sorted(name for name in audience.names if name.startswith(ROLE_PREFIX))),
-            version=snapshot.version,
-            is_conditional=audience.is_conditional,
+    inactive_users = {urn for urn, actor in actors_by_urn.items() if not actor.is_active}
+    answers = []
+    for audience in named_actors:
+        allowed_urns = _group_by_kind(audience.names - inactive_users)
+        answers.append(
+            AllowedActors(
+                is_all_users=EVERYONE in audience.names,
+                is_all_groups=IN_ANY_GROUP in audience.names,
+                users=allowed_urns.users,
+                groups=allowed_urns.groups,
+                roles=allowed_urns.roles,
+                exceptions=_group_by_kind(audience.exceptions - inactive_users),
+                version=snapshot.version,
+                is_conditional=audience.is_conditional,
+            )
         )
-        for audience in named_actors
-    ]
+    return answers
 
 
 def find_candidate_actors(*, privilege: str, resource: ResourceRef | None) -> frozenset[str]:
@@ -144,6 +161,15 @@ def find_allowed_privileges(*, actor: Actor, resource: ResourceRef | None, at_le
         and any(statement.origin.policy not in implicit_urns for statement in decision.statements)
     )
     return AllowedPrivileges(tuple(allowed_names), snapshot.version)
+
+
+def _group_by_kind(names: Iterable[str]) -> ActorUrns:
+    sorted_names = sorted(names)
+    users, groups, roles = (
+        tuple(name for name in sorted_names if name.startswith(prefix))
+        for prefix in (USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)
+    )
+    return ActorUrns(users, groups, roles)
 
 
 def _load_grants(privilege: str, resource: ResourceRef | None) -> list[Statement]:

@@ -92,7 +92,14 @@ def test_an_empty_document_lacks_everything_at_once():
         ({"lastUpdatedTimestamp": True}, [("/lastUpdatedTimestamp", "type.time")]),
         ({"displayName": "a\x00b"}, [("/displayName", "text.invalid"), ("", "text.invalid")]),
         ({"note": ["\ud800"]}, [("", "text.invalid"), ("/note", "field.unknown")]),
-        ({"effect": "DENY"}, [("/effect", "field.unknown")]),
+        ({"effect": "NEVER"}, [("/effect", "choice")]),
+        ({"effect": True}, [("/effect", "choice")]),
+        ({"actors": {"excludedUsers": [urn("group:g")]}}, [("/actors/excludedUsers/0", "urn.type")]),
+        ({"actors": {"excludedRoles": "r"}}, [("/actors/excludedRoles", "type.list")]),
+        (
+            {"actors": {"excludedResourceOwnersTypes": ["urn:li:ownershipType:"], "excludedActors": []}},
+            [("/actors/excludedResourceOwnersTypes/0", "urn.type"), ("/actors/excludedActors", "field.unknown")],
+        ),
         ({"validUntil": None, "a/b": 1}, [("/validUntil", "field.unknown"), ("/a~1b", "field.unknown")]),
     ],
 )

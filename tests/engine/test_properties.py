@@ -128,10 +128,15 @@ HERE, NONE = "ACTOR.PROPERTY.a", "ACTION.PROPERTY.a"
         *((NONE, condition, set(), {HERE}, False) for condition in Condition),
     ],
 )
-def test_what_is_not_known_makes_a_proviso_false(field, condition, values, references, expected):
+def test_what_is_not_known_makes_a_proviso_false_for_an_allow_and_true_for_a_deny(
+    field, condition, values, references, expected
+):
     proviso = ActorCondition(field, Condition(condition), frozenset(values), frozenset(references))
-    assert proviso.bind(KNOWN) is expected
-    assert proviso.holds(KNOWN, None) is expected
+    assert proviso.bind(KNOWN, is_deny=False) is expected
+    assert proviso.holds(KNOWN, None, is_deny=False) is expected
+    is_denied = expected or NONE in (field, *references)
+    assert proviso.bind(KNOWN, is_deny=True) is is_denied
+    assert proviso.holds(KNOWN, None, is_deny=True) is is_denied
 
 
 @pytest.mark.parametrize(
@@ -151,8 +156,9 @@ def test_what_is_not_known_makes_a_proviso_false(field, condition, values, refer
 def test_a_property_of_the_resource_is_compared(condition, found, reference, expected):
     resource = Resource("urn:li:dataset:a", "dataset", {"PROPERTY.b": frozenset(found)})
     proviso = ActorCondition("PROPERTY.b", Condition(condition), frozenset(), frozenset({reference}))
-    assert proviso.holds(KNOWN, resource) is expected
-    assert proviso.holds(KNOWN, None) is False
+    assert proviso.holds(KNOWN, resource, is_deny=False) is expected
+    assert proviso.holds(KNOWN, None, is_deny=False) is False
+    assert proviso.holds(KNOWN, resource, is_deny=True) is (expected or reference == NONE)
 
 
 def world() -> World:

@@ -12,9 +12,11 @@ def reaches(cover: Cover, actor: Actor, resource: Resource) -> bool:
     """Read a cover as its docstring says."""
     if not cover.selector.covers(resource):
         return False
+    held = {owner.type for owner in resource.owners if owner.actor in actor.holders}
+    if not held.isdisjoint(cover.excluded_owner_types):
+        return False
     if cover.is_unconditional or (cover.is_self and resource.urn == actor.urn):
         return True
-    held = {owner.type for owner in resource.owners if owner.actor in actor.holders}
     return cover.is_owned and (bool(held) if cover.owner_types is None else not held.isdisjoint(cover.owner_types))
 
 

@@ -44,18 +44,28 @@ REACHED = [
     "system actor",
     "unknown actor",
     "PLATFORM",
+    "deny",
+    "excludedUsers",
+    "excludedGroups",
+    "excludedRoles",
+    "excludedResourceOwnersTypes",
 ]
 
 
 def seen_in_policy(world: World, asked: Asked, raw: dict) -> Iterator[str]:
     """Name the rules one policy exercises under a question; only rules that its answer hangs on."""
-    _, document = oracle.opened(raw)
+    document = raw
     if not oracle.lists(document, asked.privilege):
         return
     place = (asked.resource, asked.type)
     if not oracle.actor_matches(world.raw, document, asked.actor, asked.resource):
+        yield from seen_in_exclusions(world, asked, document)
         return
     is_resource = oracle.resource_matches(world.raw, document, asked.resource, asked.type, asked.actor)
+    if oracle.denies_access(document):
+        if oracle.applies(world.raw, document, asked.actor, *place[:1], asked.subresources, place[1]):
+            yield "deny"
+        return
     is_sub = oracle.sub_resources_pass(world.raw, document, asked.subresources)
     block = document["resources"]
     if asked.subresources and is_resource and block is not None:
@@ -64,6 +74,13 @@ def seen_in_policy(world: World, asked: Asked, raw: dict) -> Iterator[str]:
         yield from seen_in_criteria(world, block, place, asked.actor)
     if is_resource and is_sub:
         yield from seen_in_match(world, asked, document)
+
+
+def seen_in_exclusions(world: World, asked: Asked, document: dict) -> Iterator[str]:
+    """Name the exclusions because of which alone a policy does not reach the actor."""
+    bare = {key: value for key, value in document["actors"].items() if not key.startswith("excluded")}
+    if oracle.actor_matches(world.raw, document | {"actors": bare}, asked.actor, asked.resource):
+        yield from (name for name, value in document["actors"].items() if name.startswith("excluded") and value)
 
 
 def seen_in_constraints(asked: Asked, block: dict, passes: bool) -> Iterator[str]:
@@ -160,7 +177,7 @@ def seen(world: World, asked: Asked) -> Iterator[str]:
         yield "self policy alone"
     if len(because) > 1:
         yield "several reasons"
-    allows = world.having([(name, raw) for name, raw in world.policies if raw.get("effect") != "deny"])
+    allows = world.having([(name, raw) for name, raw in world.policies if raw.get("effect") != "DENY"])
     if not allowed and because and by_oracle(allows, asked)[0]:
         yield "deny beats allow"
 
@@ -171,7 +188,7 @@ def reached() -> Counter[str]:
     counts: Counter[str] = Counter()
 
     @settings(
-        max_examples=4000,
+        max_examples=6000,
         derandomize=True,
         database=None,
         deadline=None,

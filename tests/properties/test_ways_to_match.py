@@ -82,8 +82,9 @@ def test_a_facet_may_be_missing_only_if_no_candidate_tests_it(
             continue
         testing = [
             len([one for one in statement.resources.criteria if one.field != TYPE])
-            for statement in snapshot.list_statements(asked.privilege)
-            if is_candidate(statement, put.actor, put.resource)
+            for statement in snapshot.statements
+            if asked.privilege in statement.privileges
+            and is_candidate(statement, put.actor, put.resource)
             and not statement.resources.fields <= put.resource.facets.keys() | {TYPE}
         ]
         with limit_single_tests(0):

@@ -20,7 +20,7 @@ def findings(world: World, slices: int = 1) -> list[dict]:
     for holder, role in world.raw["roles"]:
         bound.setdefault(holder, set()).add(role)
     actors, shared = actors_of(world), known(world)
-    names = {f"{PREFIX}{name}": name for name, raw in world.policies if oracle.opened(raw)[1]["state"] == "ACTIVE"}
+    names = {f"{PREFIX}{name}": name for name, raw in world.policies if raw["state"] == "ACTIVE"}
     policies = hygiene.group_by_policy(shared.snapshot.statements, names)
     look = hygiene.build_query(policies, actors, {holder: frozenset(some) for holder, some in bound.items()})
     look = policy_hygiene_job.watch_wide_roles(look, policies, actors)

@@ -85,7 +85,7 @@ class _CachedReach:
 
     def __init__(self, facts: PartitionFacts, privilege: str) -> None:
         statements = facts.snapshot.list_statements(privilege)
-        tokens = frozenset[str]().union(*(item.actors.tokens for item in statements))
+        tokens = frozenset[str]().union(*(item.actors.tested_tokens for item in statements))
         is_owned = any(item.startswith(selectors.OWNER_OF_ANY_TYPE) for item in tokens)
         self._tokens = tokens
         self._tested_attributes = tested_attributes(statements)

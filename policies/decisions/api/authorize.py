@@ -118,6 +118,11 @@ class AllowedActorsView(DecisionView):
                 "users": allowed_actors.users,
                 "groups": allowed_actors.groups,
                 "roles": allowed_actors.roles,
+                "except": {
+                    "users": allowed_actors.exceptions.users,
+                    "groups": allowed_actors.exceptions.groups,
+                    "roles": allowed_actors.exceptions.roles,
+                },
                 "conditional": allowed_actors.is_conditional,
                 "policy_version": allowed_actors.version,
             }

@@ -116,19 +116,30 @@ class DecisionsOut(serializers.Serializer[Any]):
     decisions = serializers.ListField(child=serializers.JSONField())
 
 
+class ActorUrnsOut(serializers.Serializer[Any]):
+    """URNs of users, groups and roles, in order."""
+
+    users = serializers.ListField(child=serializers.CharField())
+    groups = serializers.ListField(child=serializers.CharField())
+    roles = serializers.ListField(child=serializers.CharField())
+
+
 @extend_schema_serializer(component_name="HoldersOut")
-class AllowedActorsOut(serializers.Serializer[Any]):
+class AllowedActorsOut(ActorUrnsOut):
     """The actors that may use the privilege; groups and roles are not expanded."""
 
     all_users = serializers.BooleanField()
     all_groups = serializers.BooleanField()
-    users = serializers.ListField(child=serializers.CharField())
-    groups = serializers.ListField(child=serializers.CharField())
-    roles = serializers.ListField(child=serializers.CharField())
     conditional = serializers.BooleanField(
-        help_text="Whether further people may, if their properties or those of the action fit a policy."
+        help_text="Whether further people may, if their properties or those of the action fit a policy, or whether it "
+        "depends on the owners of an entity that the question does not name."
     )
     policy_version = serializers.IntegerField(min_value=0)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Return the fields, with `except`, which is no name of a class attribute in Python."""
+        exceptions = ActorUrnsOut(help_text="Whom a deny or an exclusion takes out of these.")
+        return {**super().get_fields(), "except": exceptions}
 
 
 @extend_schema_serializer(component_name="GrantedOut")

@@ -11,7 +11,13 @@ from types import MappingProxyType
 
 from policies.engine.errors import quote
 from policies.engine.families import datahub_fields, datahub_properties, vocabulary
-from policies.engine.families.datahub_fields import CONSTRAINTS, OLDER_CONSTRAINTS
+from policies.engine.families.datahub_fields import (
+    CONSTRAINTS,
+    EFFECT,
+    EXCLUDED_ACTOR_LISTS,
+    EXCLUDED_OWNER_TYPES,
+    OLDER_CONSTRAINTS,
+)
 from policies.engine.families.document_reader import DocumentReader, JsonValue
 from policies.engine.model import Effect, Statement, StatementOrigin
 from policies.engine.property_conditions import ActorCondition
@@ -42,6 +48,10 @@ NAME = "datahub"
 
 PLATFORM, METADATA = "PLATFORM", "METADATA"
 ACTIVE, INACTIVE, DRAFT = "ACTIVE", "INACTIVE", "DRAFT"
+
+#: The values of the field `effect`; absent or null means the first.
+ALLOW, DENY = "ALLOW", "DENY"
+_EFFECTS = {None: Effect.ALLOW, ALLOW: Effect.ALLOW, DENY: Effect.DENY}
 
 #: Number of problems in a document up to which unknown privileges get a suggestion: each one takes milliseconds.
 MAX_SUGGESTIONS = 20
@@ -83,6 +93,7 @@ def parse(document: JsonValue, *, custom: Collection[str] = (), keeps_unknown: b
         reader.read_text(policy.get("description"), "/description")
         reader.read_choice(policy.get("type"), (PLATFORM, METADATA), "/type")
         reader.read_choice(policy.get("state"), (ACTIVE, INACTIVE, DRAFT), "/state")
+        reader.read_choice(policy.get(EFFECT), (ALLOW, DENY), f"/{EFFECT}", default=ALLOW)
         reader.read_flag(policy.get("editable"), "/editable", default=True)
         _check_privileges(reader, policy, custom)
         _check_actors(reader, policy)
@@ -103,9 +114,11 @@ def parse(document: JsonValue, *, custom: Collection[str] = (), keeps_unknown: b
 def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple[Statement, ...]:
     """Return the statement of a stored document, or none if it is not ACTIVE or has a field that is unknown here.
 
-    An unknown field or condition of a criterion makes the criterion false, under NOT_EQUALS too (a.4).
+    An unknown field or condition of a criterion makes the criterion false for an allow, under NOT_EQUALS too (a.4), and
+    true for a deny. An effect that is none grants nothing.
     """
-    if document.get("state") != ACTIVE or datahub_fields.has_unknown_fields(document):
+    effect = _EFFECTS.get(document.get(EFFECT))
+    if document.get("state") != ACTIVE or effect is None or datahub_fields.has_unknown_fields(document):
         return ()
     is_platform = document.get("type") == PLATFORM
     block = None if is_platform else document.get("resources")
@@ -114,13 +127,17 @@ def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple
     constraints = resources.get(CONSTRAINTS)
     if constraints is None:
         constraints = resources.get(OLDER_CONSTRAINTS)
+    constraint_criteria = None if constraints is None else _compile_filter(constraints)
+    if effect is Effect.DENY:
+        criteria = _without_unknown_criteria(criteria)
+        constraint_criteria = constraint_criteria and _without_unknown_criteria(constraint_criteria)
     statement = Statement(
         origin=origin,
-        effect=Effect.ALLOW,
+        effect=effect,
         actors=_compile_actors(document.get("actors") or {}, is_platform=is_platform),
         privileges=vocabulary.load_datahub().widen(document.get("privileges") or ()),
         resources=EVERYTHING if block is None else Selector(criteria, needs_resource=True),
-        subresources=None if constraints is None else Selector(_compile_filter(constraints)),
+        subresources=None if constraint_criteria is None else Selector(constraint_criteria),
         actor_conditions=actor_conditions,
     )
     return (statement,)
@@ -200,7 +217,10 @@ def _check_actors(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> No
     actors = reader.read_mapping(policy["actors"], "/actors")
     for name, prefix in _ACTOR_LISTS.items():
         reader.check_urns(actors.get(name), f"/actors/{name}", prefix)
-    reader.check_urns(actors.get("resourceOwnersTypes"), "/actors/resourceOwnersTypes", "urn:li:ownershipType:")
+    for name, prefix in EXCLUDED_ACTOR_LISTS.items():
+        reader.check_urns(actors.get(name), f"/actors/{name}", prefix)
+    for name in ("resourceOwnersTypes", EXCLUDED_OWNER_TYPES):
+        reader.check_urns(actors.get(name), f"/actors/{name}", "urn:li:ownershipType:")
     for name in ("resourceOwners", "allUsers", "allGroups"):
         reader.read_flag(actors.get(name), f"/actors/{name}", default=False)
 
@@ -275,7 +295,9 @@ def _compile_actors(actors: Mapping[str, JsonValue], *, is_platform: bool) -> Ac
     if actors.get("resourceOwners") and not is_platform:
         types = actors.get("resourceOwnersTypes")
         tokens |= {owner_token(None)} if types is None else {owner_token(owner_type) for owner_type in types}
-    return ActorMatch(frozenset(tokens))
+    excluded_tokens = {intern(urn) for name in EXCLUDED_ACTOR_LISTS for urn in actors.get(name) or ()}
+    excluded_tokens.update(owner_token(owner_type) for owner_type in actors.get(EXCLUDED_OWNER_TYPES) or ())
+    return ActorMatch(frozenset(tokens), frozenset(excluded_tokens))
 
 
 def _compile_criteria(block: Mapping[str, JsonValue]) -> tuple[tuple[Criterion, ...], tuple[ActorCondition, ...]]:
@@ -294,6 +316,10 @@ def _compile_criteria(block: Mapping[str, JsonValue]) -> tuple[tuple[Criterion, 
     if block.get("resources") is not None and not block.get("allResources"):
         criteria.append(Criterion(URN, Condition.EQUALS, frozenset(block["resources"])))
     return tuple(criteria), ()
+
+
+def _without_unknown_criteria(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+    return tuple(criterion for criterion in criteria if criterion != NEVER_CRITERION)
 
 
 def _compile_filter(filter_block: Mapping[str, JsonValue]) -> tuple[Criterion, ...]:

@@ -14,7 +14,17 @@ from policies.engine.families.document_reader import JsonValue, escape
 #: Both spellings of the constraints on sub-resources are read; the first one is written.
 CONSTRAINTS, OLDER_CONSTRAINTS = "privilegeConstraints", "policyConstraints"
 
-#: Source 001, with the constraints of source 000.
+#: What our documents say beyond source 001 (api-next.md section 1): the effect of a policy, and whom it never reaches.
+#: The lists of actors have the prefix of their URNs.
+EFFECT = "effect"
+EXCLUDED_ACTOR_LISTS = {
+    "excludedUsers": "urn:li:corpuser:",
+    "excludedGroups": "urn:li:corpGroup:",
+    "excludedRoles": "urn:li:dataHubRole:",
+}
+EXCLUDED_OWNER_TYPES = "excludedResourceOwnersTypes"
+
+#: Source 001, with the constraints of source 000 and our own fields.
 POLICY_FIELDS = frozenset(
     {
         "displayName",
@@ -26,9 +36,22 @@ POLICY_FIELDS = frozenset(
         "actors",
         "editable",
         "lastUpdatedTimestamp",
+        EFFECT,
     }
 )
-ACTOR_FIELDS = frozenset({"users", "groups", "roles", "resourceOwners", "resourceOwnersTypes", "allUsers", "allGroups"})
+ACTOR_FIELDS = frozenset(
+    {
+        "users",
+        "groups",
+        "roles",
+        "resourceOwners",
+        "resourceOwnersTypes",
+        "allUsers",
+        "allGroups",
+        *EXCLUDED_ACTOR_LISTS,
+        EXCLUDED_OWNER_TYPES,
+    }
+)
 RESOURCE_FIELDS = frozenset({"type", "resources", "allResources", "filter", CONSTRAINTS, OLDER_CONSTRAINTS})
 FILTER_FIELDS = frozenset({"criteria"})
 CRITERION_FIELDS = frozenset({"field", "condition", "values"})

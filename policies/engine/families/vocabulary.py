@@ -26,7 +26,8 @@ class PrivilegeInfo:
     """One privilege of a vocabulary.
 
     `scope` is `platform` (asked without a resource) or `metadata`. `resource_types` are the types of entities it can be
-    used on, None meaning every type; `offered_for` those for which a policy builder offers it.
+    used on, None meaning every type; `offered_for` those for which a policy builder offers it. `umbrella` is the
+    broader privilege that callers accept in its place ('' for none).
     """
 
     name: str
@@ -40,6 +41,7 @@ class PrivilegeInfo:
     is_deprecated: bool
     is_rest_only: bool
     is_ours: bool
+    umbrella: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Vocabulary:
             - privileges.keys()
         ):
             raise ValueError(f"Implications name unknown privileges: {', '.join(sorted(unknown_names))}")
+        if unknown_umbrellas := {info.umbrella for info in privileges.values()} - privileges.keys() - {""}:
+            raise ValueError(f"Unknown privileges are umbrellas: {', '.join(sorted(unknown_umbrellas))}")
         implications = {name: _compute_closure(name, direct_implications) for name in direct_implications}
         reverse_implications = {
             implied_name: frozenset(
@@ -122,6 +126,11 @@ class Vocabulary:
         """Return the other privileges that imply this one; none for an unknown name."""
         return self.reverse_implications.get(name, frozenset())
 
+    def is_umbrella_pair(self, privilege: str, other_privilege: str) -> bool:
+        """Whether one of two privileges is the umbrella of the other."""
+        info, other_info = self.get(privilege), self.get(other_privilege)
+        return bool(info and other_info and (info.umbrella == other_info.name or other_info.umbrella == info.name))
+
     def widen(self, privileges: Iterable[str]) -> frozenset[str]:
         """Return these privileges and everything they imply. Unknown names are kept and imply nothing."""
         names = frozenset(privileges)
@@ -154,6 +163,7 @@ def _parse_privilege(entry: Mapping[str, Any], types: Mapping[str, str]) -> Priv
         is_deprecated=entry.get("deprecated", False),
         is_rest_only=entry.get("rest_api_only", False),
         is_ours=entry.get("ours", False),
+        umbrella=entry.get("umbrella", ""),
     )
 
 

@@ -9,7 +9,8 @@ import tools
 
 from tests.clients import installations
 
-#: Loads as the web process does before it starts workers; says what is there then, and what a fork of it would record.
+#: Loads as the web process does before it starts workers; says what is there then, what a fork of it would record, and
+#: which generations are collected while facts become many.
 SHOW_STATE = """
 import json, gc, os, threading
 from authzsite import preload
@@ -17,6 +18,9 @@ preload.load_all()
 from django.conf import settings
 from django.db import connection
 from policies.pdp import snapshot_store
+collected = []
+gc.callbacks.append(lambda phase, details: collected.append(details["generation"]))
+facts = [[] for _ in range(200_000)]
 loaded = snapshot_store.loaded_snapshot()
 print(json.dumps({
     "version": loaded and loaded.snapshot.version,
@@ -25,6 +29,7 @@ print(json.dumps({
     "pools": len(getattr(connection, "_connection_pools", ())),
     "numbers": [path.name for path in settings.METRICS_DIR.glob(f"*_{os.getpid()}.db")],
     "collecting": gc.isenabled() and gc.get_freeze_count() > 100_000,
+    "collected": sorted({*collected}),
 }))
 """
 
@@ -54,7 +59,7 @@ def test_policies_are_there_and_no_thread_connection_or_number(environment: dict
     said, _ = show_state(environment)
     assert '"version": null' not in said
     assert said.partition(", ")[2].strip() == (
-        '"threads": 1, "connected": false, "pools": 0, "numbers": [], "collecting": true}'
+        '"threads": 1, "connected": false, "pools": 0, "numbers": [], "collecting": true, "collected": [0, 1]}'
     )
 
 
@@ -62,7 +67,8 @@ def test_a_database_that_is_away_is_logged_and_nothing_else_is_missing(tmp_path:
     address = f"postgres://nobody@127.0.0.1:{servers.free_port()}/nothing"
     said, log = show_state(installations.environment_of(tmp_path, DATABASE_URL=address))
     assert said.strip() == (
-        '{"version": null, "threads": 1, "connected": false, "pools": 0, "numbers": [], "collecting": true}'
+        '{"version": null, "threads": 1, "connected": false, "pools": 0, "numbers": [], "collecting": true, '
+        '"collected": [0, 1]}'
     )
     assert "policies_not_preloaded" in log
     assert "Traceback" not in log

@@ -35,6 +35,9 @@ DELETE_REQUIREMENT = any_of_requirement([["EDIT_ENTITY"], ["DELETE_ENTITY"]])
 URL_INVALID_CODE = "url.invalid"
 UNKNOWN_CODE = "unknown"
 
+#: Keys of the lists of users and groups in the aspect `actors`, and of the URN in their entries.
+_HOLDER_KEYS = (("users", "user"), ("groups", "group"))
+
 #: Maximum number of datasets to which one call adds a role or from which it removes one; each is a write of its own.
 MAX_DATASETS = 500
 
@@ -92,10 +95,10 @@ def delete(*, urn: str, by: Actor, channel: str) -> None:
 
 
 def _write(urn: str, role_input: ExternalRoleInput, *, by: Actor, channel: str) -> Entity:
-    problems = _find_problems(role_input, by=by)
+    documents = {name: aspect.value for name, aspect in (aspect_documents.load_aspects(urn=urn) or {}).items()}
+    problems = _find_problems(role_input, documents.get("actors", {}), by=by)
     if problems:
         raise Invalid(problems)
-    documents = {name: aspect.value for name, aspect in (aspect_documents.load_aspects(urn=urn) or {}).items()}
     properties = _build_properties(documents.get("roleProperties"), role_input, by=by)
     new_proposals = [_build_proposal(urn, "roleProperties", properties)]
     if role_input.users is not None or role_input.groups is not None:
@@ -112,7 +115,8 @@ def _write(urn: str, role_input: ExternalRoleInput, *, by: Actor, channel: str) 
     return entity_lists.get(urn=urn)
 
 
-def _find_problems(role_input: ExternalRoleInput, *, by: Actor) -> list[Problem]:
+def _find_problems(role_input: ExternalRoleInput, actors: Mapping[str, Any], *, by: Actor) -> list[Problem]:
+    """Return the problems of an input; a removed user or group may stay in the stored `actors`, but is not added."""
     problems: list[Problem] = []
     if not role_input.name.strip():
         problems.append(Problem("required", "/name", "Give a name."))
@@ -124,9 +128,14 @@ def _find_problems(role_input: ExternalRoleInput, *, by: Actor) -> list[Problem]
         )
     holder_urns = (*(role_input.users or ()), *(role_input.groups or ()))
     known_urns = set(display_names.load_names(urns=holder_urns)) if holder_urns else set()
+    known_urns -= display_names.find_removed(urns=known_urns - _list_holders(actors))
     problems += _find_unknown("users", role_input.users, known_urns, "There is no user {}.")
     problems += _find_unknown("groups", role_input.groups, known_urns, "There is no group {}.")
     return problems + _find_unreachable(role_input.datasets or (), by)
+
+
+def _list_holders(actors: Mapping[str, Any]) -> set[str]:
+    return {entry[inner] for outer, inner in _HOLDER_KEYS for entry in actors.get(outer) or ()}
 
 
 def _find_unreachable(datasets: Sequence[str], by: Actor) -> list[Problem]:
@@ -166,7 +175,7 @@ def _build_properties(current: Mapping[str, Any] | None, role_input: ExternalRol
 
 def _build_actors(current: Mapping[str, Any], role_input: ExternalRoleInput) -> dict[str, Any]:
     document = dict(current)
-    for outer, inner, holder_urns in (("users", "user", role_input.users), ("groups", "group", role_input.groups)):
+    for (outer, inner), holder_urns in zip(_HOLDER_KEYS, (role_input.users, role_input.groups), strict=True):
         if holder_urns is not None:
             entries_by_urn = {entry[inner]: entry for entry in current.get(outer) or ()}
             document[outer] = [entries_by_urn.get(urn, {inner: urn}) for urn in dict.fromkeys(holder_urns)]

@@ -26,6 +26,17 @@ def load_names(*, urns: Collection[str]) -> dict[str, str]:
     return names_by_urn
 
 
+def find_removed(*, urns: Collection[str]) -> frozenset[str]:
+    """Return those of these URNs that are removed users or groups, which no write names anew; at most two queries."""
+    storable_urns = filter_storable(urns)
+    removed_urns: set[str] = set()
+    for prefix, model in ((USER_PREFIX, User), (GROUP_PREFIX, GroupProfile)):
+        if matching_urns := [urn for urn in storable_urns if urn.startswith(prefix)]:
+            rows = model.objects.filter(urn__in=matching_urns, is_removed=True).order_by()
+            removed_urns.update(rows.values_list("urn", flat=True))
+    return frozenset(removed_urns)
+
+
 def load_people_urns() -> set[str]:
     """Return the URNs of all users, groups and roles, without removed ones (three queries)."""
     users = User.objects.filter(is_removed=False).order_by().values_list("urn", flat=True)

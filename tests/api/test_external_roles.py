@@ -104,6 +104,16 @@ def test_the_whole_life_of_one(keeper, jo):
     problem_of(keeper.delete(place(READER)), 404)
 
 
+def test_who_was_put_away_is_not_added_and_stays_until_taken_off(keeper, jo):
+    assert keeper.post(ROLES, {**BODY, "users": [JO]}).status_code == 201
+    put(JO, "status", {"removed": True})
+    put("urn:li:corpGroup:analysts", "status", {"removed": True})
+    assert keeper.patch(place(READER), {"users": [JO, KEEPER]}).json()["users"] == [JO, KEEPER]
+    assert keeper.patch(place(READER), {"users": [KEEPER], "groups": []}).status_code == 200
+    for field, urn in (("users", JO), ("groups", "urn:li:corpGroup:analysts")):
+        assert pointers_of(keeper.patch(place(READER), {field: [urn]})) == {("unknown", f"/{field}/0")}
+
+
 def test_a_urn_is_made_when_none_is_given(keeper):
     made = keeper.post(ROLES, {"name": "R", "type": "ADMIN"}).json()
     assert made["urn"].startswith("urn:li:role:")

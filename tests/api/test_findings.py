@@ -3,6 +3,9 @@
 import pytest
 
 from catalog.models import Finding
+from policies.aspects import services as aspect_services
+from policies.aspects.schemas import AspectChange
+from policies.pdp import authorizer
 from tests.api.conftest import pointers_of, problem_of
 
 BASE = "/api/v1/reports/findings/"
@@ -83,6 +86,15 @@ def test_whom_it_is_assigned_to_reads_it_and_no_other(manager, client_of, found)
     for place in (f"{BASE}{found[1].pk}/", f"{BASE}99999/", BASE):
         problem_of(jo.get(place), 403)
     problem_of(jo.patch(f"{BASE}{found[0].pk}/", {"state": "CLOSED"}, format="json"), 403)
+
+
+def test_nothing_is_assigned_to_who_was_put_away(manager, client_of, found):
+    client_of("jo")
+    jo = "urn:li:corpuser:jo"
+    change = AspectChange(jo, "corpuser", "status", {"removed": True})
+    aspect_services.apply(changes=[change], by=authorizer.SYSTEM, channel="test")
+    told = manager.patch(f"{BASE}{found[0].pk}/", {"state": "ASSIGNED", "assignee": jo}, format="json")
+    assert pointers_of(told) == {("unknown", "/assignee")}
 
 
 def test_many_are_decided_about_in_one_act(manager, found):

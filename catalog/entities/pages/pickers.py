@@ -91,7 +91,10 @@ class EntityPicker(FormPicker):
         return [build_option(urn, names_by_urn.get(urn, "")) for urn in urns]
 
     def validate(self) -> None:
-        """Add an error for each added URN that is of another type, or of nothing that the caller may view."""
+        """Add an error for each added URN that is of another type, or of nothing that the caller may view.
+
+        A removed user or group is not added, but stays where it is.
+        """
         invalid_urns = dict.fromkeys(
             urn for urn in self.added_urns if urns.find_problem(urn, "", self.kind.types) is not None
         )
@@ -153,4 +156,5 @@ def _find_known(candidate_urns: Sequence[str], by: Actor) -> set[str]:
     if not candidate_urns:
         return set()
     rows = view_permissions.filter_viewable(Entity.objects.filter(urn__among=candidate_urns), by=by).order_by()
-    return {*rows.values_list("urn", flat=True), *display_names.load_names(urns=candidate_urns)}
+    known_urns = {*rows.values_list("urn", flat=True), *display_names.load_names(urns=candidate_urns)}
+    return known_urns - display_names.find_removed(urns=candidate_urns)

@@ -200,10 +200,14 @@ def _set_domain(entity_urns: Sequence[str], domain: str | None, info: Info) -> N
 
 
 def _check_stored(required_urns: Sequence[str], *, by: Actor) -> None:
-    """Raise Invalid with the URNs that are neither viewable entities nor users, groups, roles or policies."""
+    """Raise Invalid with the URNs that are neither viewable entities nor users, groups, roles or policies.
+
+    Removed users and groups are as unknown; removed entities are stored.
+    """
     existing_urns = (
         entity_lists.list_stored_urns(urns=required_urns) - view_permissions.find_hidden(urns=required_urns, by=by)
     ) | display_names.load_names(urns=required_urns).keys()
+    existing_urns -= display_names.find_removed(urns=required_urns)
     problems = [
         Problem("unknown", "", f"There is no {urns.entity_type(urn)} {urn}.")
         for urn in required_urns

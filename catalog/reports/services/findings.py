@@ -49,7 +49,8 @@ def accept(*, ids: Collection[int], note: str, by: Actor, until: date | None = N
 def assign(*, ids: Collection[int], assignee: str, by: Actor, note: str | None = None) -> int:
     """Assign findings to a user or group; without a note the previous one stays. Raises Forbidden, and Invalid."""
     is_somebody = assignee.startswith((USER_PREFIX, GROUP_PREFIX))
-    if not is_somebody or assignee not in display_names.load_names(urns=[assignee]):
+    is_known = assignee in display_names.load_names(urns=[assignee])
+    if not is_somebody or not is_known or display_names.find_removed(urns=[assignee]):
         raise Invalid([Problem("unknown", "/assignee", f"There is no user or group {assignee}.")])
     changes = {} if note is None else {"note": note.strip()}
     return _decide(ids, by, state=Finding.State.ASSIGNED, assignee=assignee, **changes)

@@ -9,7 +9,7 @@ from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, invitations, password_resets, roles, service_accounts, users
 from policies.models import ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
 from policies.pdp import authorizer
-from tests.doors.conftest import DOOR, ROOT
+from tests.doors.conftest import DOOR, ROOT, calling, proposal
 
 pytestmark = pytest.mark.django_db
 
@@ -298,6 +298,17 @@ def test_who_was_put_away_is_as_unknown_until_restored(root, jo, crew, query, va
     assert ChangeEvent.objects.count() == before
     assert root.ask(PUT_AWAY, input={"urns": [JO, away], "deleted": False}) == {"batchUpdateSoftDeleted": True}
     assert root.ask(query, **variables)
+
+
+def test_who_was_put_away_owns_nothing_new(root, jo):
+    table = "urn:li:dataset:(urn:li:dataPlatform:snowflake,db.orders,PROD)"
+    for one in (proposal(table, "datasetProperties", {"name": "Orders"}), proposal(JO, "status", {"removed": True})):
+        assert calling(ROOT).write(one).status_code == 200
+    add = "mutation ($input: AddOwnerInput!) { addOwner(input: $input) }"
+    owner = {"ownerUrn": JO, "ownerEntityType": "CORP_USER", "type": "NONE", "resourceUrn": table}
+    assert root.refused(add, input=owner)[0] == 404
+    assert root.ask(PUT_AWAY, input={"urns": [JO], "deleted": False}) == {"batchUpdateSoftDeleted": True}
+    assert root.ask(add, input=owner) == {"addOwner": True}
 
 
 def test_members_of_a_group_from_elsewhere_are_not_changed_by_hand(root, jo):

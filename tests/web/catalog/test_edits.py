@@ -121,6 +121,18 @@ def test_owners_with_types(shelves):
     assert OUTSIDER in answer.content.decode()
 
 
+def test_who_was_put_away_is_not_made_an_owner_and_may_stay_one(shelves):
+    client = shelves("owner")
+    send(client, "owners", {"kept": [json.dumps([OWNER, TECHNICAL])], "owners": [OUTSIDER]})
+    analysts = "urn:li:corpGroup:analysts"
+    store({(urn, "status"): {"removed": True} for urn in (OUTSIDER, analysts)})
+    kept = [json.dumps([OWNER, TECHNICAL]), json.dumps([OUTSIDER, ""])]
+    told = send(client, "owners", {"kept": kept, "owners": [analysts]})
+    assert (told.status_code, f"There is no {analysts}." in told.content.decode()) == (422, True)
+    send(client, "owners", {"kept": kept})
+    assert [entry["owner"] for entry in said("ownership")["owners"]] == [OWNER, OUTSIDER]
+
+
 def test_description_and_where_each_type_keeps_it(shelves):
     send(shelves("owner"), "description", {"text": "New words"})
     document = said("editableDatasetProperties")

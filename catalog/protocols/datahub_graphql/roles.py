@@ -21,8 +21,8 @@ query = QueryType()
 mutation = MutationType()
 role_type = ObjectType("DataHubRole")
 
-#: Most actors of one assignment, and most policies of one role.
-MAX_ENTRIES = 1_000
+#: Most policies of one role.
+MAX_POLICIES = 1_000
 
 
 @query.field("listRoles")
@@ -35,7 +35,7 @@ def list_roles(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, A
 @mutation.field("createRole")
 def create_role(_root: None, info: Info, *, input: dict[str, Any]) -> str:
     """Create a role under a generated id, add it to the policies in `policyUrns`, and return its URN."""
-    policy_urns = validate_entries(input.get("policyUrns") or [], "/policyUrns", MAX_ENTRIES)
+    policy_urns = validate_entries(input.get("policyUrns") or [], "/policyUrns", MAX_POLICIES)
     description = input.get("description") or ""
     role = role_with_policies.create(
         name=input["name"], description=description, policy_urns=policy_urns, by=info.context.by, channel=CHANNEL
@@ -62,7 +62,7 @@ def delete_role(_root: None, info: Info, *, urn: str) -> bool:
 @mutation.field("batchAssignRole")
 def assign_role(_root: None, info: Info, *, input: dict[str, Any]) -> bool:
     """Assign one role to actors in place of their roles, or remove all their roles; unknown actors are skipped."""
-    actors = validate_entries(input["actors"], "/actors", MAX_ENTRIES)
+    actors = validate_entries(input["actors"], "/actors", roles.MAX_ACTORS)
     role_urn = input.get("roleUrn")
     role_urn = None if role_urn is None else validate_urn(role_urn, roles.ENTITY_TYPE)
     roles.assign(role=role_urn, actors=actors, by=info.context.by, channel=CHANNEL)

@@ -23,9 +23,6 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
 from policies.writes import required_privileges
 
-#: Most members that one call adds or removes.
-MAX_MEMBERS = 10_000
-
 query = QueryType()
 mutation = MutationType()
 
@@ -119,7 +116,7 @@ def update_user_status(_root: None, info: Info, *, urn: str, status: str) -> str
 def edit_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add users to a group, or remove them."""
     _check_prefix(input["groupUrn"], "/groupUrn", GROUP_PREFIX)
-    members = validate_entries(input["userUrns"], "/userUrns", MAX_MEMBERS)
+    members = validate_entries(input["userUrns"], "/userUrns", groups.MAX_MEMBERS)
     for index, urn in enumerate(members):
         _check_prefix(urn, f"/userUrns/{index}", USER_PREFIX)
     edit = groups.add_members if info.field_name == "addGroupMembers" else groups.remove_members

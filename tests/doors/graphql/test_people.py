@@ -300,6 +300,16 @@ def test_who_was_put_away_is_as_unknown_until_restored(root, jo, crew, query, va
     assert root.ask(query, **variables)
 
 
+def test_a_list_that_the_service_would_refuse_is_named_as_it_was_sent(root, jo, crew):
+    for count, refusal in ((1_001, "/userUrns"), (1_000, "There is no user")):
+        sent = {"groupUrn": CREW, "userUrns": [f"{JO}{number}" for number in range(count)]}
+        assert refusal in root.refused(ADD, input=sent)[2]
+    assign = "mutation ($input: BatchAssignRoleInput!) { batchAssignRole(input: $input) }"
+    sent = {"roleUrn": READER, "actors": [f"{JO}{number}" for number in range(501)]}
+    assert root.refused(assign, input=sent)[0] == 400
+    assert root.ask(assign, input={**sent, "actors": sent["actors"][1:]}) == {"batchAssignRole": True}
+
+
 def test_who_was_put_away_owns_nothing_new(root, jo):
     table = "urn:li:dataset:(urn:li:dataPlatform:snowflake,db.orders,PROD)"
     for one in (proposal(table, "datasetProperties", {"name": "Orders"}), proposal(JO, "status", {"removed": True})):

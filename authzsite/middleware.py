@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django_structlog.middlewares import RequestMiddleware
 from ipware import get_client_ip
 from python_ipware.modern.defaults import DEFAULT_PRECEDENCE
 
+from authzsite import request_log
 from authzsite.middleware_responses import render_refusal
 from policies.propagation import metrics
 
@@ -72,6 +73,16 @@ class RequestLogMiddleware(RequestMiddleware):
         """Bind the request id and the caller's address to every log line and task of the request."""
         _bind_request_facts(request.META, _find_logged_address(request.META))
 
+    def handle_response(self, request: HttpRequest, response: HttpResponse) -> None:
+        """Log the end of a request; that of a decision as the gateway does, which takes a tenth of the time."""
+        bound = structlog.contextvars.get_contextvars()
+        if bound.keys() == _BOUND_NAMES and request_log.has_plain_line(request, response):
+            address, request_id = bound["ip"], bound["request_id"]
+            request_log.log_answer(request.META, response.status_code, address=address, request_id=request_id)
+            structlog.contextvars.clear_contextvars()
+        else:
+            super().handle_response(request, response)
+
 
 class LogContext:
     """A block whose log lines and tasks have the request id and the caller's address, of a request without a view."""
@@ -92,6 +103,10 @@ class LogContext:
         """End the block."""
         # Removing all that is bound anywhere would take longer than the rest of the log line.
         structlog.contextvars.reset_contextvars(**self._tokens)
+
+
+#: What `_bind_request_facts` binds.
+_BOUND_NAMES = {"request_id", "ip"}
 
 
 def _bind_request_facts(meta: Mapping[str, Any], address: str | None) -> "Mapping[str, Token[Any]]":

@@ -8,8 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 import structlog
+from django.http import HttpResponse
+from django.test import RequestFactory
+from django_structlog.middlewares import RequestMiddleware
 
 from authzsite import logs, request_log
+from authzsite.middleware import RequestLogMiddleware
 from authzsite.request_log import LineWriter
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
@@ -79,3 +83,53 @@ def test_every_line_of_many_threads_is_written():
         thread.join()
     writer.stop()
     assert sorted(stream.getvalue().split()) == sorted(f"{number}-{line}" for number in range(4) for line in range(500))
+
+
+def answer(middleware, path, status, method):
+    """Have a middleware log a request that is answered with a status."""
+    request = RequestFactory().generic(method, path, REMOTE_ADDR="10.0.0.1", HTTP_X_REQUEST_ID="a-b")
+    middleware(lambda _: HttpResponse(status=status))(request)
+
+
+class PipelineMiddleware(RequestLogMiddleware):
+    """The same middleware with every line written by the pipeline."""
+
+    def handle_response(self, request, response):
+        """Log as django_structlog does."""
+        RequestMiddleware.handle_response(self, request, response)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "is_at_once"),
+    [
+        ("POST", "/api/v1/authorize", 200, False),
+        ("POST", "/access/v1/evaluations", 200, False),
+        ("POST", "/api/v1/authorize?a=1", 200, True),
+        ("POST", "/api/v1/authorize", 403, True),
+        ("GET", "/api/v1/authorize", 200, True),
+        ("POST", "/api/v1/policies/", 200, True),
+    ],
+)
+def test_the_line_of_a_view_is_that_of_the_pipeline(style, method, path, status, is_at_once):
+    stream = io.StringIO()
+    with writing_to(stream, style):
+        answer(PipelineMiddleware, path, status, method)
+        expected = stream.getvalue()
+        answer(RequestLogMiddleware, path, status, method)
+        assert (stream.getvalue() != expected) == is_at_once
+    request_log._get_writer(stream).stop()
+    assert TIME.sub("now", stream.getvalue()) == TIME.sub("now", expected) * 2
+    assert structlog.contextvars.get_contextvars() == {}
+
+
+def test_a_view_that_binds_more_is_logged_by_the_pipeline(style):
+    stream = io.StringIO()
+
+    def bind_and_answer(_request):
+        structlog.contextvars.bind_contextvars(part="a")
+        return HttpResponse()
+
+    with writing_to(stream, style):
+        request = RequestFactory().post("/api/v1/authorize", REMOTE_ADDR="10.0.0.1", HTTP_X_REQUEST_ID="a-b")
+        RequestLogMiddleware(bind_and_answer)(request)
+        assert "part" in stream.getvalue()

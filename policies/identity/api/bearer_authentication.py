@@ -30,7 +30,8 @@ def build_challenge(*, is_sent: bool) -> str:
 
 def read_token(request: HttpRequest) -> str | None:
     """Return the token in `Authorization: Bearer <token>`; None without the header or with another scheme."""
-    return parse_token(request.headers.get("Authorization", ""))
+    # Not `headers`: it is made of all of them.
+    return parse_token(request.META.get("HTTP_AUTHORIZATION", ""))
 
 
 def parse_token(header: str) -> str | None:

@@ -21,7 +21,8 @@ class TokenAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, str] | None:
         """Return the token's user and the token, or None without a bearer token. Raises InvalidToken."""
-        token = read_token(request)
+        # Direct access: on DRF's Request each attribute of the HttpRequest costs a failed lookup first.
+        token = read_token(request._request)
         if token is None:
             return None
         user = access_tokens.authenticate(text=token)

@@ -1,26 +1,37 @@
-"""Entities that a coverage may reach, read from indexes: a short list costs what it holds, not what the catalog holds.
+"""Entities that a coverage reaches, from lists of ids that indexes give: short lists are united and intersected here.
 
-Who reaches a thousand of a million entities would otherwise wait until every entity was tested.
+The database then tests few entities, and each of them against a list of numbers or two. Tested against every statement
+by itself, who reaches a thousand of a million entities would wait until every entity was tested.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import reduce
-from operator import or_
-from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
+from pyroaring import FrozenBitMap64
 
-from catalog.access.coverage_simplify import ActorRelation, simplify_coverage
-from catalog.access.coverage_sql import ENTITY_CONDITIONS, build_owner_condition, build_value_condition
-from catalog.access.index_entries import MAX_INDEXES, read_union
-from catalog.models import Entity, Facet
+from catalog.access.coverage_simplify import (
+    ActorRelation,
+    CoveragePart,
+    has_only_allows,
+    simplify_coverage,
+)
+from catalog.access.coverage_sql import ALL_ROWS, ENTITY_CONDITIONS
+from catalog.access.entity_types import EntityTypes
+from catalog.access.entry_sets import ALL_ENTRIES, EntrySet, unite_ids
+from catalog.access.facet_entries import MAX_ENTRIES, FacetList, read_facet_lists
+from catalog.access.index_entries import MAX_INDEXES, read_each
+from catalog.models import Entity
 from policies.engine import selectors
 from policies.engine.model import Coverage
 from policies.engine.selectors import Condition, Criterion
-from policies.models.fields import filter_storable
 
-#: Maximum number of entries that are read; with more, entities are tested in the order of the list.
-MAX_ENTRIES = 30_000
+#: Maximum number of lists of facet values; with more, somebody probably reaches too many entities for lists.
+_MAX_FACET_LISTS = 200
+
+#: Maximum number of entities that a condition names before anything else: of more, a page needs only some.
+MAX_SOUGHT = 3_000
 
 #: Columns of entities with an index.
 _COLUMN_FIELDS = frozenset({selectors.URN, selectors.ID, selectors.PROJECT})
@@ -28,62 +39,217 @@ _COLUMN_FIELDS = frozenset({selectors.URN, selectors.ID, selectors.PROJECT})
 _OTHER_FIELDS = frozenset({selectors.TYPE, selectors.GROUP_MEMBERSHIP, *selectors.CONSTANT_FACETS})
 
 
-def find_covered_entries(coverage: Coverage, max_entries: int = MAX_ENTRIES) -> set[int] | None:
-    """Return the ids of some entities among which are all that a coverage reaches; one query.
+@dataclass(frozen=True, slots=True)
+class _CoveredPart:
+    """Entities of these types (none: of any) in a set; all that are reached are among them, and maybe others."""
 
-    None when no index lists the entities of an allow, or when there are too many. What denies hide is among them.
+    types: frozenset[str]
+    entries: EntrySet
+    needs_test: bool = False
+
+    def build_condition(self, among: EntrySet) -> Q:
+        """Return the condition that an entity is in the part; it is only asked of the entities `among`."""
+        types = Criterion(selectors.TYPE, Condition.EQUALS, self.types)
+        condition = ENTITY_CONDITIONS.type_condition(types) if self.types else ALL_ROWS
+        return condition & self.entries.intersect(among).build_condition()
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredEntries:
+    """The entities that a coverage reaches, in parts; None when lists do not tell."""
+
+    coverage: Coverage
+    parts: tuple[_CoveredPart, ...] | None = None
+
+    def list_ids(self) -> FrozenBitMap64 | None:
+        """Return the ids of some entities among which are all; None when only a test tells."""
+        if self.parts is None or any(part.entries.is_complement for part in self.parts):
+            return None
+        return unite_ids(part.entries.ids for part in self.parts)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether ids and types tell what is reached. What is allowed and what is denied may change together."""
+        if self.parts is None:
+            return self.coverage.is_everything
+        return has_only_allows(self.coverage) and not any(part.needs_test for part in self.parts)
+
+    def select_ids(self, ids: FrozenBitMap64, entity_types: EntityTypes) -> FrozenBitMap64:
+        """Return those of the ids, whose types are loaded, that are reached. Only if `is_exact`."""
+        if self.parts is None:
+            return entity_types.select(ids, ())
+        return unite_ids(
+            entity_types.select(part.entries.intersect(EntrySet(ids)).ids, part.types) for part in self.parts
+        )
+
+    def build_condition(self, ids: FrozenBitMap64 | None = None) -> Q:
+        """Return the condition that the coverage reaches an entity; with `ids`, and that it is one of these."""
+        id_condition = Q() if ids is None else Q(pk__among=ids)
+        if self.parts is None or not self.is_exact:
+            return id_condition & ENTITY_CONDITIONS.build_coverage_condition(self.coverage)
+        among = ALL_ENTRIES if ids is None else EntrySet(ids)
+        condition = ENTITY_CONDITIONS.combine_or([part.build_condition(among) for part in self.parts])
+        # A page of many is found sooner in the order of the list.
+        return condition if ids is not None and len(ids) > MAX_SOUGHT else id_condition & condition
+
+
+def find_covered_entries(coverage: Coverage, max_entries: int = MAX_ENTRIES) -> CoveredEntries:
+    """Return the entities that a coverage reaches; two queries at most.
+
+    Nothing is read when no list bounds what an allow reaches, or when there would be too many lists.
     """
     if coverage.is_everything or coverage.granted_privilege:
-        return None
-    indexes = _list_indexes(coverage)
-    return None if indexes is None else read_union(indexes, max_entries)
+        return CoveredEntries(coverage)
+    parts_by_relation = simplify_coverage(coverage.allows)
+    for relation, parts in parts_by_relation.items():
+        if relation.is_unconditional and not all(_is_bounded(part, relation) for part in parts):
+            return CoveredEntries(coverage)
+    lists = _read_lists(parts_by_relation, coverage, max_entries)
+    if lists is None:
+        return CoveredEntries(coverage)
+    covered_parts = _unite(
+        covered_part
+        for relation, parts in parts_by_relation.items()
+        for part in parts
+        for covered_part in _find_parts(part, relation, lists, coverage)
+    )
+    return CoveredEntries(coverage, tuple(covered_parts))
 
 
-def _list_indexes(coverage: Coverage) -> list[QuerySet[Any]] | None:
-    """Return lists of ids that together have every entity that the allows reach; None when no index lists some."""
-    indexes: list[QuerySet[Any]] = []
-    for relation, parts in simplify_coverage(coverage.allows).items():
-        part_indexes = [_list_passing(criteria) for part in parts for criteria in part.alternatives]
-        known_indexes = [index for index in part_indexes if index is not None]
-        is_known = len(known_indexes) == len(part_indexes)
-        if relation.is_unconditional and not is_known:
+def _is_bounded(part: CoveragePart, relation: ActorRelation) -> bool:
+    """Whether each alternative has a list with all entities that pass it."""
+    return all(
+        any(
+            criterion.condition is not Condition.NOT_EQUALS
+            and (_find_facet_list(criterion, relation) or _find_column_criterion(criterion))
+            for criterion in alternative
+        )
+        for alternative in part.alternatives
+    )
+
+
+def _find_parts(
+    part: CoveragePart, relation: ActorRelation, lists: "_EntryLists", coverage: Coverage
+) -> Iterable[_CoveredPart]:
+    """Yield a part for each alternative."""
+    related_entries = lists.find_related(relation, coverage)
+    for alternative in part.alternatives:
+        passing_sets = [lists.find_passing(criterion, relation) for criterion in alternative]
+        known_sets = [entries for entries in passing_sets if entries is not None]
+        entries = reduce(EntrySet.intersect, known_sets, related_entries or ALL_ENTRIES)
+        is_exact = related_entries is not None and len(known_sets) == len(passing_sets)
+        yield _CoveredPart(part.types, entries, needs_test=not (is_exact and all(map(_is_lasting, alternative))))
+
+
+def _unite(parts: Iterable[_CoveredPart]) -> list[_CoveredPart]:
+    """Return one part for all of the same types; empty ones are left out."""
+    united_parts: dict[tuple[frozenset[str], bool], _CoveredPart] = {}
+    for part in parts:
+        kind = (part.types, part.needs_test)
+        united = united_parts.get(kind)
+        united_parts[kind] = part if united is None else replace(part, entries=united.entries.unite(part.entries))
+    return [part for part in united_parts.values() if part.entries.ids or part.entries.is_complement]
+
+
+@dataclass(frozen=True, slots=True)
+class _EntryLists:
+    """Lists of ids that were read; None for one that was too long."""
+
+    by_facets: Mapping[FacetList, FrozenBitMap64 | None]
+    by_columns: Mapping[Criterion, FrozenBitMap64 | None]
+
+    def find_passing(self, criterion: Criterion, relation: ActorRelation) -> EntrySet | None:
+        """Return the entities that pass a criterion; None when no list was read."""
+        if (facet_list := _find_facet_list(criterion, relation)) is not None:
+            ids = self.by_facets[facet_list]
+        elif (column_criterion := _find_column_criterion(criterion)) is not None:
+            ids = self.by_columns[column_criterion]
+        else:
             return None
+        return None if ids is None else EntrySet(ids, is_complement=criterion.condition is Condition.NOT_EQUALS)
+
+    def find_related(self, relation: ActorRelation, coverage: Coverage) -> EntrySet | None:
+        """Return the entities that have a relation to the actor; None when a list was not read."""
         if relation.is_unconditional:
-            indexes += known_indexes
+            related_entries: EntrySet | None = ALL_ENTRIES
+        else:
+            id_sets = [self.by_columns[_name_self(coverage)]] if relation.is_self else []
+            if relation.is_owned:
+                id_sets.append(self.by_facets[_name_owned(relation.owner_types, coverage)])
+            known_sets = [ids for ids in id_sets if ids is not None]
+            related_entries = EntrySet(unite_ids(known_sets)) if len(known_sets) == len(id_sets) else None
+        if not relation.excluded_owner_types or related_entries is None:
+            return related_entries
+        excluded_ids = self.by_facets[_name_owned(relation.excluded_owner_types, coverage)]
+        return None if excluded_ids is None else related_entries.intersect(EntrySet(excluded_ids).invert())
+
+
+def _read_lists(
+    parts_by_relation: Mapping[ActorRelation, Iterable[CoveragePart]], coverage: Coverage, max_entries: int
+) -> _EntryLists | None:
+    """Read the lists of all criteria and relations; None when there are too many lists."""
+    facet_lists, column_criteria = set[FacetList](), set[Criterion]()
+    for relation, parts in parts_by_relation.items():
+        facet_lists.update(_list_relation(relation, coverage))
         if relation.is_self:
-            indexes.append(Entity.objects.filter(urn=coverage.actor.urn).values("pk"))
-        if relation.is_owned:
-            indexes.append(_list_owned(relation, coverage, known_indexes if is_known else []))
-    return indexes
-
-
-def _list_owned(relation: ActorRelation, coverage: Coverage, indexes: list[QuerySet[Any]]) -> QuerySet[Any]:
-    """Return the ids of the entities that the actor owns; with `indexes`, only of those in one of them."""
-    owned = Facet.objects.filter(build_owner_condition(relation.owner_types, coverage), field=selectors.OWNER)
-    if 0 < len(indexes) <= MAX_INDEXES:
-        owned = owned.filter(reduce(or_, (Q(entity__in=index) for index in indexes)))
-    return owned.values("entity")
-
-
-def _is_indexed(criterion: Criterion) -> bool:
-    """Whether an index lists the entities that pass a criterion."""
-    if criterion.field in _COLUMN_FIELDS:
-        return criterion.condition is not Condition.NOT_EQUALS
-    return criterion.condition is Condition.EQUALS and criterion.field not in _OTHER_FIELDS
-
-
-def _sort_key(criterion: Criterion) -> tuple[bool, bool, str, list[str]]:
-    """Return a key by which the criterion with probably the fewest entities comes first."""
-    is_prefix = criterion.condition is not Condition.EQUALS
-    return criterion.field not in _COLUMN_FIELDS, is_prefix, criterion.field, sorted(criterion.values)
-
-
-def _list_passing(criteria: Iterable[Criterion]) -> QuerySet[Any] | None:
-    """Return a list that has every entity that passes some criteria, None when no index has one."""
-    criterion = min(filter(_is_indexed, criteria), key=_sort_key, default=None)
-    if criterion is None:
+            column_criteria.add(_name_self(coverage))
+        for criterion in (
+            criterion for part in parts for alternative in part.alternatives for criterion in alternative
+        ):
+            if (facet_list := _find_facet_list(criterion, relation)) is not None:
+                facet_lists.add(facet_list)
+            elif (column_criterion := _find_column_criterion(criterion)) is not None:
+                column_criteria.add(column_criterion)
+    if len(facet_lists) > _MAX_FACET_LISTS or len(column_criteria) > MAX_INDEXES:
         return None
-    if criterion.field in _COLUMN_FIELDS:
-        return Entity.objects.filter(ENTITY_CONDITIONS.criterion_condition(criterion)).values("pk")
-    values = build_value_condition(criterion.field, filter_storable(criterion.values))
-    return Facet.objects.filter(values, field=criterion.field).values("entity")
+    holders = coverage.actor.holders if any(relation.is_owned for relation in parts_by_relation) else ()
+    columns = list(column_criteria)
+    return _EntryLists(
+        read_facet_lists(facet_lists, holders, max_entries),
+        dict(zip(columns, _read_columns(columns, max_entries), strict=True)),
+    )
+
+
+def _read_columns(criteria: Iterable[Criterion], max_entries: int) -> list[FrozenBitMap64 | None]:
+    indexes = [
+        Entity.objects.filter(ENTITY_CONDITIONS.criterion_condition(criterion)).values("pk") for criterion in criteria
+    ]
+    return [None if ids is None else FrozenBitMap64(ids) for ids in read_each(indexes, max_entries)]
+
+
+def _find_facet_list(criterion: Criterion, relation: ActorRelation) -> FacetList | None:
+    """Return the list of the entities that have a value of a criterion; None when it is none of facets."""
+    is_prefix = criterion.condition is Condition.STARTS_WITH
+    if is_prefix or criterion.field in _COLUMN_FIELDS or criterion.field in _OTHER_FIELDS:
+        return None
+    # Who may use it on herself need not own herself.
+    return FacetList(criterion.field, criterion.values, is_owned=relation.is_owned and not relation.is_self)
+
+
+def _find_column_criterion(criterion: Criterion) -> Criterion | None:
+    """Return the criterion by which an index of a column lists the entities that have a value of a criterion."""
+    if criterion.field not in _COLUMN_FIELDS:
+        return None
+    return replace(criterion, condition=Condition.EQUALS) if criterion.condition is Condition.NOT_EQUALS else criterion
+
+
+def _is_lasting(criterion: Criterion) -> bool:
+    """Whether a list of a criterion needs no test: all facets are read at one time, and a URN stays what it is."""
+    return criterion.field == selectors.URN or criterion.field not in _COLUMN_FIELDS
+
+
+def _list_relation(relation: ActorRelation, coverage: Coverage) -> Iterable[FacetList]:
+    """Yield the lists of what the actor owns that a relation asks for."""
+    if relation.is_owned:
+        yield _name_owned(relation.owner_types, coverage)
+    if relation.excluded_owner_types:
+        yield _name_owned(relation.excluded_owner_types, coverage)
+
+
+def _name_owned(owner_types: frozenset[str] | None, coverage: Coverage) -> FacetList:
+    types = frozenset(("",)) if owner_types is None else owner_types - {""}
+    return FacetList(selectors.OWNER, coverage.actor.holders, types)
+
+
+def _name_self(coverage: Coverage) -> Criterion:
+    return Criterion(selectors.URN, Condition.EQUALS, frozenset((coverage.actor.urn,)))

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Lower
+from pyroaring import FrozenBitMap64
 
 from catalog.access.coverage_sql import criterion_condition, facet_condition, filter_covered
 from catalog.access.index_entries import read_each
@@ -47,7 +48,7 @@ def list_stored_urns(*, urns: Collection[str]) -> frozenset[str]:
 class NamedEntries:
     """Entities with all of some words, as ids (None: none of the words was read), and the words that were not read."""
 
-    ids: frozenset[int] | None
+    ids: FrozenBitMap64 | None
     unread_words: tuple[str, ...]
 
 
@@ -65,9 +66,9 @@ def find_named_entries(text: str) -> NamedEntries:
     ids_by_word = dict(
         zip(tried_words, read_each([_list_word(word) for word in tried_words], MAX_WORD_ENTRIES), strict=True)
     )
-    id_sets = [frozenset(ids) for ids in ids_by_word.values() if ids is not None]
+    id_sets = [FrozenBitMap64(ids) for ids in ids_by_word.values() if ids is not None]
     return NamedEntries(
-        frozenset.intersection(*id_sets) if id_sets else None,
+        FrozenBitMap64.intersection(*id_sets) if id_sets else None,
         tuple(word for word in words if ids_by_word.get(word) is None),
     )
 

@@ -15,22 +15,6 @@ from django.db.models import QuerySet
 MAX_INDEXES = 100
 
 
-def read_union(indexes: Iterable[QuerySet[Any]], max_entries: int) -> set[int] | None:
-    """Return the ids in any of these lists; None when they have more entries than may be read."""
-    statements: dict[tuple[str, str], tuple[Any, ...]] = {}
-    for index in indexes:
-        if (statement := _build_statement(index, max_entries)) is not None:
-            statements[statement[0], repr(statement[1])] = statement[1]
-    if len(statements) > MAX_INDEXES:
-        return None
-    if not statements:
-        return set()
-    # The SQL is Django's own.
-    union = " UNION ALL ".join(f"SELECT * FROM ({sql}) entries" for sql, _ in statements)  # noqa: S608
-    rows = _fetch(f"{union} LIMIT {max_entries + 1:d}", statements.values())
-    return None if len(rows) > max_entries else {number for (number,) in rows}
-
-
 def read_each(indexes: Sequence[QuerySet[Any]], max_entries: int) -> list[set[int] | None]:
     """Return the ids in each of these lists, at most MAX_INDEXES; None for a list with too many entries."""
     selects: list[str] = []

@@ -5,23 +5,26 @@ All lists are filtered in the database, by the same conditions.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from heapq import merge
 from itertools import chain, islice
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from pyroaring import FrozenBitMap64
 
+from catalog.access import reachable_parts
 from catalog.access.coverage_simplify import narrow_coverage
-from catalog.access.coverage_sql import filter_covered
-from catalog.access.covered_entries import MAX_ENTRIES, find_covered_entries
+from catalog.access.covered_entries import CoveredEntries, find_covered_entries
 from catalog.access.entity_lists import build_text_condition, find_named_entries, list_entities, parse_search
+from catalog.access.entity_types import load_types
+from catalog.access.facet_entries import MAX_ENTRIES
 from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.paged_list import PagedList
 from catalog.access.people_conditions import PeopleConditions, find_described_models
 from catalog.access.people_records import build_user_condition
-from catalog.access.view_permissions import filter_viewable
+from catalog.access.reachable_parts import KnownPart, LongPart, ReachablePart, ReachableRow, ShortPart
+from catalog.access.view_permissions import build_view_conditions
 from catalog.models import Entity, prefix_range
 from catalog.urns import PEOPLE_TYPES
 from policies.authoring.queries import policies
@@ -42,96 +45,8 @@ _PEOPLE_TABLES: tuple[tuple[str, type[Any], str], ...] = (
 #: Names of the types of people and policies.
 _PEOPLE_NAMES = frozenset(name for type_, _, pattern_type in _PEOPLE_TABLES for name in (type_, pattern_type) if name)
 
-#: Maximum number of entities that are all tested for a page: of more, the count and the page need only some.
-MAX_SHORT = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class ReachableRow:
-    """An entity, user, group, role or policy in a list of reachable resources."""
-
-    urn: str
-    type: str
-    name: str
-    object_id: str | None = None
-    project: str | None = None
-    parent: str | None = None
-
-
-@dataclass(frozen=True)
-class _ReachablePart:
-    """One list: its ordered rows, and the type of all of them ('' when each row has its own)."""
-
-    rows: QuerySet[Any]
-    type: str = ""
-
-    def count(self, limit: int | None = None) -> int:
-        """Return the number of rows, at most `limit`."""
-        count = self.rows.order_by()[:limit].count()
-        if not count:
-            # Nor are there any to read.
-            self.rows.query.set_empty()
-        return count
-
-    def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
-        return [self._to_row(row) for row in self.rows[start:stop]]
-
-    def list_urns_after(self, urn: str, count: int) -> list[str]:
-        """Return the first `count` URNs after this one, ordered by URN."""
-        return list(self.rows.order_by("urn").filter(urn__gt=urn).values_list("urn", flat=True)[:count])
-
-    def _to_row(self, row: Any) -> ReachableRow:
-        if not self.type:
-            return ReachableRow(row.urn, row.type, row.name, row.object_id, row.project, row.parent)
-        return ReachableRow(row.urn, self.type, row.name, getattr(row, "object_id", None))
-
-
-@dataclass(frozen=True)
-class _ShortPart(_ReachablePart):
-    """A list of few entities: all of them are tested once, for the count and for the page."""
-
-    def count(self, limit: int | None = None) -> int:
-        return len(self._ids if limit is None else self._ids[:limit])
-
-    def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
-        ids = self._ids[start:stop]
-        rows_by_id = Entity.objects.order_by().in_bulk(ids)
-        return [self._to_row(rows_by_id[number]) for number in ids if number in rows_by_id]
-
-    def list_urns_after(self, urn: str, count: int) -> list[str]:
-        rows = Entity.objects.filter(pk__among=self._ids, urn__gt=urn).order_by("urn")
-        return list(rows.values_list("urn", flat=True)[:count])
-
-    @cached_property
-    def _ids(self) -> list[int]:
-        return list(self.rows.values_list("pk", flat=True))
-
-
-@dataclass(frozen=True)
-class _LongPart(_ReachablePart):
-    """A list of entities that may be many: if they turn out to be few, they are not tested again for the page."""
-
-    def count(self, limit: int | None = None) -> int:
-        known_count = len(self._first_ids)
-        if known_count <= MAX_SHORT or (limit is not None and limit <= known_count):
-            return known_count if limit is None else min(known_count, limit)
-        return super().count(limit)
-
-    def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
-        return [self._to_row(row) for row in self._tested_rows[start:stop]]
-
-    def list_urns_after(self, urn: str, count: int) -> list[str]:
-        rows = self._tested_rows.filter(urn__gt=urn).order_by("urn")
-        return list(rows.values_list("urn", flat=True)[:count])
-
-    @property
-    def _tested_rows(self) -> QuerySet[Any]:
-        is_whole = len(self._first_ids) <= MAX_SHORT
-        return Entity.objects.filter(pk__among=self._first_ids) if is_whole else self.rows
-
-    @cached_property
-    def _first_ids(self) -> list[int]:
-        return list(self.rows.order_by().values_list("pk", flat=True)[: MAX_SHORT + 1])
+#: Maximum number of removed entities that are read: with more, entities are counted one by one.
+_MAX_REMOVED = 10_000
 
 
 class ReachableList(PagedList[ReachableRow]):
@@ -140,9 +55,9 @@ class ReachableList(PagedList[ReachableRow]):
     The length is exact up to `max_count`; any larger number is reported as one more. Slicing reads the parts.
     """
 
-    def __init__(self, parts: Iterable[_ReachablePart], max_count: int) -> None:
+    def __init__(self, parts: Iterable[ReachablePart], max_count: int) -> None:
         self._remaining_parts = iter(parts)
-        self._parts: list[_ReachablePart] = []
+        self._parts: list[ReachablePart] = []
         self._max_count = max_count
 
     def __len__(self) -> int:
@@ -174,7 +89,7 @@ class ReachableList(PagedList[ReachableRow]):
             offset = 0 if part_rows or not offset else max(0, offset - part.count())
         return rows
 
-    def _walk_parts(self) -> Iterator[_ReachablePart]:
+    def _walk_parts(self) -> Iterator[ReachablePart]:
         """Yield the parts; those that nobody asks for are never made."""
         yield from self._parts
         for part in self._remaining_parts:
@@ -202,21 +117,48 @@ def list_reachable(
 
 def _list_entity_part(
     coverage: Coverage, text: str, types: Collection[str], viewer: Actor | None, max_entries: int
-) -> _ReachablePart:
-    """Return the list of entities; where an index says which few it can be, only these are tested."""
+) -> ReachablePart:
+    """Return the list of entities; where indexes say which few it can be, only these are tested."""
     coverage = narrow_coverage(coverage, types)
     named_entries = find_named_entries(text)
-    rows = list_entities(types=types).filter(build_text_condition(text, named_entries), _catalog_only_condition(types))
-    # With a text that few match, the entries of the coverage would take longer to read than those few to test.
-    covered_ids = find_covered_entries(coverage, max_entries) if named_entries.ids is None else None
-    if covered_ids is not None:
-        rows = rows.filter(pk__among=covered_ids)
-    rows = filter_covered(coverage, rows)
-    rows = rows if viewer is None else filter_viewable(rows, by=viewer)
-    ids = covered_ids if named_entries.ids is None else named_entries.ids
+    covered_entries = find_covered_entries(coverage, max_entries)
+    known_sets = [ids for ids in (named_entries.ids, covered_entries.list_ids()) if ids is not None]
+    ids = FrozenBitMap64.intersection(*known_sets) if known_sets else None
+    text_condition = build_text_condition(text, replace(named_entries, ids=None))
+    view_conditions = [] if viewer is None else build_view_conditions(by=viewer)
+    # Only where nothing else is asked of an entity its id says that it is on the list.
+    is_told_by_id = ids is not None and not text_condition and not view_conditions
+    listed_ids = _find_listed(covered_entries, ids, types) if ids is not None and is_told_by_id else None
+    rows = list_entities(types=types).filter(
+        text_condition,
+        _catalog_only_condition(types),
+        covered_entries.build_condition(ids if listed_ids is None else listed_ids),
+        *view_conditions,
+    )
+    if listed_ids is not None:
+        return KnownPart(rows, ids=listed_ids)
     if ids is None:
-        return _ReachablePart(rows)
-    return _ShortPart(rows) if len(ids) <= MAX_SHORT else _LongPart(rows)
+        return ReachablePart(rows)
+    return ShortPart(rows) if len(ids) <= reachable_parts.MAX_SHORT else LongPart(rows)
+
+
+def _find_listed(covered_entries: CoveredEntries, ids: FrozenBitMap64, types: Collection[str]) -> FrozenBitMap64 | None:
+    """Return those of the ids that are on a list of these types (none: of all); None when only a test tells."""
+    if not covered_entries.is_exact:
+        return None
+    removed_ids = list(
+        Entity.objects.filter(is_removed=True).order_by().values_list("pk", flat=True)[: _MAX_REMOVED + 1]
+    )
+    if len(removed_ids) > _MAX_REMOVED:
+        return None
+    entity_types = load_types(ids)
+    reached_ids = covered_entries.select_ids(ids, entity_types)
+    listed_ids = entity_types.select(reached_ids - FrozenBitMap64(removed_ids), types)
+    people_ids = entity_types.select(listed_ids, PEOPLE_TYPES)
+    if not people_ids:
+        return listed_ids
+    rows = Entity.objects.filter(_catalog_only_condition(PEOPLE_TYPES), pk__among=people_ids).order_by()
+    return (listed_ids - people_ids) | FrozenBitMap64(rows.values_list("pk", flat=True))
 
 
 def _catalog_only_condition(types: Collection[str]) -> Q:
@@ -231,7 +173,7 @@ def _catalog_only_condition(types: Collection[str]) -> Q:
 
 def _list_people_parts(
     coverage: Coverage, text: str, types: Collection[str], viewer: Actor | None
-) -> Iterator[_ReachablePart]:
+) -> Iterator[ReachablePart]:
     """Yield the lists of people and policies; rows reached only by statements on Datazone's type get that type."""
     if types and _PEOPLE_NAMES.isdisjoint(types):
         return
@@ -249,7 +191,7 @@ def _list_people_parts(
             type_coverage = narrow_coverage(type_coverage, [type_name])
             conditions = PeopleConditions(type_name, model.objects.all(), is_described=model in described_models)
             condition = conditions.build_coverage_condition(type_coverage)
-            yield _ReachablePart(rows.filter(condition), type_name)
+            yield ReachablePart(rows.filter(condition), type_name)
             rows = rows.exclude(pk__in=model.objects.filter(condition).order_by().values("pk"))
 
 

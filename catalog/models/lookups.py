@@ -12,6 +12,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import AutoField, BigAutoField, BigIntegerField, CharField, ForeignKey, Lookup, Q
 from django.db.models.sql.compiler import SQLCompiler
+from pyroaring import FrozenBitMap64
 
 from policies.models.fields import is_storable
 from policies.models.prepared_statements import list_parameter
@@ -38,6 +39,8 @@ class AmongLookup(_Lookup):
 
         Texts that no column can store are left out, since no row contains them.
         """
+        if isinstance(self.rhs, FrozenBitMap64):
+            return list(self.rhs)
         return sorted({value for value in self.rhs if not isinstance(value, str) or is_storable(value)})
 
     def get_db_prep_lookup(self, value: Any, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:

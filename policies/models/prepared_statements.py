@@ -6,7 +6,7 @@ single parameters, so a statement has one text and one plan however long they ar
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -40,11 +40,15 @@ class PreparedStatement:
     """A statement whose parameters are lists of texts.
 
     Its text may contain `{numbered}`, the rows (urn, number) of a parameter; `{among}`, membership in a parameter; and
-    `{join}(text, ',')`, which joins texts. Parameters have the order of their places in the text.
+    `{join}(text, ',')`, which joins texts; `forms_by_vendor` names what else the databases say differently. Parameters
+    have the order of their places in the text.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text_by_vendor = {vendor: text.format(**forms) for vendor, forms in _SQL_BY_VENDOR.items()}
+    def __init__(self, text: str, forms_by_vendor: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        self._text_by_vendor = {
+            vendor: text.format(**forms, **(forms_by_vendor or {}).get(vendor, {}))
+            for vendor, forms in _SQL_BY_VENDOR.items()
+        }
 
     def fetch_rows(self, lists: Iterable[list[str]]) -> list[tuple[Any, ...]]:
         """Return all rows for these lists of storable texts."""

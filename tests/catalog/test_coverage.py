@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyroaring import FrozenBitMap64
 
-from catalog.access import coverage_sql, covered_entries
+from catalog.access import coverage_sql, covered_entries, entity_types, reachable_resources
 from catalog.access.coverage_simplify import narrow_coverage
 from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity, prefix_range
@@ -30,6 +31,7 @@ FIELDS = {
     "PROPERTY.a",
     "PROPERTY.b",
 }
+TYPES = frozenset({"dataProduct", "tag"})
 with_database = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
@@ -83,9 +85,13 @@ def test_covered_is_the_same_however_it_is_read(world, privilege: str, types: li
             expected = set(coverage_sql.filter_covered(coverage, rows))
             narrowed = narrow_coverage(coverage, types)
             for most in (0, 3, 1000):
-                ids = covered_entries.find_covered_entries(narrowed, max_entries=most)
-                found = coverage_sql.filter_covered(narrowed, rows if ids is None else rows.filter(pk__among=ids))
+                entries = covered_entries.find_covered_entries(narrowed, max_entries=most)
+                ids = entries.list_ids()
+                found = rows.filter(entries.build_condition(ids))
                 assert sorted(found.values_list("pk", flat=True)) == sorted(entity.pk for entity in expected)
+                if ids is not None and entries.is_exact:
+                    of_types = rows.filter(pk__among=entries.select_ids(ids, entity_types.load_types(ids)))
+                    assert sorted(of_types.values_list("pk", flat=True)) == sorted(entity.pk for entity in expected)
 
 
 def test_few_entries_are_read_in_one_query(django_assert_num_queries) -> None:
@@ -93,10 +99,41 @@ def test_few_entries_are_read_in_one_query(django_assert_num_queries) -> None:
     tell(*[said(f"urn:li:dataProduct:{number}", "globalTags", {"tags": [{"tag": tag}]}) for number in range(3)])
     coverage = Coverage(None, (allow(Criterion("TAG", Condition.EQUALS, frozenset({tag}))),))  # type: ignore[arg-type]
     with django_assert_num_queries(1):
-        ids = covered_entries.find_covered_entries(coverage)
-    assert ids == set(Entity.objects.filter(type="dataProduct").values_list("pk", flat=True))
+        ids = covered_entries.find_covered_entries(coverage).list_ids()
+    assert set(ids or ()) == set(Entity.objects.filter(type="dataProduct").values_list("pk", flat=True))
     with django_assert_num_queries(0):
-        assert covered_entries.find_covered_entries(Coverage(None)) == set()  # type: ignore[arg-type]
+        nobody = covered_entries.find_covered_entries(Coverage(None))  # type: ignore[arg-type] # nothing is conditional
+        assert nobody.list_ids() == FrozenBitMap64()
+
+
+def test_a_list_of_known_ids_is_counted_without_a_test_of_entities(django_assert_num_queries) -> None:
+    """From the entries of the tag, their types and what is removed."""
+    tag = "urn:li:tag:rare"
+    tell(
+        *[
+            said(f"urn:li:{type_}:{number}", "globalTags", {"tags": [{"tag": tag}]})
+            for type_ in TYPES
+            for number in "ab"
+        ]
+    )
+    tell(said("urn:li:dataProduct:a", "status", {"removed": True}))
+    criteria = [Criterion("TAG", Condition.EQUALS, frozenset({tag})), Criterion("TYPE", Condition.EQUALS, TYPES)]
+    coverage = Coverage(None, (allow(*criteria),))  # type: ignore[arg-type]
+    with django_assert_num_queries(3):
+        found = reachable_resources.list_reachable(coverage=coverage, types=["dataProduct"], max_count=10)
+        assert len(found) == 1
+    assert [row.urn for row in found[0:10]] == ["urn:li:dataProduct:b"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_types_are_learned_once(django_assert_num_queries) -> None:
+    tell(*[said(f"urn:li:{type_}:a", "status", {"removed": False}) for type_ in TYPES])
+    ids = FrozenBitMap64(Entity.objects.values_list("pk", flat=True))
+    with django_assert_num_queries(1):
+        entity_types.load_types(ids)
+    with django_assert_num_queries(0):
+        [product] = entity_types.load_types(ids).select(ids, ["dataProduct"])
+    assert Entity.objects.get(pk=product).type == "dataProduct"
 
 
 def allow(*criteria: Criterion) -> Cover:

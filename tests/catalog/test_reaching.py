@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.access import reachable_resources
+from catalog.access import reachable_parts, reachable_resources
 from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity
 from policies.authoring.services import policies
@@ -69,7 +69,7 @@ def test_what_has_it_exactly_when_the_single_question_allows(monkeypatch, world,
             coverage = snapshot.compute_coverage(actor, privilege)
             # A list of which the entries are read first, or one that is tested in its order.
             most = data.draw(st.sampled_from([0, 1000]))
-            monkeypatch.setattr(reachable_resources, "MAX_SHORT", data.draw(st.sampled_from([0, 2, 1000])))
+            monkeypatch.setattr(reachable_parts, "MAX_SHORT", data.draw(st.sampled_from([0, 2, 1000])))
             found = reachable_resources.list_reachable(coverage=coverage, max_count=1000, max_entries=most)
             rows = found[0:1000]
             allowed = {urn for urn in known if decide(snapshot, Question(actor, privilege, loaded[urn])).is_allowed}

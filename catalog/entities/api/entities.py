@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.access import disclosure, entity_lists, people_records, reachable_resources, view_permissions
+from catalog.access import disclosure, entity_lists, people_records, view_permissions
+from catalog.access.reachable_parts import ReachableRow
 from catalog.entities import services as service
 from catalog.models import Entity
 from policies.engine.model import Actor
@@ -129,7 +130,7 @@ class EntityDetailView(ApiView):
         service.delete(urn=urn, by=self.actor, channel=CHANNEL)
 
 
-def serialize_entities(entities: Sequence[Entity | reachable_resources.ReachableRow]) -> list[dict[str, Any]]:
+def serialize_entities(entities: Sequence[Entity | ReachableRow]) -> list[dict[str, Any]]:
     """Return the JSON rows of entities."""
     columns = ("urn", "type", "name", "object_id", "project", "parent")
     return [{column: getattr(entity, column) for column in columns} for entity in entities]

@@ -16,6 +16,7 @@ MAX_URN_BYTES = MAX_URN_LENGTH
 
 _PREFIX = "urn:li:"
 _TYPE_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_PART_SIGN = re.compile(r"[(),]")
 
 #: Fields of the key aspect, in the order of the parts, of each type whose key is not a single `id` (clients.md 1.10).
 KEY_FIELDS: dict[str, tuple[str, ...]] = {
@@ -162,7 +163,8 @@ def _check_text(text: str) -> None:
         raise InvalidUrn("The URN holds NUL or half of a surrogate pair.")
     if len(text.encode()) > MAX_URN_BYTES:
         raise InvalidUrn(f"A URN has at most {MAX_URN_BYTES} bytes; this one has {len(text.encode())}.")
-    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text):
+    # Printable text, as nearly all is, has none of them, which is known a hundred times sooner.
+    if not text.isprintable() and any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text):
         raise InvalidUrn("The URN holds a control character or a line break.")
     if text != text.strip():
         raise InvalidUrn("The URN begins or ends with a blank.")
@@ -172,7 +174,8 @@ def _split_parts(key: str) -> tuple[str, ...]:
     """Split `(a,b(c,d),e)` at its outer commas."""
     parts: list[str] = []
     depth = start = 0
-    for index, character in enumerate(key):
+    for bracket_or_comma in _PART_SIGN.finditer(key):
+        character, index = bracket_or_comma[0], bracket_or_comma.start()
         if character == "(":
             depth += 1
             start = 1 if depth == 1 else start

@@ -19,7 +19,6 @@ from io import BytesIO
 from typing import Any
 
 import structlog
-from django.conf import settings
 from django.urls import resolve
 from django.utils.http import http_date
 from django.utils.module_loading import import_string
@@ -33,6 +32,7 @@ from policies.http import guard
 from policies.http.api.fast_json import JSON_ACCEPT_HEADERS
 from policies.identity.api import bearer_authentication
 from policies.identity.services import access_tokens
+from policies.kept_settings import kept_settings
 from policies.outages import find_outage
 from policies.pdp import authorizer, decision_log, fact_cache
 from policies.pdp.thread_connection import close_used_connections
@@ -228,7 +228,7 @@ class DecisionGateway:
             return None
         request_id = environ["HTTP_X_REQUEST_ID"] = middleware.choose_request_id(environ)
         body = None
-        with deadlines.open_budget(settings.DECISION_SECONDS) as budget:
+        with deadlines.open_budget(kept_settings.DECISION_SECONDS) as budget:
             try:
                 with self._slots.acquire(is_decision=True), middleware.LogContext(environ) as address:
                     actor = _authenticate(environ["HTTP_AUTHORIZATION"])

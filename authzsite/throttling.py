@@ -24,6 +24,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from authzsite.middleware import GetResponse, drain_body
 from authzsite.middleware_responses import API_PREFIXES, render_refusal
+from policies.kept_settings import kept_settings
 from policies.propagation.pubsub import list_connection_errors
 
 #: Paths that accept a name and a password, or a secret instead of them.
@@ -168,10 +169,11 @@ def find_client_address(meta: Mapping[str, Any]) -> str:
 def _find_address_text(meta: Mapping[str, Any]) -> str:
     """Return the caller's address as the connection or a proxy names it; the text need not be an address."""
     text: str = meta.get("REMOTE_ADDR") or ""
-    if settings.PROXIES:
+    proxies = kept_settings.PROXIES
+    if proxies:
         forwarded_addresses = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")
-        if len(forwarded_addresses) >= settings.PROXIES:
-            text = forwarded_addresses[-settings.PROXIES].strip()
+        if len(forwarded_addresses) >= proxies:
+            text = forwarded_addresses[-proxies].strip()
     return text
 
 

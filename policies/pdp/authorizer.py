@@ -18,6 +18,7 @@ from policies.engine.requirements import SELF, Requirement, any_of_requirement
 from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
+from policies.kept_settings import kept_settings
 from policies.pdp import decision_log, display_names, per_snapshot, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.bound_value import BoundValue
@@ -53,7 +54,7 @@ def answer_many(
 def _decide_all(
     requests: Sequence[tuple[Actor, AccessRequest]], at_least: int, snapshot: Snapshot | None
 ) -> list[Decision]:
-    is_enabled = settings.AUTH_POLICIES_ENABLED
+    is_enabled = kept_settings.AUTH_POLICIES_ENABLED
     is_current = snapshot is None and not at_least
     if is_enabled and is_current and all(actor.urn == SYSTEM_ACTOR for actor, _ in requests):
         return [Decision(is_allowed=True, code=DecisionCode.SYSTEM_ACTOR) for _ in requests]
@@ -133,7 +134,7 @@ def require_cached(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
 
 def is_known_to_hold(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> bool:
     """Return whether `require_cached` would return without deciding anything."""
-    return not settings.AUTH_POLICIES_ENABLED or per_snapshot.find((__name__, by, any_of)) is True
+    return not kept_settings.AUTH_POLICIES_ENABLED or per_snapshot.find((__name__, by, any_of)) is True
 
 
 def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:

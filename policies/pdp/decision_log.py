@@ -17,13 +17,13 @@ from functools import cache
 from multiprocessing.util import Finalize
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from policies import deadlines
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
+from policies.kept_settings import kept_settings
 from policies.models import LoggedDecision
 from policies.models.decision import MAX_WANTED_LENGTH
 from policies.models.fields import MAX_URN_LENGTH, is_storable, json_text
@@ -123,7 +123,7 @@ class BufferedLogWriter:
 
     def sample_indexes(self, decisions: Sequence[Decision]) -> list[int]:
         """Return the indexes of the decisions to log: every denial, and an even sample of the rest."""
-        share = settings.DECISION_LOG_SAMPLE
+        share = kept_settings.DECISION_LOG_SAMPLE
         if share >= 1:
             return list(range(len(decisions)))
         counter = self._allowed_counter

@@ -128,11 +128,12 @@ class CachingFacetSource:
             return self.source.load(urns=urns, fields=fields)
         required_fields = frozenset(fields)
         cached_resources = _resources.find_all(urns) if is_fresh() else None
-        if cached_resources is not None and all(
-            required_fields <= resource.facets.keys() for resource in cached_resources.values()
-        ):
-            return cached_resources
-        return self.load_facts(actors=(), urns=urns, fields=fields).resources
+        if cached_resources is None:
+            return self.load_facts(actors=(), urns=urns, fields=fields).resources
+        for resource in cached_resources.values():
+            if not required_fields <= resource.facets.keys():
+                return self.load_facts(actors=(), urns=urns, fields=fields).resources
+        return cached_resources
 
     def load_facts(self, *, actors: Collection[str], urns: Collection[str], fields: Collection[str]) -> LoadedFacts:
         """Return the actors, the types of the stored entities, and resources with at least these fields.

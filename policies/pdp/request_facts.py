@@ -32,20 +32,24 @@ class RequestFacts:
         self._snapshot = snapshot
         privileges = _collect_privileges(requests)
         self._fields = snapshot.tested_fields(privileges) | snapshot.tested_subfields(privileges)
-        # Most questions are about the entity itself and nothing else.
-        related_requests = [request for request in requests if request.requirement.other_relatives]
+        urns: set[str] = set()
+        related_requests = []
+        for request in requests:
+            if request.resource is not None and request.resource.urn:
+                urns.add(request.resource.urn)
+            if request.subresources:
+                urns.update(urn for urn in request.subresources if urn != ANY_SUBRESOURCE)
+            # Most questions are about the entity itself and nothing else.
+            if request.requirement.other_relatives:
+                related_requests.append(request)
         related_urns = _load_related_urns(related_requests) if related_requests else {}
         # By identity: requests contain mappings, so they have no hash. Keeping them keeps their identities.
         self._requests = requests
         self._urns_by_request = {
             id(request): _resolve_relative_urns(request, related_urns) for request in related_requests
         }
-        urns = {request.resource.urn for request in requests if request.resource is not None and request.resource.urn}
         for request in related_requests:
             urns.update(self.list_urns(request))
-        for request in requests:
-            if request.subresources:
-                urns.update(urn for urn in request.subresources if urn != ANY_SUBRESOURCE)
         self._resources = load_resources(urns, self._fields)
 
     def decide(self, actor: Actor, request: AccessRequest, grants: Sequence[Statement]) -> Decision:

@@ -13,6 +13,7 @@ from django.conf import settings
 from catalog import urns
 from catalog.protocols.authzen.request_models import Action, EntityRef, MalformedRequest, TypeRef
 from policies.engine import property_conditions
+from policies.kept_settings import kept_settings
 from policies.models.people import USER_PREFIX
 
 _USER_TYPE = "corpuser"
@@ -31,12 +32,13 @@ def actor_urn(subject: EntityRef) -> str | None:
 
 def is_person(type_: str) -> bool:
     """Whether subjects of this type are users."""
-    return settings.AUTHZEN_SUBJECT_TYPES.get(type_, type_) == _USER_TYPE
+    type_name: str = kept_settings.AUTHZEN_SUBJECT_TYPES.get(type_, type_)
+    return type_name == _USER_TYPE
 
 
 def privilege_name(action: Action) -> str:
     """Return the privilege of an action: its entry in AUTHZEN_ACTIONS, else its own name."""
-    name: str = settings.AUTHZEN_ACTIONS.get(action.name, action.name)
+    name: str = kept_settings.AUTHZEN_ACTIONS.get(action.name, action.name)
     return name
 
 
@@ -49,7 +51,7 @@ def action_names(privileges: Mapping[str, Any]) -> list[str]:
 
 def entity_type(resource: TypeRef) -> str:
     """Return the entity type that a resource type denotes."""
-    type_name: str = settings.AUTHZEN_RESOURCE_TYPES.get(resource.type, resource.type)
+    type_name: str = kept_settings.AUTHZEN_RESOURCE_TYPES.get(resource.type, resource.type)
     return type_name
 
 

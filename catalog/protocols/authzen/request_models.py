@@ -69,7 +69,7 @@ class _Party(_RequestModel):
 
     def facets(self, prefix: str) -> dict[str, frozenset[str]]:
         """Return the properties as facet field → values; each field begins with `prefix`."""
-        return property_conditions.to_facets(self.properties or {}, prefix)
+        return property_conditions.to_facets(self.properties, prefix) if self.properties else {}
 
 
 class TypeRef(_Party):

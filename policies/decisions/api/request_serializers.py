@@ -28,6 +28,9 @@ NON_FIELD_ERRORS_KEY = api_settings.NON_FIELD_ERRORS_KEY
 #: Entity type → its name in Datazone, where they differ.
 _DATAZONE_TYPE_NAMES = {"corpuser": "user", "dataHubRole": "role"}
 
+#: Keys of a resource that say which entity it is, and nothing about a part of it.
+_NAMING_KEYS = frozenset({"urn", "type"})
+
 #: Most questions in one call.
 MAX_BATCH_QUESTIONS = 10_000
 #: Most URNs in one list.
@@ -310,7 +313,7 @@ def build_resource_ref(resource: Mapping[str, Any] | None, facts: QuestionFacts)
             detail = f"{urn} is a {entity_type}, not a {kind}."
             raise Invalid.from_problem(code="type.mismatch", pointer="/resource/type", detail=detail)
         resource_ref = ResourceRef(urn, kind or entity_type)
-        return resource_ref if len(resource) == 1 else _narrow_resource(resource_ref, resource)
+        return resource_ref if resource.keys() <= _NAMING_KEYS else _narrow_resource(resource_ref, resource)
     if resource.get("id"):
         urn = facts.objects.get((kind, resource["id"])) or f"urn:li:{kind}:{resource['id']}"
         return _narrow_resource(ResourceRef(urn, kind), resource)

@@ -102,18 +102,19 @@ def read_facet_lists(
         return dict.fromkeys(facet_lists, FrozenBitMap64())
     columns: list[list[str]] = [list(column) for column in zip(*rows, strict=True)]
     texts = dict(_STATEMENT.fetch_rows([*columns, filter_storable(holders) if owned_list in numbered_lists else []]))
-    ids_by_list = {
-        facet_list: _split_ids(texts.get(str(number), "")) for number, facet_list in enumerate(numbered_lists)
-    }
-    is_whole = sum(len(ids) for facet_list, ids in ids_by_list.items() if not facet_list.is_owned) <= MAX_TOTAL_ENTRIES
-    owns_few = len(ids_by_list.get(owned_list, ())) <= MAX_OWNED
+    ids_by_list = {facet_list: _split(texts.get(str(number), "")) for number, facet_list in enumerate(numbered_lists)}
+    # Entries are counted as they were read: an entity with two values of a list is two of those that were cut off.
+    total = sum(len(ids) for facet_list, ids in ids_by_list.items() if not facet_list.is_owned)
+    if total > MAX_TOTAL_ENTRIES:
+        return dict.fromkeys(facet_lists)
+    owns_too_much = len(ids_by_list.get(owned_list, ())) > MAX_OWNED
     return {
-        facet_list: ids
-        if len(ids := ids_by_list[facet_list]) <= max_entries and (owns_few if facet_list.is_owned else is_whole)
-        else None
+        facet_list: None
+        if len(ids_by_list[facet_list]) > max_entries or (facet_list.is_owned and owns_too_much)
+        else FrozenBitMap64(ids_by_list[facet_list])
         for facet_list in facet_lists
     }
 
 
-def _split_ids(text: str) -> FrozenBitMap64:
-    return FrozenBitMap64(list(map(int, text.split(",")))) if text else FrozenBitMap64()
+def _split(text: str) -> list[int]:
+    return list(map(int, text.split(","))) if text else []

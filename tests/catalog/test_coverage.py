@@ -5,8 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyroaring import FrozenBitMap64
 
-from catalog.access import coverage_sql, covered_entries, entity_types, reachable_resources
+from catalog.access import coverage_sql, covered_entries, entity_types, facet_entries, reachable_resources
 from catalog.access.coverage_simplify import narrow_coverage
+from catalog.access.facet_entries import FacetList
 from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity, prefix_range
 from policies.engine import selectors
@@ -104,6 +105,26 @@ def test_few_entries_are_read_in_one_query(django_assert_num_queries) -> None:
     with django_assert_num_queries(0):
         nobody = covered_entries.find_covered_entries(Coverage(None))  # type: ignore[arg-type] # nothing is conditional
         assert nobody.list_ids() == FrozenBitMap64()
+
+
+def test_a_list_that_was_cut_off_is_not_taken_for_whole(monkeypatch) -> None:
+    """Each entry that was read counts, also a second one of the same entity."""
+    tags = [f"urn:li:tag:{name}" for name in "ab"]
+    tell(
+        *[
+            said(f"urn:li:dataProduct:{number}", "globalTags", {"tags": [{"tag": tag} for tag in tags]})
+            for number in "123"
+        ]
+    )
+    tell(said("urn:li:dataProduct:1", "ownership", {"owners": [{"owner": USERS[0], "type": "DATAOWNER"}]}))
+    tagged, owned = FacetList("TAG", frozenset(tags)), FacetList("TAG", frozenset(tags), is_owned=True)
+    read = facet_entries.read_facet_lists([tagged, owned], USERS)
+    assert [len(read[one] or ()) for one in (tagged, owned)] == [3, 1]
+    assert facet_entries.read_facet_lists([tagged], max_entries=5) == {tagged: None}
+    monkeypatch.setattr(facet_entries, "MAX_OWNED", 0)
+    assert facet_entries.read_facet_lists([tagged, owned], USERS)[owned] is None
+    monkeypatch.setattr(facet_entries, "MAX_TOTAL_ENTRIES", 5)
+    assert facet_entries.read_facet_lists([tagged], USERS) == {tagged: None}
 
 
 def test_a_list_of_known_ids_is_counted_without_a_test_of_entities(django_assert_num_queries) -> None:

@@ -1,7 +1,7 @@
 """The views that a process does without until its first answer: all but those of decisions, health and metrics.
 
 The URL configuration imports them when it is asked for one (`lazy_paths`). So that no caller waits for that, a thread
-imports them after the first answer; where several worker processes share what is loaded, they are imported before.
+imports them soon after the first answer; where several worker processes share what is loaded, they are imported before.
 """
 
 import logging
@@ -10,6 +10,9 @@ from typing import Any
 
 from django.core.signals import request_finished
 from django.urls import get_resolver
+
+#: Seconds from the first answer until the others are imported: callers that waited for the start are answered first.
+PAUSE_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +30,9 @@ def import_after_first_answer() -> None:
 def _start_thread(**_: Any) -> None:
     # Two requests may end at the same time; only one of them finds the function connected.
     if request_finished.disconnect(_start_thread):
-        threading.Thread(target=_import_and_log, name="later-views", daemon=True).start()
+        thread = threading.Timer(PAUSE_SECONDS, _import_and_log)
+        thread.name, thread.daemon = "later-views", True
+        thread.start()
 
 
 def _import_and_log() -> None:

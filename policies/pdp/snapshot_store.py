@@ -5,7 +5,6 @@ is older than a second, and then replaces one reference; it never goes back to a
 are read and compiled. Nothing comes from the shared cache (docs/adr/0014).
 """
 
-import json
 import logging
 import threading
 import time
@@ -13,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
 from django.db import transaction
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
@@ -267,7 +267,7 @@ def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
     rows = policies.values_list("urn", "family", "name", "pk", "version", text)
     for urn, family, name, key, own_version, document_text in rows.iterator(chunk_size=_BATCH_SIZE):
         try:
-            document = json.loads(document_text)
+            document = orjson.loads(document_text)
         except ValueError as error:
             raise _log_illegible(urn, error) from error
         yield StoredPolicy(urn, family, name, (key, own_version), document)

@@ -34,9 +34,9 @@ Value = TypeVar("Value")
 #: Most cached sets of each kind. Each takes a kilobyte or two at 10,000 statements.
 _MAX_CACHED_SETS = 2048
 
-#: Up to so many candidates are tested one by one, which costs less than looking up every value of the resource; but not
-#: in a snapshot of so many statements that the processor has to fetch each of them from memory.
-_MAX_SINGLE_TESTS, _MAX_STATEMENTS_AT_HAND = 4, 512
+#: Up to so many candidates are tested one by one, which costs less than looking up every value of the resource, also
+#: where all of it comes from memory: then the sets of the values take longer to come than the statements.
+_MAX_SINGLE_TESTS = 4
 
 
 class Snapshot(StatementIndex):
@@ -238,7 +238,7 @@ class Snapshot(StatementIndex):
 
     def _retain_covering(self, candidates: int, resource: Resource) -> int:
         """Keep the candidates that cover the resource; they must already accept its type."""
-        if len(self._statements) > _MAX_STATEMENTS_AT_HAND or candidates.bit_count() > _MAX_SINGLE_TESTS:
+        if candidates.bit_count() > _MAX_SINGLE_TESTS:
             return self._selector_index.retain_covering(candidates, resource)
         for number in self._list_numbers(candidates):
             for criterion in self._criteria[number]:

@@ -219,6 +219,14 @@ class CoverageConditions:
         return condition
 
 
+class ProbingConditions(CoverageConditions):
+    """The same conditions for few entities: each looks up its own facets, and no list of a value is read."""
+
+    def facet_condition(self, field: str, values: Q) -> Q:
+        """Return the condition that an entity directly has such a value of the facet."""
+        return Q(pk__in=Facet.objects.filter(values, entity=OuterRef("pk"), field=field).values("entity"))
+
+
 def build_value_condition(field: str, values: Collection[str]) -> Q:
     """Return the condition that a row of facets has one of these values of the field, hierarchies closed."""
     return Q(value__within=values) if field in selectors.HIERARCHICAL_FIELDS else Q(value__among=values)
@@ -238,7 +246,7 @@ def _membership_condition(groups: Q) -> Q:
     return Q(Exists(memberships))
 
 
-ENTITY_CONDITIONS = CoverageConditions()
+ENTITY_CONDITIONS, PROBING_CONDITIONS = CoverageConditions(), ProbingConditions()
 
 #: Conditions on entities: that one passes a criterion, and that one directly has a value of a facet.
 criterion_condition, facet_condition = ENTITY_CONDITIONS.criterion_condition, ENTITY_CONDITIONS.facet_condition

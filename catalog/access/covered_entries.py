@@ -12,6 +12,7 @@ from django.db.models import Q
 from pyroaring import FrozenBitMap64
 
 from catalog.access.coverage_simplify import (
+    UNCONDITIONAL,
     ActorRelation,
     CoveragePart,
     has_only_allows,
@@ -24,7 +25,7 @@ from catalog.access.facet_entries import MAX_ENTRIES, FacetList, read_facet_list
 from catalog.access.index_entries import MAX_INDEXES, read_each
 from catalog.models import Entity
 from policies.engine import selectors
-from policies.engine.model import Coverage
+from policies.engine.model import Cover, Coverage
 from policies.engine.selectors import Condition, Criterion
 
 #: Maximum number of lists of facet values; with more, somebody probably reaches too many entities for lists.
@@ -116,16 +117,32 @@ def find_covered_entries(coverage: Coverage, max_entries: int = MAX_ENTRIES) -> 
     return CoveredEntries(coverage, tuple(covered_parts))
 
 
+def select_boundless(coverage: Coverage) -> Coverage:
+    """Return the coverage with only those allows that no list bounds; with none, unless there are only allows.
+
+    Allows without any criterion but types come alone, because counting what they reach costs least.
+    """
+    covers = [cover for cover in coverage.allows if _is_boundless(cover)] if has_only_allows(coverage) else []
+    typed_covers = [
+        cover for cover in covers if all(criterion.field == selectors.TYPE for criterion in cover.selector.criteria)
+    ]
+    return replace(coverage, allows=tuple(typed_covers or covers))
+
+
+def _is_boundless(cover: Cover) -> bool:
+    is_free = cover.is_unconditional and not cover.excluded_owner_types
+    return is_free and not any(_is_listed(criterion, UNCONDITIONAL) for criterion in cover.selector.criteria)
+
+
 def _is_bounded(part: CoveragePart, relation: ActorRelation) -> bool:
     """Whether each alternative has a list with all entities that pass it."""
-    return all(
-        any(
-            criterion.condition is not Condition.NOT_EQUALS
-            and (_find_facet_list(criterion, relation) or _find_column_criterion(criterion))
-            for criterion in alternative
-        )
-        for alternative in part.alternatives
-    )
+    return all(any(_is_listed(criterion, relation) for criterion in alternative) for alternative in part.alternatives)
+
+
+def _is_listed(criterion: Criterion, relation: ActorRelation) -> bool:
+    """Whether there is a list with all entities that pass a criterion."""
+    is_known = _find_facet_list(criterion, relation) is not None or _find_column_criterion(criterion) is not None
+    return is_known and criterion.condition is not Condition.NOT_EQUALS
 
 
 def _find_parts(

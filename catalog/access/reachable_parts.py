@@ -9,6 +9,9 @@ from pyroaring import FrozenBitMap64
 
 from catalog.models import Entity
 
+#: Numbers of entities at the head of a list among which the rows of a page are looked for one by one.
+HEAD_SIZES = (200, 1_500)
+
 #: Maximum number of entities that are all tested for a page: of more, the count and the page need only some.
 MAX_SHORT = 10_000
 
@@ -112,3 +115,29 @@ class KnownPart(ReachablePart):
 
     def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         return super().read_rows(start, stop) if start < len(self.ids) else []
+
+
+@dataclass(frozen=True)
+class DensePart(ReachablePart):
+    """A list of so many entities that few rows tell of a page and of the count.
+
+    `certain_rows` are some of the rows, cheaper to count; `entities` all that are tested, in the order of the list;
+    `probed_rows` the rows by a test that is cheaper for few entities.
+    """
+
+    certain_rows: QuerySet[Any] = field(default_factory=Entity.objects.none)
+    entities: QuerySet[Any] = field(default_factory=Entity.objects.none)
+    probed_rows: QuerySet[Any] = field(default_factory=Entity.objects.none)
+
+    def count(self, limit: int | None = None) -> int:
+        if limit is not None and self.certain_rows.order_by()[:limit].count() == limit:
+            return limit
+        return super().count(limit)
+
+    def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
+        for head in (size for size in HEAD_SIZES if stop <= size):
+            first_ids = list(self.entities.values_list("pk", flat=True)[:head])
+            rows = [self._to_row(row) for row in self.probed_rows.filter(pk__among=first_ids)[start:stop]]
+            if len(rows) == stop - start:
+                return rows
+        return super().read_rows(start, stop)

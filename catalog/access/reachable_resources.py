@@ -15,7 +15,8 @@ from pyroaring import FrozenBitMap64
 
 from catalog.access import reachable_parts
 from catalog.access.coverage_simplify import narrow_coverage
-from catalog.access.covered_entries import CoveredEntries, find_covered_entries
+from catalog.access.coverage_sql import PROBING_CONDITIONS, filter_covered
+from catalog.access.covered_entries import CoveredEntries, find_covered_entries, select_boundless
 from catalog.access.entity_lists import build_text_condition, find_named_entries, list_entities, parse_search
 from catalog.access.entity_types import load_types
 from catalog.access.facet_entries import MAX_ENTRIES
@@ -23,7 +24,7 @@ from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.paged_list import PagedList
 from catalog.access.people_conditions import PeopleConditions, find_described_models
 from catalog.access.people_records import build_user_condition
-from catalog.access.reachable_parts import KnownPart, LongPart, ReachablePart, ReachableRow, ShortPart
+from catalog.access.reachable_parts import DensePart, KnownPart, LongPart, ReachablePart, ReachableRow, ShortPart
 from catalog.access.view_permissions import build_view_conditions
 from catalog.models import Entity, prefix_range
 from catalog.urns import PEOPLE_TYPES
@@ -129,16 +130,17 @@ def _list_entity_part(
     # Only where nothing else is asked of an entity its id says that it is on the list.
     is_told_by_id = ids is not None and not text_condition and not view_conditions
     listed_ids = _find_listed(covered_entries, ids, types) if ids is not None and is_told_by_id else None
-    rows = list_entities(types=types).filter(
-        text_condition,
-        _catalog_only_condition(types),
-        covered_entries.build_condition(ids if listed_ids is None else listed_ids),
-        *view_conditions,
-    )
+    entities = list_entities(types=types).filter(text_condition, _catalog_only_condition(types), *view_conditions)
+    rows = entities.filter(covered_entries.build_condition(ids if listed_ids is None else listed_ids))
     if listed_ids is not None:
         return KnownPart(rows, ids=listed_ids)
     if ids is None:
-        return ReachablePart(rows)
+        boundless = select_boundless(coverage)
+        if not boundless.allows:
+            return ReachablePart(rows)
+        certain_rows = filter_covered(boundless, entities)
+        probed_rows = entities.filter(PROBING_CONDITIONS.build_coverage_condition(coverage))
+        return DensePart(rows, certain_rows=certain_rows, entities=entities, probed_rows=probed_rows)
     return ShortPart(rows) if len(ids) <= reachable_parts.MAX_SHORT else LongPart(rows)
 
 

@@ -75,6 +75,9 @@ def test_what_has_it_exactly_when_the_single_question_allows(monkeypatch, world,
             allowed = {urn for urn in known if decide(snapshot, Question(actor, privilege, loaded[urn])).is_allowed}
             assert sorted(row.urn for row in rows) == sorted(allowed)
             assert len(found) == found.count_all() == len(allowed)
+            limit = data.draw(st.integers(0, 3))
+            bounded = reachable_resources.list_reachable(coverage=coverage, max_count=limit, max_entries=most)
+            assert len(bounded) == min(len(allowed), limit + 1)
             assert all(row.urn.startswith(f"urn:li:{row.type}:") for row in rows)
             start, size = data.draw(st.integers(0, len(allowed) + 2)), data.draw(st.integers(1, 4))
             assert found[start : start + size] == rows[start : start + size]

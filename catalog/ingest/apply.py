@@ -235,6 +235,7 @@ def _write_people(
             name=item.aspect,
             document=None if item.parsed_document is None else dict(item.parsed_document),
             is_patch=item.is_patched,
+            removed_paths=item.removed_paths,
         )
         for item in items
     ]

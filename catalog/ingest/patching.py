@@ -74,7 +74,13 @@ def _apply_patch(
     parsed_document, problems = register.read(item.aspect, text)
     proposal = replace(item.proposal, document=text, change=ChangeType.UPSERT)
     applied_item = replace(
-        item, proposal=proposal, change=ChangeType.UPSERT, parsed_document=parsed_document, patch=None, is_patched=True
+        item,
+        proposal=proposal,
+        change=ChangeType.UPSERT,
+        parsed_document=parsed_document,
+        patch=None,
+        is_patched=True,
+        removed_paths=patch.removed_paths,
     )
     return applied_item, [_to_patch_problem(problem, item) for problem in problems]
 

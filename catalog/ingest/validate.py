@@ -55,7 +55,8 @@ class Proposal:
 class ValidatedProposal:
     """A well-formed proposal; `parsed_document` is None for DELETE and PATCH, which has its `patch`.
 
-    `is_patched` stays set when a patch has become a write of the whole document.
+    When a patch has become a write of the whole document, `is_patched` stays set, and `removed_paths` are those that it
+    removed by name.
     """
 
     proposal: Proposal
@@ -65,6 +66,7 @@ class ValidatedProposal:
     parsed_document: Mapping[str, Any] | None
     patch: Patch | None = None
     is_patched: bool = False
+    removed_paths: frozenset[tuple[str, ...]] = frozenset()
 
     @property
     def aspect(self) -> str:

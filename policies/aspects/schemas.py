@@ -34,8 +34,8 @@ PREFIXES: Mapping[str, str] = MappingProxyType(
 class AspectChange:
     """One aspect of one entity as a client wrote it; a document of None deletes the aspect.
 
-    `is_patch`: the client changed a part of the stored document. `keeps_unknown`: the document is the stored one with
-    something removed, and may keep its unknown fields.
+    `is_patch`: the client changed a part of the stored document, and removed what is at `removed_paths` by name.
+    `keeps_unknown`: the document is the stored one with something removed, and may keep its unknown fields.
     """
 
     urn: str
@@ -44,6 +44,7 @@ class AspectChange:
     document: dict[str, Any] | None
     is_patch: bool = False
     keeps_unknown: bool = False
+    removed_paths: frozenset[tuple[str, ...]] = frozenset()
 
 
 #: Adds the problems of the value of one field.

@@ -2,13 +2,15 @@
 
 They write the same rows as the pages and require the same privileges (clients.md 2.6). A list of changes is applied
 completely or not at all, with a number of queries that does not grow with it; only roles, usually few, are written one
-by one by their service. All policies of a list become one version.
+by one by their service. All policies of a list become one version. Where the document of a policy leaves out a field of
+our own (`datahub_fields`), what is stored stays: programs that do not know the field send whole documents.
 
 `groupMembership` and `nativeGroupMembership` replace that kind of membership of their user. A group that they name and
 that does not exist is created, since programs write in any order. `roleMembership` replaces the roles.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from policies.aspects import schemas
@@ -45,6 +47,7 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, channel: str = "gms") -
     with open_unit_of_work(by=by, channel=channel) as uow:
         # Restoring a group gives privileges to members without an event for each of them.
         PolicyVersion.touch_everything()
+        changes = _keep_own_fields(changes)
         aspect_import = AspectImport(changes, uow)
         aspect_import.read()
         aspect_import.plan()
@@ -103,6 +106,30 @@ def _check(changes: Sequence[AspectChange]) -> None:
             raise Forbidden((), f"{aspect_change.name} of {aspect_change.urn} is written on its own page only.")
     if problems := schemas.find_problems(changes):
         raise Invalid(problems)
+
+
+def _keep_own_fields(changes: Sequence[AspectChange]) -> Sequence[AspectChange]:
+    """Return the changes with the documents of policies that keep fields of ours, each as the one before left them.
+
+    Raises Invalid if a kept field contradicts the rest of a document.
+    """
+    urns = {item.urn for item in changes if item.name == POLICY_INFO}
+    stored_policies = Policy.objects.filter(urn__in=urns, family=datahub.NAME) if urns else ()
+    documents_by_urn: dict[str, Mapping[str, Any] | None] = {policy.urn: policy.document for policy in stored_policies}
+    kept_changes: list[AspectChange] = []
+    for item in changes:
+        kept_item, stored_document = item, documents_by_urn.get(item.urn)
+        if item.name == POLICY_INFO:
+            if item.document is not None and stored_document is not None:
+                kept_document = datahub_fields.keep_own_fields(
+                    item.document, stored_document, removed_paths=item.removed_paths
+                )
+                kept_item = replace(item, document=kept_document)
+            documents_by_urn[item.urn] = kept_item.document
+        kept_changes.append(kept_item)
+    if kept_changes != list(changes) and (problems := schemas.find_problems(kept_changes)):
+        raise Invalid(problems)
+    return kept_changes
 
 
 def _write_role(aspect_change: AspectChange, *, by: Actor, channel: str) -> None:

@@ -222,3 +222,30 @@ print(json.dumps([str(read.urn), read.description, [str(tag.tag) for tag in read
 def test_the_example_of_the_tour(datahub, site, tmp_path):
     done = datahub.run(str(PROJECT / "docs/examples/load_dataset.py"), site=site, home=tmp_path)
     assert (done.returncode, done.stdout.split()[0]) == (0, "Wrote"), done.stderr
+
+
+def test_a_policy_sent_again_keeps_what_the_client_does_not_know(program):
+    """The classes of the SDK have no effect and no exclusions: a deny that is sent again stays one."""
+    found = program(
+        """
+urn = "urn:li:dataHubPolicy:sdk-deny"
+denying = {
+    "displayName": "No tags", "description": "", "type": "METADATA", "state": "ACTIVE", "effect": "DENY",
+    "privileges": ["EDIT_ENTITY_TAGS"], "actors": {"allUsers": True, "excludedUsers": ["urn:li:corpuser:sdk"]},
+}
+graph.emit_mcp(Change(entityUrn=urn, aspect=DataHubPolicyInfoClass(
+    displayName="Before", description="", type="METADATA", state="ACTIVE", privileges=["EDIT_ENTITY_TAGS"],
+    actors=DataHubActorFilterClass(allUsers=True))))
+url, headers = f"{server}/openapi/v3/entity/datahubpolicy?async=false", {"content-type": "application/json"}
+body = json.dumps([{"urn": urn, "dataHubPolicyInfo": {"value": denying}}])
+graph._session.post(url, data=body, headers=headers).raise_for_status()
+known = graph.get_aspect(urn, DataHubPolicyInfoClass)
+known.displayName = "No tags at all"
+graph.emit_mcp(Change(entityUrn=urn, aspect=known))
+graph.emit_mcps([Change(entityUrn=urn, aspect=known)])
+print(json.dumps(graph.get_entity_raw(urn)["aspects"]["dataHubPolicyInfo"]["value"]))
+"""
+    )
+    assert (found["displayName"], found["effect"], found["state"]) == ("No tags at all", "DENY", "ACTIVE")
+    assert found["actors"]["allUsers"]
+    assert found["actors"]["excludedUsers"] == ["urn:li:corpuser:sdk"]

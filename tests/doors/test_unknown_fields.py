@@ -24,10 +24,10 @@ API = f"/api/v1/policies/{quote(POLICY, safe='')}/"
 
 #: A place in the document below, a field there that DataHub's published schema does not have, and its value.
 PLACES = {
-    "/effect": "DENY",
-    "/validUntil": 1,
+    "/priority": "DENY",
+    "/notAfter": 1,
     "/a~1b": None,
-    "/actors/excludedUsers": [JO],
+    "/actors/exceptUsers": [JO],
     "/resources/exceptions": {"criteria": []},
     "/resources/filter/operator": "NONE",
     "/resources/filter/criteria/0/negated": True,
@@ -116,7 +116,7 @@ def patch_state(caller, state="ACTIVE"):
 @pytest.fixture
 def kept(root):
     """A policy with an unknown field, as a migration brings it."""
-    ingest(root, holding("/effect"))
+    ingest(root, holding("/priority"))
     return Policy.objects.get(urn=POLICY)
 
 
@@ -126,11 +126,11 @@ def test_every_door_of_datahubs_stores_it_out_of_force_and_says_why(root, door):
     assert answer.status_code in (200, 202)
     assert "lints" not in answer.content.decode()
     assert may_tag(root)
-    sent = holding("/effect")
+    sent = holding("/priority")
     answer = door(root, sent)
     assert answer.status_code in (200, 202), answer.content
-    assert [(one["code"], one["pointer"]) for one in lints_of(answer)] == [("field.unknown", f"{DOORS[door]}/effect")]
-    assert "'effect'" in lints_of(answer)[0]["detail"]
+    assert [(one["code"], one["pointer"]) for one in lints_of(answer)] == [("field.unknown", f"{DOORS[door]}/priority")]
+    assert "'priority'" in lints_of(answer)[0]["detail"]
     assert not may_tag(root)
     assert root.entity(POLICY).json()["aspects"][INFO]["value"] == sent | {"state": "INACTIVE"}
 
@@ -183,7 +183,7 @@ def test_fields_of_the_published_schema_pass(root):
 
 def test_the_same_document_sent_again_stays_out_of_force(root, kept):
     """A migration that is run twice must not be the way around."""
-    assert lints_of(ingest(root, holding("/effect")))
+    assert lints_of(ingest(root, holding("/priority")))
     assert Policy.objects.get(urn=POLICY).state == "INACTIVE"
     assert not may_tag(root)
 
@@ -192,7 +192,7 @@ def test_no_patch_puts_it_in_force(root, kept):
     patch = [{"op": "replace", "path": "/state", "value": "ACTIVE"}]
     answer = root.write(proposal(POLICY, INFO, patch, changeType="PATCH"))
     assert answer.status_code == 400
-    assert "/effect" in answer.json()["message"]
+    assert "/priority" in answer.json()["message"]
     body = json.dumps([{"urn": POLICY, INFO: {"value": patch}}])
     answer = root.client.patch("/openapi/v3/entity/datahubpolicy", body, content_type="application/json")
     assert answer.status_code == 400
@@ -201,7 +201,7 @@ def test_no_patch_puts_it_in_force(root, kept):
 
 def test_a_patch_that_adds_a_field_takes_the_policy_out_of_force(root):
     ingest(root, document())
-    answer = root.write(proposal(POLICY, INFO, [{"op": "add", "path": "/effect", "value": 1}], changeType="PATCH"))
+    answer = root.write(proposal(POLICY, INFO, [{"op": "add", "path": "/priority", "value": 1}], changeType="PATCH"))
     assert len(lints_of(answer)) == 1
     assert not may_tag(root)
 
@@ -213,7 +213,7 @@ def test_graphql_neither_activates_it_nor_loses_the_field(root, kept):
         body = {"query": UPDATE, "variables": {"urn": POLICY, "input": given | {"state": state}}}
         (error,) = root.post("/api/graphql", body).json()["errors"]
         assert error["extensions"]["code"] == 400
-        assert "/effect" in error["message"]
+        assert "/priority" in error["message"]
     assert Policy.objects.get(urn=POLICY).document == kept.document
 
 
@@ -223,8 +223,8 @@ def test_a_document_without_the_field_can_be_activated(root, kept):
     assert root.client.put(API, json.dumps(body), content_type="application/json").status_code == 200
     assert patch_state(root).status_code == 200
     assert may_tag(root)
-    ingest(root, holding("/effect"))
-    patch = [{"op": "remove", "path": "/effect"}, {"op": "replace", "path": "/state", "value": "ACTIVE"}]
+    ingest(root, holding("/priority"))
+    patch = [{"op": "remove", "path": "/priority"}, {"op": "replace", "path": "/state", "value": "ACTIVE"}]
     assert root.write(proposal(POLICY, INFO, patch, changeType="PATCH")).json() == {"value": POLICY}
     assert may_tag(root)
 
@@ -233,9 +233,9 @@ def test_an_earlier_version_comes_back_out_of_force_or_not_at_all(root, kept):
     """The second version is one that a release of before has stored in force."""
     ingest(root, document())
     PolicyEvent.objects.filter(policy_urn=POLICY, version=2).update(
-        after={"document": holding("/validUntil"), "state": "ACTIVE", "description": ""}
+        after={"document": holding("/notAfter"), "state": "ACTIVE", "description": ""}
     )
-    assert problems_of(root.post(f"{API}versions/2/restore/", {})) == {("field.unknown", "/validUntil")}
+    assert problems_of(root.post(f"{API}versions/2/restore/", {})) == {("field.unknown", "/notAfter")}
     assert root.post(f"{API}versions/1/restore/", {}).status_code == 200
     assert Policy.objects.get(urn=POLICY).document == kept.document
     assert not may_tag(root)
@@ -244,12 +244,16 @@ def test_an_earlier_version_comes_back_out_of_force_or_not_at_all(root, kept):
 def test_it_can_be_given_a_role_and_deleted(root, kept):
     role_with_policies.create(name="Taggers", description="", policy_urns=[POLICY], by=authorizer.SYSTEM, channel=DOOR)
     stored = Policy.objects.get(urn=POLICY)
-    assert (stored.state, stored.document["effect"], len(stored.document["actors"]["roles"])) == ("INACTIVE", "DENY", 1)
+    assert (stored.state, stored.document["priority"], len(stored.document["actors"]["roles"])) == (
+        "INACTIVE",
+        "DENY",
+        1,
+    )
     assert root.client.delete(API).status_code == 204
 
 
 def test_what_an_earlier_release_stored_in_force_grants_nothing_and_can_be_deactivated(root, kept):
-    Policy.objects.filter(urn=POLICY).update(state="ACTIVE", document=holding("/effect"))
+    Policy.objects.filter(urn=POLICY).update(state="ACTIVE", document=holding("/priority"))
     assert not may_tag(root)
     assert patch_state(root, "INACTIVE").status_code == 200
 

@@ -47,6 +47,11 @@ class Patch:
     operations: tuple[PatchOperation, ...]
     keys: Mapping[ArrayPath, ArrayKeys]
 
+    @property
+    def removed_paths(self) -> frozenset[tuple[str, ...]]:
+        """The paths that an operation removes by name."""
+        return frozenset(operation.path for operation in self.operations if operation.name == "remove")
+
     def apply_to(self, document: DocumentTree, stamp: Mapping[str, Any]) -> DocumentTree:
         """Return the document after all operations; `stamp` is the audit stamp of the patch.
 

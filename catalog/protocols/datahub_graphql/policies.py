@@ -19,7 +19,7 @@ from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
 from policies.engine import families
 from policies.engine.errors import Problem
-from policies.engine.families import datahub
+from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import StatementOrigin
 from policies.errors import Invalid, NotFound
 from policies.models import Policy
@@ -111,11 +111,14 @@ def _is_unchanged(policy: Policy, draft: policies.PolicyInput) -> bool:
 
 
 def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policies.PolicyInput:
-    """Return an input as a draft. Roles, which it cannot contain, stay those of the policy (clients.md 2.4)."""
-    actors = policy_types.without_nulls(input["actors"])
+    """Return an input as a draft. Roles, which it cannot contain, stay those of the policy (clients.md 2.4).
+
+    So do the fields of ours that it leaves out; one that is null is cleared.
+    """
+    actors = input["actors"]
     if policy is not None and policy.document.get("actors", {}).get("roles"):
-        actors["roles"] = policy.document["actors"]["roles"]
-    document = {
+        actors = {**actors, "roles": policy.document["actors"]["roles"]}
+    document: dict[str, Any] = {
         "displayName": input["name"],
         "description": input.get("description") or "",
         "type": input["type"],
@@ -126,8 +129,11 @@ def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policie
         "lastUpdatedTimestamp": round(timezone.now().timestamp() * 1000),
     }
     if input.get("resources") is not None:
-        document["resources"] = policy_types.without_nulls(input["resources"])
-    return policies.PolicyInput(datahub.NAME, document)
+        document["resources"] = input["resources"]
+    document |= {name: input[name] for name in datahub_fields.OWN_FIELDS if name in input}
+    if policy is not None:
+        document = datahub_fields.keep_own_fields(document, policy.document)
+    return policies.PolicyInput(datahub.NAME, policy_types.without_nulls(document))
 
 
 BINDABLES = (query, mutation)

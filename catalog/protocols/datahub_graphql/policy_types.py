@@ -51,6 +51,7 @@ def _render_policy(row: Policy) -> dict[str, Any]:
         "resources": _render_resources(document.get("resources")),
         "actors": {**_FLAGS, **without_nulls(document.get("actors") or {})},
         "editable": row.is_editable,
+        **{name: document.get(name) for name in datahub_fields.OWN_FIELDS},
     }
 
 
@@ -160,6 +161,7 @@ for _policy_field in (
     "resources",
     "actors",
     "editable",
+    *datahub_fields.OWN_FIELDS,
 ):
     policy_type.set_field(_policy_field, resolve_policy_field)
 

@@ -1,4 +1,4 @@
-"""Integer scalars, which these clients also send as text, such as `"start": "0"` (clients.md 2.1)."""
+"""Scalars: integers, which these clients also send as text, such as `"start": "0"` (clients.md 2.1), and times."""
 
 import re
 from collections.abc import Callable
@@ -39,5 +39,20 @@ def _build_serializer(name: str, limit: int) -> Callable[[Any], int]:
     return write
 
 
+def _read_time(value: Any) -> str | int:
+    """Return a time as it stands in the document; the check of the document reads it."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise GraphQLError("PolicyTime is a text or a whole number.")
+    return value
+
+
+def _read_time_literal(node: ValueNode, _variables: Any = None) -> str | int:
+    if isinstance(node, IntValueNode):
+        return int(node.value)
+    return _read_time(node.value if isinstance(node, StringValueNode) else None)
+
+
+_POLICY_TIME = ScalarType("PolicyTime", value_parser=_read_time, literal_parser=_read_time_literal)
+
 # graphql-core has one Int for all schemas of a process; ours is the only schema.
-BINDABLES = (_build_scalar("Int", 32), _build_scalar("Long", 64))
+BINDABLES = (_build_scalar("Int", 32), _build_scalar("Long", 64), _POLICY_TIME)

@@ -24,6 +24,10 @@ EXCLUDED_ACTOR_LISTS = {
 }
 EXCLUDED_OWNER_TYPES = "excludedResourceOwnersTypes"
 
+#: Our own fields at the top and in `actors`. A program that does not know them leaves them out of what it writes.
+OWN_FIELDS = (EFFECT, "validFrom", "validUntil")
+OWN_ACTOR_FIELDS = (*EXCLUDED_ACTOR_LISTS, EXCLUDED_OWNER_TYPES)
+
 #: Source 001, with the constraints of source 000 and our own fields.
 POLICY_FIELDS = frozenset(
     {
@@ -93,6 +97,22 @@ def without_unknown_fields(document: Mapping[str, JsonValue]) -> Mapping[str, Js
     return evaluated_document
 
 
+def keep_own_fields(
+    document: Mapping[str, Any], stored_document: Mapping[str, Any], *, removed_paths: Collection[tuple[str, ...]] = ()
+) -> dict[str, Any]:
+    """Return a document with those of our own fields that it leaves out as they are stored: it must not widen access.
+
+    A field that is null is not left out, and one of `removed_paths` was removed by name.
+    """
+    removed_names = {path[0] for path in removed_paths if len(path) == 1}
+    kept_document = _keep_keys(document, stored_document, set(OWN_FIELDS) - removed_names)
+    actors, stored_actors = document.get("actors"), stored_document.get("actors")
+    if isinstance(actors, dict) and isinstance(stored_actors, dict):
+        removed_names = {path[1] for path in removed_paths if path[0] == "actors" and len(path) == 2}
+        kept_document["actors"] = _keep_keys(actors, stored_actors, set(OWN_ACTOR_FIELDS) - removed_names)
+    return kept_document
+
+
 _FILTER_NAMES = frozenset({"filter", CONSTRAINTS, OLDER_CONSTRAINTS})
 
 
@@ -124,6 +144,11 @@ def _iterate_unknown_keys(value: JsonValue, known_keys: frozenset[str], pointer:
 
 def _select_keys(value: Mapping[str, JsonValue], known_keys: Collection[str]) -> dict[str, Any]:
     return {key: member for key, member in value.items() if key in known_keys}
+
+
+def _keep_keys(value: Mapping[str, Any], stored_value: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    kept_keys = {key: member for key, member in stored_value.items() if key in keys and key not in value}
+    return {**value, **kept_keys}
 
 
 def _select_filter_keys(filter_block: Mapping[str, JsonValue]) -> dict[str, Any]:

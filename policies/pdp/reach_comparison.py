@@ -6,8 +6,11 @@ Counted in SQL up to MAX_COUNT. A side is a policy, or the roles of an actor, as
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from policies.engine.model import Cover, Coverage, Effect, Statement, StatementOrigin
 from policies.engine.selectors import ActorMatch
+from policies.models import User
 from policies.pdp import authorizer, users_by_actor_clause
 
 #: Highest exact count; an access report gives exact figures beyond.
@@ -64,11 +67,12 @@ class Impact:
 
 @dataclass(frozen=True, slots=True)
 class PolicySide:
-    """One side: the actor tokens it reaches, its coverage (None: no entities) and its statements."""
+    """One side: the actor tokens it reaches and never reaches, its coverage (None: no entities) and its statements."""
 
     tokens: frozenset[str] = frozenset()
     coverage: Coverage | None = None
     statements: tuple[Statement, ...] = ()
+    excluded_tokens: frozenset[str] = frozenset()
 
 
 def compare_reach(before: PolicySide, after: PolicySide) -> Impact:
@@ -77,7 +81,7 @@ def compare_reach(before: PolicySide, after: PolicySide) -> Impact:
         _compare_privileges(before.statements, after.statements, effect) for effect in (Effect.ALLOW, Effect.DENY)
     )
     return Impact(
-        _compare_people(before.tokens, after.tokens),
+        _compare_people(before, after),
         _compare_entities(before.coverage, after.coverage),
         allowed_privileges,
         denied_privileges,
@@ -113,25 +117,32 @@ def _terms_by_privilege(statements: Iterable[Statement], effect: Effect) -> dict
     return terms_by_name
 
 
-def _compare_people(before: frozenset[str], after: frozenset[str]) -> CountChange:
+def _compare_people(before: PolicySide, after: PolicySide) -> CountChange:
     number = _count_people(before)
+    has_same_people = (before.tokens, before.excluded_tokens) == (after.tokens, after.excluded_tokens)
     return CountChange(
         number,
-        number if before == after else _count_people(after),
+        number if has_same_people else _count_people(after),
         _sample_people(after, before),
         _sample_people(before, after),
     )
 
 
-def _count_people(tokens: frozenset[str]) -> int:
-    return users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).order_by()[: MAX_COUNT + 1].count()
+def _count_people(side: PolicySide) -> int:
+    return _list_people(side).order_by()[: MAX_COUNT + 1].count()
 
 
-def _sample_people(tokens: frozenset[str], excluded_tokens: frozenset[str]) -> dict[str, str]:
-    rows = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens, excluded_tokens=excluded_tokens)[
-        :MAX_SAMPLES
-    ]
-    return {user.urn: user.name for user in rows}
+def _list_people(side: PolicySide) -> QuerySet[User]:
+    return users_by_actor_clause.list_users_by_actor_tokens(tokens=side.tokens, excluded_tokens=side.excluded_tokens)
+
+
+def _sample_people(side: PolicySide, other_side: PolicySide) -> dict[str, str]:
+    """Return the first people whom one side reaches and the other does not."""
+    if side.excluded_tokens or other_side.excluded_tokens:
+        people = _list_people(side).filter(~Exists(_list_people(other_side).filter(pk=OuterRef("pk"))))
+    else:
+        people = users_by_actor_clause.list_users_by_actor_tokens(tokens=side.tokens, excluded_tokens=other_side.tokens)
+    return {user.urn: user.name for user in people[:MAX_SAMPLES]}
 
 
 def _compare_entities(before: Coverage | None, after: Coverage | None) -> CountChange | None:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from policies.authoring.pages import builder_fields, presenters
 from policies.authoring.pages.builder_fields import FIELD_ENTITY_TYPES, TREE_FIELDS, BuilderFields
 from policies.authoring.pages.datahub_draft import DataHubDraft
+from policies.authoring.pages.datahub_wording import is_deny
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.pages.presenters import MANAGE_GUARD
@@ -23,11 +24,19 @@ from policies.pdp import authorizer
 
 #: The steps: label, and pointers of the parts of the document that the step edits.
 STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Policy", ("/displayName", "/description", "/type", "/state", "/editable", "/lastUpdatedTimestamp")),
+    ("Policy", ("/displayName", "/description", "/effect", "/type", "/state", "/editable", "/lastUpdatedTimestamp")),
     ("Resources and privileges", ("/resources", "/privileges")),
     ("Actors", ("/actors",)),
 )
 
+_EFFECT_CHOICES = (
+    (datahub.ALLOW, "Allow", "Whom the policy is for may use its privileges."),
+    (
+        datahub.DENY,
+        "Deny",
+        "Whom the policy is for may not use its privileges, even where other policies allow it: a deny always wins.",
+    ),
+)
 _STATE_CHOICES = (("ACTIVE", "Active"), ("INACTIVE", "Inactive"), ("DRAFT", "Draft"))
 _SCOPE_CHOICES = (
     ("any", "Everything, and questions without a resource"),
@@ -138,15 +147,20 @@ class Builder(PolicyEditor):
         builders = (self._build_head_context, self._build_resources_context, self._build_actors_context)
         fields = BuilderFields(self.draft, notes, self.request.POST)
         is_platform = self.draft.document.get("type") == datahub.PLATFORM
-        return {"is_platform": is_platform, **builders[self.step - 1](fields, notes)}
+        return {
+            "is_platform": is_platform,
+            "is_deny": is_deny(self.draft.document),
+            **builders[self.step - 1](fields, notes),
+        }
 
     def _build_head_context(self, _fields: BuilderFields, notes: FieldNotes) -> dict[str, Any]:
         document = self.draft.document
-        names = ("displayName", "description", "type", "state", "editable")
+        names = ("displayName", "description", "effect", "type", "state", "editable")
         field_notes = {name: notes.find(f"/{name}") for name in names}
         return {
             "notes": field_notes,
             "live": field_notes,
+            "effects": _mark_choice(_EFFECT_CHOICES, document.get(datahub_fields.EFFECT) or datahub.ALLOW),
             "kinds": [(*kind, document.get("type") == kind[0]) for kind in _TYPE_CHOICES],
             "states": _mark_choice(_STATE_CHOICES, document.get("state")),
             "is_editable": document.get("editable") is not False,
@@ -182,7 +196,7 @@ class Builder(PolicyEditor):
         pickers = fields.build_actor_pickers()
         field_notes = {
             "actors": notes.find_exactly("/actors"),
-            "resourceOwners": notes.find("/actors/resourceOwners"),
+            **{key: notes.find(f"/actors/{key}") for key in ("resourceOwners", "allUsers", "allGroups")},
         }
         return {
             "notes": field_notes,

@@ -12,7 +12,12 @@ from django.urls import reverse
 
 from policies.authoring.pages.datahub_draft import CRITERIA_LISTS, MAX_VISIBLE_CRITERIA, DataHubDraft
 from policies.authoring.pages.datahub_presenter import UNKNOWN_CATEGORY, describe_privilege
-from policies.authoring.pages.datahub_wording import effective_criteria
+from policies.authoring.pages.datahub_wording import (
+    ACTOR_LISTS,
+    EXCLUDED_ACTOR_LISTS,
+    EXCLUDED_OWNER_TYPES,
+    effective_criteria,
+)
 from policies.authoring.pages.form_values import FieldNotes, is_line
 from policies.engine import wording
 from policies.engine.families import datahub, vocabulary
@@ -37,11 +42,21 @@ FIELD_ENTITY_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "GLOSSARY": ("glossaryNode", "glossaryTerm"),
         "DATA_PLATFORM_INSTANCE": ("dataPlatformInstance",),
         "resourceOwnersTypes": ("ownershipType",),
+        EXCLUDED_OWNER_TYPES[0]: ("ownershipType",),
     }
 )
 #: Fields whose values form a hierarchy.
 TREE_FIELDS = ("DOMAIN", "CONTAINER", "GLOSSARY")
-_PEOPLE_KINDS = {"OWNER": "holder", "GROUP_MEMBERSHIP": "group", "users": "user", "groups": "group", "roles": "role"}
+_PEOPLE_KINDS = {
+    "OWNER": "holder",
+    "GROUP_MEMBERSHIP": "group",
+    "users": "user",
+    "groups": "group",
+    "roles": "role",
+    "excludedUsers": "user",
+    "excludedGroups": "group",
+    "excludedRoles": "role",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +181,8 @@ class BuilderFields:
     def build_actor_pickers(self) -> dict[str, dict[str, Any]]:
         """Return the pickers of the actors, by key of the document."""
         actors = self.draft.document.get("actors") or {}
-        labels = {"users": "Users", "groups": "Groups", "roles": "Roles", "resourceOwnersTypes": "Types of owners"}
+        labels = {key: label for key, _, label in (*ACTOR_LISTS, *EXCLUDED_ACTOR_LISTS)}
+        labels |= {"resourceOwnersTypes": "Types of owners", **dict([EXCLUDED_OWNER_TYPES])}
         names = self._load_names(value for key in labels for value in (actors.get(key) or ())[:_MAX_PICKER_CHIPS])
         return {
             key: self._build_picker(key, label, key, list(actors.get(key) or ()), names, pointer=f"/actors/{key}")

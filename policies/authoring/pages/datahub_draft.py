@@ -11,7 +11,14 @@ from typing import Any, Self
 from django.core import signing
 from django.http import QueryDict
 
-from policies.authoring.pages.datahub_wording import ACTOR_FLAGS, ACTOR_LISTS, DEPRECATED_KEYS, effective_criteria
+from policies.authoring.pages.datahub_wording import (
+    ACTOR_FLAGS,
+    ACTOR_LISTS,
+    DEPRECATED_KEYS,
+    EXCLUDED_ACTOR_LISTS,
+    EXCLUDED_OWNER_TYPES,
+    effective_criteria,
+)
 from policies.authoring.pages.form_values import merge_values, parse_index, split_lines
 from policies.authoring.services.policies import PolicyInput
 from policies.engine import wording
@@ -142,6 +149,10 @@ class DataHubDraft:
         for key in ("type", "state"):
             if data.get(key):
                 self.document[key] = data[key]
+        # An absent effect means the same as ALLOW, so ticking it again is no change.
+        effect = data.get("effect")
+        if effect and effect != (self.document.get(datahub_fields.EFFECT) or datahub.ALLOW):
+            self.document[datahub_fields.EFFECT] = effect
         _put_flag(self.document, "editable", is_on="editable" in data, default=True)
 
     def _apply_resources(self, data: QueryDict) -> None:
@@ -189,7 +200,7 @@ class DataHubDraft:
         actors: dict[str, Any] = self.document.setdefault("actors", {})
         for key, _ in ACTOR_FLAGS:
             _put_flag(actors, key, is_on=key in data, default=False)
-        for key, _, _ in ACTOR_LISTS:
+        for key in (*(key for key, _, _ in (*ACTOR_LISTS, *EXCLUDED_ACTOR_LISTS)), EXCLUDED_OWNER_TYPES[0]):
             urns = self._read_values(actors.get(key) or [], key, f"/actors/{key}", data)
             if urns or key in actors:
                 actors[key] = urns if urns or actors.get(key) is not None else None

@@ -1,7 +1,7 @@
 """Presentation of DataHub policies: template context of a document."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,15 @@ from django.conf import settings
 from policies.authoring.pages.datahub_wording import (
     ACTOR_FLAGS,
     ACTOR_LISTS,
+    EXCLUDED_ACTOR_LISTS,
+    EXCLUDED_OWNER_TYPES,
     effective_criteria,
+    is_deny,
     subresource_constraints,
 )
 from policies.engine import families, wording
 from policies.engine.families import datahub, vocabulary
+from policies.engine.model import Effect
 from policies.models import Policy
 from policies.pdp import authorizer
 
@@ -44,14 +48,26 @@ def state_badge(value: str) -> dict[str, str]:
     return {"label": label, "kind": kind}
 
 
+def build_effect_badge(effects: Collection[Effect]) -> dict[str, str] | None:
+    """Return the effects of a policy that denies something as label and kind of a badge; None where it only allows."""
+    if Effect.DENY not in effects:
+        return None
+    return (
+        {"label": "Allow and deny", "kind": "warning"}
+        if Effect.ALLOW in effects
+        else {"label": "Deny", "kind": "danger"}
+    )
+
+
 def policy_type_label(policy: Policy) -> str:
     """Return the type of a policy as a label, or that of its family where the policy has no type."""
     return policy.get_type_display() if policy.type else families.get(policy.family).label
 
 
-def summary_facts(policy: Policy, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def summary_facts(policy: Policy, names: Mapping[str, str], effects: Collection[Effect]) -> list[dict[str, Any]]:
     """Return the facts at the head of a policy's page; `names` has the names of its creator and last editor, by URN."""
     return [
+        {"label": "Effect", "badges": [build_effect_badge(effects) or {"label": "Allow", "kind": "success"}]},
         {"label": "Type", "value": policy_type_label(policy)},
         {"label": "State", "badges": [state_badge(policy.state)]},
         {"label": "URN", "template": "policies/_urn.html", "urn": policy.urn},
@@ -107,17 +123,22 @@ def build_criteria(document: PolicyDocument) -> dict[str, Any]:
 def build_audience_facts(document: PolicyDocument) -> list[dict[str, Any]]:
     """Return the actors of a policy as facts for the summary component."""
     actors = document.get("actors") or {}
-    previews = {
-        key: _preview_values(actors.get(key) or ()) for key in (*(key for key, _, _ in ACTOR_LISTS), _OWNER_TYPES_KEY)
-    }
+    # Only policies that except somebody have rows about it.
+    exceptions = [row for row in EXCLUDED_ACTOR_LISTS if actors.get(row[0])]
+    excluded_types_key, excluded_types_label = EXCLUDED_OWNER_TYPES
+    keys = (*(key for key, _, _ in (*ACTOR_LISTS, *exceptions)), _OWNER_TYPES_KEY, excluded_types_key)
+    previews = {key: _preview_values(actors.get(key) or ()) for key in keys}
     names = authorizer.load_names(urns={urn for preview in previews.values() for urn in preview.urns})
     owners = [{"label": "Owners", **_owners_fact(document, previews[_OWNER_TYPES_KEY], names)}]
-    return owners + [
+    people = [
         {"label": label, "value": f"All {label.lower()}"}
         if actors.get(_ALL_FLAGS.get(key, ""))
         else {"label": label, **_people_fact(previews[key], kind, names)}
-        for key, kind, label in ACTOR_LISTS
+        for key, kind, label in (*ACTOR_LISTS, *exceptions)
     ]
+    excluded_types = previews[excluded_types_key].urns
+    excluded_owners = {"label": excluded_types_label, "lines": [names.get(urn, urn) for urn in excluded_types]}
+    return [*owners, *people, *([excluded_owners] if excluded_types else [])]
 
 
 def audience_badges(document: PolicyDocument) -> list[str]:
@@ -132,9 +153,26 @@ def list_actors(document: PolicyDocument) -> list[tuple[str, str]]:
     return [(kind, urn) for key, kind, _ in ACTOR_LISTS for urn in actors.get(key) or ()]
 
 
+def list_exceptions(document: PolicyDocument) -> list[tuple[str, str]]:
+    """Return the kind and URN of everybody whom a policy never reaches, types of owners last."""
+    actors = document.get("actors") or {}
+    kinds = ((key, kind) for key, kind, _ in EXCLUDED_ACTOR_LISTS)
+    return [
+        (kind, urn)
+        for key, kind in (*kinds, (EXCLUDED_OWNER_TYPES[0], "ownershipType"))
+        for urn in actors.get(key) or ()
+    ]
+
+
+def list_effects(document: PolicyDocument) -> frozenset[Effect]:
+    """Return the effect of a policy, as the only one."""
+    return frozenset({Effect.DENY if is_deny(document) else Effect.ALLOW})
+
+
 def build_page_context(document: PolicyDocument) -> dict[str, Any]:
     """Return the context of the middle part of a DataHub policy's page."""
     return {
+        "is_deny": is_deny(document),
         "actors": build_audience_facts(document),
         "criteria": build_criteria(document),
         "constraints": _build_criterion_rows(subresource_constraints(document) or ()),

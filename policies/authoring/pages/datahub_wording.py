@@ -15,28 +15,38 @@ _MAX_NAMED_VALUES = 3
 
 #: The lists of an actors block (key, kind of actor, label), and its flags.
 ACTOR_LISTS = (("users", "person", "Users"), ("groups", "group", "Groups"), ("roles", "role", "Roles"))
+#: The lists of those whom a policy never reaches (key, kind of actor, label), and that of types of owners.
+EXCLUDED_ACTOR_LISTS = (
+    ("excludedUsers", "person", "Except users"),
+    ("excludedGroups", "group", "Except groups"),
+    ("excludedRoles", "role", "Except roles"),
+)
+EXCLUDED_OWNER_TYPES = (datahub_fields.EXCLUDED_OWNER_TYPES, "Except owners of these types")
 ACTOR_FLAGS = (("allUsers", "All users"), ("allGroups", "All groups"), ("resourceOwners", "Owners"))
+
+#: The phrase for all users.
+_EVERYBODY = "everybody"
 
 #: The fields of a resources block that are deprecated.
 DEPRECATED_KEYS = ("type", "resources", "allResources")
 
 _STATE_SENTENCES = {
-    datahub.INACTIVE: " It is not active, so it grants nothing.",
-    datahub.DRAFT: " It is a draft, so it grants nothing.",
+    datahub.INACTIVE: " It is not active, so it {} nothing.",
+    datahub.DRAFT: " It is a draft, so it {} nothing.",
 }
 
 
 def describe_policy(document: PolicyDocument) -> str:
     """Return the sentence for a document; missing parts are worded as missing."""
     sentence = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
-    subject, privileges = sentence.describe_actors(document), sentence.describe_privileges(document)
-    main_clause = (
-        f"{subject or 'nobody yet'} may {privileges}"
-        if privileges
-        else f"{subject or 'nobody'} may do {'nothing' if subject else 'anything'} yet"
-    )
-    text = f"{main_clause} {sentence.describe_resources(document)}{sentence.describe_constraints(document)}."
-    return wording.capitalize(text) + _STATE_SENTENCES.get(document.get("state") or "", "")
+    text = sentence.describe_deny(document) if is_deny(document) else sentence.describe_allow(document)
+    state_sentence = _STATE_SENTENCES.get(document.get("state") or "", "")
+    return wording.capitalize(text) + state_sentence.format("denies" if is_deny(document) else "grants")
+
+
+def is_deny(document: PolicyDocument) -> bool:
+    """Whether a document says what nobody of its actors may do."""
+    return document.get(datahub_fields.EFFECT) == datahub.DENY
 
 
 def effective_criteria(document: PolicyDocument) -> list[PolicyDocument]:
@@ -60,7 +70,8 @@ def subresource_constraints(document: PolicyDocument) -> list[PolicyDocument] | 
 
 def _sentence_urns(document: PolicyDocument) -> set[str]:
     actors = document.get("actors") or {}
-    lists = [actors.get(key) or () for key in ("users", "groups", "roles", "resourceOwnersTypes")]
+    excluded_keys = (*(key for key, _, _ in EXCLUDED_ACTOR_LISTS), EXCLUDED_OWNER_TYPES[0])
+    lists = [actors.get(key) or () for key in ("users", "groups", "roles", "resourceOwnersTypes", *excluded_keys)]
     lists += [
         criterion.get("values") or ()
         for criterion in (*effective_criteria(document), *(subresource_constraints(document) or ()))
@@ -74,33 +85,87 @@ class _PolicySentence:
 
     names: Mapping[str, str]
 
-    def describe_actors(self, document: PolicyDocument) -> str:
-        """Return the subject, '' without actors."""
+    def describe_allow(self, document: PolicyDocument) -> str:
+        """Return the sentence of a policy that allows: who may do what on what."""
+        subject, privileges = self._describe_subject(document), self._join_privileges(document, "and")
+        main_clause = (
+            f"{subject or 'nobody yet'} may {privileges}"
+            if privileges
+            else f"{subject or 'nobody'} may do {'nothing' if subject else 'anything'} yet"
+        )
+        return f"{main_clause} {self._describe_resources(document)}{self._describe_constraints(document, 'every')}."
+
+    def describe_deny(self, document: PolicyDocument) -> str:
+        """Return the sentences of a policy that denies: who may not do what on what, and whom that leaves alone."""
+        phrases, privileges = self._list_actor_phrases(document), self._join_privileges(document, "or")
+        scope = f"{self._describe_resources(document)}{self._describe_constraints(document, 'any')}"
+        if not phrases or not privileges:
+            denied_actors = wording.join_words(phrases, "and") or "nobody yet"
+            return f"this denies {denied_actors} {privileges or 'nothing yet'} {scope}."
+        exceptions = self._describe_exceptions(document)
+        exception_sentence = f" It leaves out {exceptions}." if exceptions else ""
+        main_clause = f"{self._describe_denied_subject(document, phrases)} {privileges}"
+        return f"{main_clause} {scope}, even where other policies allow it.{exception_sentence}"
+
+    def _describe_subject(self, document: PolicyDocument) -> str:
+        """Return the subject, with whom it excepts; '' without actors."""
+        phrases, exceptions = self._list_actor_phrases(document), self._describe_exceptions(document)
+        subject = wording.join_words(phrases, "and")
+        if not subject or not exceptions:
+            return subject
+        return f"{subject} except {exceptions}" if phrases == [_EVERYBODY] else f"{subject}, except {exceptions},"
+
+    def _describe_denied_subject(self, document: PolicyDocument, phrases: Sequence[str]) -> str:
+        """Return the subject of a deny with its verb, as "nobody in Interns may"."""
+        actors = document.get("actors") or {}
+        groups, roles = actors.get("groups") or (), actors.get("roles") or ()
+        if phrases == [_EVERYBODY]:
+            return "nobody may"
+        if len(phrases) == 1 and actors.get("allGroups"):
+            return "nobody in a group may"
+        if len(phrases) == 1 and groups:
+            return f"nobody in {self._join_names(groups, 'or')} may"
+        if len(phrases) == 1 and roles:
+            return f"no holder of the role {self._join_names(roles, 'or')} may"
+        return f"{wording.join_words(phrases, 'and')} may not"
+
+    def _list_actor_phrases(self, document: PolicyDocument) -> list[str]:
+        """Return a phrase for each kind of actor that the policy names; everybody makes the others superfluous."""
         actors = document.get("actors") or {}
         if actors.get("allUsers"):
-            return "everybody"
-        groups, roles = actors.get("groups") or (), actors.get("roles") or ()
+            return [_EVERYBODY]
         phrases = [self._join_names(actors["users"], "and")] if actors.get("users") else []
         if actors.get("allGroups"):
             phrases.append("everybody in a group")
-        elif groups:
-            phrases.append(f"the members of {self._join_names(groups, 'and')}")
-        if roles:
-            phrases.append(f"holders of the role {self._join_names(roles, 'or')}")
+        elif actors.get("groups"):
+            phrases.append(self._members_phrase(actors["groups"]))
+        if actors.get("roles"):
+            phrases.append(self._holders_phrase(actors["roles"]))
         if actors.get("resourceOwners") and document.get("type") != datahub.PLATFORM:
             phrases.append(self._owners_phrase(actors.get("resourceOwnersTypes")))
+        return phrases
+
+    def _describe_exceptions(self, document: PolicyDocument) -> str:
+        """Return those whom the policy never reaches, '' without any."""
+        actors = document.get("actors") or {}
+        users, groups, roles = (actors.get(key) or () for key, _, _ in EXCLUDED_ACTOR_LISTS)
+        phrases = [self._join_names(users, "and")] if users else []
+        phrases += [self._members_phrase(groups)] if groups else []
+        phrases += [self._holders_phrase(roles)] if roles else []
+        if (types := actors.get(EXCLUDED_OWNER_TYPES[0])) and document.get("type") != datahub.PLATFORM:
+            phrases.append(self._owners_phrase(types))
         return wording.join_words(phrases, "and")
 
-    def describe_privileges(self, document: PolicyDocument) -> str:
+    def _join_privileges(self, document: PolicyDocument, conjunction: str) -> str:
         """Return the verbs, '' without privileges."""
         registry = vocabulary.load_datahub()
         privileges = list(dict.fromkeys(document.get("privileges") or ()))
         visible_names = [
             info.display if (info := registry.get(name)) else name for name in privileges[:_MAX_NAMED_VALUES]
         ]
-        return wording.join_words(visible_names, "and", len(privileges) - len(visible_names))
+        return wording.join_words(visible_names, conjunction, len(privileges) - len(visible_names))
 
-    def describe_resources(self, document: PolicyDocument) -> str:
+    def _describe_resources(self, document: PolicyDocument) -> str:
         """Return the object of the sentence."""
         if document.get("type") == datahub.PLATFORM:
             return "across the platform"
@@ -109,12 +174,13 @@ class _PolicySentence:
         criteria = effective_criteria(document)
         return f"on {self._resource_noun(criteria)}{self._clauses(criteria)}"
 
-    def describe_constraints(self, document: PolicyDocument) -> str:
-        """Return the condition on tags, '' without one."""
+    def _describe_constraints(self, document: PolicyDocument, quantifier: str) -> str:
+        """Return the condition on tags, '' without one: every tag must meet it for an allow, any one for a deny."""
         constraints = subresource_constraints(document)
         if not constraints or document.get("type") == datahub.PLATFORM:
             return ""
-        return f", as long as every tag added or removed is one{self._clauses(constraints)}"
+        start = "as long as every" if quantifier == "every" else "if any"
+        return f", {start} tag added or removed is one{self._clauses(constraints)}"
 
     def _resource_noun(self, criteria: Sequence[PolicyDocument]) -> str:
         type_criterion = next((item for item in criteria if _is_type_criterion(item)), None)
@@ -144,6 +210,12 @@ class _PolicySentence:
             return f"whose {words.noun} begins with {self._join_names(values, 'or')}"
         phrase = words.selecting.format(self._join_names(values, "or"))
         return f"not {phrase}" if condition == "NOT_EQUALS" else phrase
+
+    def _members_phrase(self, groups: Sequence[str]) -> str:
+        return f"the members of {self._join_names(groups, 'and')}"
+
+    def _holders_phrase(self, roles: Sequence[str]) -> str:
+        return f"holders of the role {self._join_names(roles, 'or')}"
 
     def _owners_phrase(self, types: Sequence[str] | None) -> str:
         if types is None:

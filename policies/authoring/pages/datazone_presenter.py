@@ -7,6 +7,7 @@ from typing import Any
 from policies.authoring.pages import datazone_wording
 from policies.authoring.pages.version_diff import DiffField, DiffFields
 from policies.engine.families import datazone
+from policies.engine.model import Effect
 from policies.pdp import authorizer
 
 PolicyDocument = Mapping[str, Any]
@@ -63,6 +64,18 @@ def audience_badges(_document: PolicyDocument) -> list[str]:
 def list_actors(document: PolicyDocument) -> list[tuple[str, str]]:
     """Return the kind and URN of every actor that a policy names: its roles."""
     return [("role", urn) for urn in document.get("roles") or ()]
+
+
+def list_exceptions(_document: PolicyDocument) -> list[tuple[str, str]]:
+    """Return nobody: these policies except nobody."""
+    return []
+
+
+def list_effects(document: PolicyDocument) -> frozenset[Effect]:
+    """Return the effects of the statements of a policy."""
+    return frozenset(
+        Effect.DENY if item.get("effect") == Effect.DENY.value else Effect.ALLOW for item in document["statements"]
+    )
 
 
 def diff_fields(document: PolicyDocument) -> DiffFields:

@@ -8,7 +8,10 @@ from policies.authoring.pages.datahub_wording import (
     ACTOR_FLAGS,
     ACTOR_LISTS,
     DEPRECATED_KEYS,
+    EXCLUDED_ACTOR_LISTS,
+    EXCLUDED_OWNER_TYPES,
     effective_criteria,
+    is_deny,
     subresource_constraints,
 )
 from policies.authoring.pages.version_diff import DiffField, DiffFields
@@ -16,7 +19,17 @@ from policies.engine import wording
 from policies.engine.families import vocabulary
 
 #: Top-level keys that have a label of their own, or are compared as columns beside the document.
-_LABELED_KEYS = ("displayName", "description", "type", "state", "editable", "privileges", "actors", "resources")
+_LABELED_KEYS = (
+    "displayName",
+    "description",
+    "effect",
+    "type",
+    "state",
+    "editable",
+    "privileges",
+    "actors",
+    "resources",
+)
 
 
 def diff_fields(document: Mapping[str, Any]) -> DiffFields:
@@ -24,6 +37,7 @@ def diff_fields(document: Mapping[str, Any]) -> DiffFields:
     actors = document.get("actors") or {}
     fields = {
         "Name": DiffField.from_value(document.get("displayName") or ""),
+        "Effect": DiffField.from_value("Deny" if is_deny(document) else "Allow"),
         "Type": DiffField.from_value(str(document.get("type") or "").capitalize()),
         "Can be edited": DiffField.from_value(_format_flag(document.get("editable") is not False)),
         **_resource_fields(document),
@@ -32,7 +46,8 @@ def diff_fields(document: Mapping[str, Any]) -> DiffFields:
     fields |= {label: DiffField.from_value(_format_flag(bool(actors.get(key)))) for key, label in ACTOR_FLAGS}
     types = actors.get("resourceOwnersTypes")
     fields["Types of owners"] = DiffField(("any",) if types is None else tuple(types))
-    fields |= {label: DiffField(tuple(actors.get(key) or ())) for key, _, label in ACTOR_LISTS}
+    actor_lists = ((key, label) for key, _, label in (*ACTOR_LISTS, *EXCLUDED_ACTOR_LISTS))
+    fields |= {label: DiffField(tuple(actors.get(key) or ())) for key, label in (*actor_lists, EXCLUDED_OWNER_TYPES)}
     other_members = (
         (key, json.dumps(value, ensure_ascii=False)) for key, value in document.items() if key not in _LABELED_KEYS
     )

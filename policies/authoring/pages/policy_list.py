@@ -71,7 +71,7 @@ def show_policy(request: HttpRequest, urn: str) -> HttpResponse:
         "template": presenter.template,
         **presenter.build_page_context(policy.document),
         "sentence": presenter.describe_policy(policy.document),
-        "facts": datahub_presenter.summary_facts(policy, names),
+        "facts": datahub_presenter.summary_facts(policy, names, presenter.list_effects(policy.document)),
         "document": datahub_presenter.format_json(policy.document),
         "unknown": families.get(policy.family).unknown_fields(policy.document),
         "history": [{"event": event, "by": names[event.by]} for event in events[:MAX_HISTORY_EVENTS]],
@@ -100,6 +100,9 @@ def _build_rows(policies: list[Policy], request: HttpRequest) -> list[dict[str, 
             "url": reverse("policy", args=[policy.urn]),
             "type": datahub_presenter.policy_type_label(policy),
             "state": datahub_presenter.state_badge(policy.state),
+            "effect": datahub_presenter.build_effect_badge(
+                presenters.get_presenter(policy.family).list_effects(policy.document)
+            ),
             "actors": presenters.audience_summary(policy, names),
             "edit_url": presenters.edit_url(policy),
             "back": request.get_full_path(),

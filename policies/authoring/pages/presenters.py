@@ -1,6 +1,6 @@
 """Presenters of each family's policies. Pages look a presenter up here and never compare families themselves."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,7 @@ from policies.authoring.pages import (
 )
 from policies.authoring.pages.version_diff import DiffFields, FieldChange, compare_fields, snapshot_fields
 from policies.engine.families import datahub, datazone
-from policies.engine.model import SYSTEM_ACTOR
+from policies.engine.model import SYSTEM_ACTOR, Effect
 from policies.http.guard import needs
 from policies.http.pages.list_and_form_pages import Section
 from policies.models import Policy
@@ -37,7 +37,8 @@ class Presenter:
     """The functions and routes that pages need of a family.
 
     `template` draws the middle of a policy's page from `build_page_context`; `audience_badges` and `list_actors` are
-    its actors; `diff_fields` are its fields for comparing versions.
+    its actors, `list_exceptions` those it never reaches, and `list_effects` its effects; `diff_fields` are its fields
+    for comparing versions.
     `edit_url_name` is the route of the editor, with the URN as its argument; `new_url_name` that of the page for a new
     policy, and `new_label` the label of links to it.
     """
@@ -47,6 +48,8 @@ class Presenter:
     describe_policy: Callable[[PolicyDocument], str]
     audience_badges: Callable[[PolicyDocument], list[str]]
     list_actors: Callable[[PolicyDocument], list[tuple[str, str]]]
+    list_exceptions: Callable[[PolicyDocument], list[tuple[str, str]]]
+    list_effects: Callable[[PolicyDocument], frozenset[Effect]]
     diff_fields: Callable[[PolicyDocument], DiffFields]
     edit_url_name: str
     new_url_name: str
@@ -61,6 +64,8 @@ PRESENTERS: Mapping[str, Presenter] = MappingProxyType(
             describe_policy=datahub_wording.describe_policy,
             audience_badges=datahub_presenter.audience_badges,
             list_actors=datahub_presenter.list_actors,
+            list_exceptions=datahub_presenter.list_exceptions,
+            list_effects=datahub_presenter.list_effects,
             diff_fields=diff_fields.diff_fields,
             edit_url_name="policy-edit",
             new_url_name="policy-new",
@@ -72,6 +77,8 @@ PRESENTERS: Mapping[str, Presenter] = MappingProxyType(
             describe_policy=datazone_presenter.describe_policy,
             audience_badges=datazone_presenter.audience_badges,
             list_actors=datazone_presenter.list_actors,
+            list_exceptions=datazone_presenter.list_exceptions,
+            list_effects=datazone_presenter.list_effects,
             diff_fields=datazone_presenter.diff_fields,
             edit_url_name="datazone-edit",
             new_url_name="datazone-new",
@@ -107,22 +114,22 @@ def load_actor_names(policies: Iterable[Policy]) -> Mapping[str, str]:
         urns={
             urn
             for policy in policies
-            for _, urn in get_presenter(policy.family).list_actors(policy.document)[:_MAX_NAMED_ACTORS]
+            for actors in (_list_named_actors(policy), _list_named_exceptions(policy))
+            for _, urn in actors[:_MAX_NAMED_ACTORS]
         }
     )
 
 
 def audience_summary(policy: Policy, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the actors of a policy for a row of the list: badges, the first names, and the number of further ones."""
+    """Return the actors of a policy for a row of the list: badges, the first names, and the number of further ones.
+
+    `exceptions` are in the same form those whom the policy never reaches.
+    """
     presenter = get_presenter(policy.family)
-    actors = presenter.list_actors(policy.document)
-    visible_actors = [
-        {"name": names.get(urn, urn), "urn": urn, "kind": kind} for kind, urn in actors[:_MAX_NAMED_ACTORS]
-    ]
     return {
         "pills": presenter.audience_badges(policy.document),
-        "actors": visible_actors,
-        "more": len(actors) - len(visible_actors),
+        **_summarize_actors(_list_named_actors(policy), names),
+        "exceptions": _summarize_actors(_list_named_exceptions(policy), names),
     }
 
 
@@ -137,3 +144,18 @@ def compare_versions(
         {**build_fields(snapshot["document"]), **snapshot_fields(snapshot)} for snapshot in (before, after)
     )
     return compare_fields(old_fields, new_fields)
+
+
+def _list_named_actors(policy: Policy) -> list[tuple[str, str]]:
+    return get_presenter(policy.family).list_actors(policy.document)
+
+
+def _list_named_exceptions(policy: Policy) -> list[tuple[str, str]]:
+    return get_presenter(policy.family).list_exceptions(policy.document)
+
+
+def _summarize_actors(actors: Sequence[tuple[str, str]], names: Mapping[str, str]) -> dict[str, Any]:
+    visible_actors = [
+        {"name": names.get(urn, urn), "urn": urn, "kind": kind} for kind, urn in actors[:_MAX_NAMED_ACTORS]
+    ]
+    return {"actors": visible_actors, "more": len(actors) - len(visible_actors)}

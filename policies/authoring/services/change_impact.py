@@ -40,15 +40,20 @@ def policy_draft(policy: Policy) -> PolicyInput:
 def _build_side(draft: PolicyInput | None, find_owners: _OwnerFinder) -> PolicySide:
     statements = _compile_statements(draft) if draft is not None else ()
     allows = [statement for statement in statements if statement.effect is Effect.ALLOW]
-    if draft is None or not allows:
-        return PolicySide(statements=statements)
-    tokens = frozenset[str]().union(*(statement.actors.tokens for statement in allows))
+    # A policy that only denies reaches those whom it denies something.
+    reaching_statements = allows or statements
+    if draft is None or not reaching_statements:
+        return PolicySide()
+    tokens = frozenset[str]().union(*(statement.actors.tokens for statement in reaching_statements))
+    # Statements of one policy have the same actors.
+    excluded_tokens = frozenset[str]().union(*(statement.actors.excluded_tokens for statement in statements))
     family = families.get(draft.family)
     if family.column_values(draft.document)["type"] == Policy.Type.PLATFORM:
-        return PolicySide(tokens, statements=statements)
-    covers, owner_tokens = _build_covers(allows, find_owners)
-    denies = tuple(selector_cover(statement) for statement in statements if statement.effect is Effect.DENY)
-    return PolicySide(tokens | owner_tokens, Coverage(Actor("", owner_tokens), covers, denies), statements)
+        return PolicySide(tokens, statements=statements, excluded_tokens=excluded_tokens)
+    covers, owner_tokens = _build_covers(reaching_statements, find_owners)
+    denies = tuple(selector_cover(statement) for statement in statements if statement.effect is Effect.DENY and allows)
+    coverage = Coverage(Actor("", owner_tokens), covers, denies)
+    return PolicySide(tokens | owner_tokens, coverage, statements, excluded_tokens)
 
 
 def _compile_statements(draft: PolicyInput) -> tuple[Statement, ...]:
@@ -57,11 +62,13 @@ def _compile_statements(draft: PolicyInput) -> tuple[Statement, ...]:
     return family.compile(draft.document, StatementOrigin("", "")) if state == Policy.State.ACTIVE else ()
 
 
-def _build_covers(allows: Iterable[Statement], find_owners: _OwnerFinder) -> tuple[tuple[Cover, ...], frozenset[str]]:
+def _build_covers(
+    statements: Iterable[Statement], find_owners: _OwnerFinder
+) -> tuple[tuple[Cover, ...], frozenset[str]]:
     """Return the covers of the statements and the owners they reach; covers for owners only need owned entities."""
     covers: list[Cover] = []
     owner_tokens: frozenset[str] = frozenset()
-    for statement in allows:
+    for statement in statements:
         ownership_tokens = {token for token in statement.actors.tokens if token.startswith(OWNER_OF_ANY_TYPE)}
         types = (
             None

@@ -3,7 +3,7 @@
 Lints never refuse a write. Pointers lead into the document.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,7 @@ from policies.pdp.ports import facet_source
 PolicyDocument = Mapping[str, Any]
 
 _ACTOR_LISTS = ("users", "groups", "roles")
+_EXCLUDED_OWNER_TYPES = datahub_fields.EXCLUDED_OWNER_TYPES
 #: Prefixes of privileges that are reported when everybody gets them; read-only privileges are not.
 _WRITE_PREFIXES = ("MANAGE_", "CREATE_", "DELETE_", "EDIT_", "UPDATE_", "RESTORE_", "TRUNCATE_", "SET_", "EXECUTE_")
 _MAX_NAMED_PRIVILEGES = 3
@@ -51,7 +52,7 @@ def unknown_fields(draft: PolicyInput) -> tuple[Problem, ...]:
 def _lint_datahub(document: PolicyDocument, _urn: str | None) -> Iterator[Problem]:
     statements = families.get(datahub.NAME).compile(datahub.as_active(document), StatementOrigin("", ""))
     yield from _lint_actors(document, statements)
-    yield from _lint_breadth(document)
+    yield from _lint_deny(document) if _is_deny(document) else _lint_breadth(document)
     yield from _lint_privileges(document)
     yield from _lint_resources(document)
     yield from _lint_names(document)
@@ -66,6 +67,41 @@ def _lint_actors(document: PolicyDocument, statements: Iterable[Statement]) -> I
     if actors.get("resourceOwnersTypes") is not None and not actors.get("resourceOwners"):
         detail = "Types of owners count only together with resourceOwners."
         yield Problem("actors.owner_types", "/actors/resourceOwnersTypes", detail)
+    if document["type"] == datahub.PLATFORM and actors.get(_EXCLUDED_OWNER_TYPES):
+        detail = "A platform policy has no resource and so no owners to except."
+        yield Problem("actors.owners", f"/actors/{_EXCLUDED_OWNER_TYPES}", detail)
+    for name, excluded_name in zip(_ACTOR_LISTS, datahub_fields.EXCLUDED_ACTOR_LISTS, strict=True):
+        named_urns = frozenset(actors.get(name) or ())
+        for index, urn in enumerate(actors.get(excluded_name) or ()):
+            if urn in named_urns:
+                detail = f"{urn} is both named and excepted; the exception wins."
+                yield Problem("actor.excepted", f"/actors/{excluded_name}/{index}", detail)
+
+
+def _is_deny(document: PolicyDocument) -> bool:
+    return document.get(datahub_fields.EFFECT) == datahub.DENY
+
+
+def _lint_deny(document: PolicyDocument) -> Iterator[Problem]:
+    """Yield lints where all users lose privileges without an exception, and where a wider privilege is left."""
+    actors, privileges = document.get("actors") or {}, list(dict.fromkeys(document.get("privileges") or ()))
+    excluded_keys = (*datahub_fields.EXCLUDED_ACTOR_LISTS, _EXCLUDED_OWNER_TYPES)
+    if actors.get("allUsers") and privileges and not any(actors.get(key) for key in excluded_keys):
+        yield Problem(
+            "actors.everybody_denied",
+            "/actors/allUsers",
+            f"This denies {_join_privileges(privileges)} to all users without exception, administrators and yourself "
+            "included; no other policy can give it back. Except whoever should keep it.",
+        )
+    registry = vocabulary.load_datahub()
+    for index, name in enumerate(document.get("privileges") or ()):
+        for wider_name in sorted(registry.implying_privileges(name).difference(privileges)):
+            yield Problem(
+                "privilege.wider_left",
+                f"/privileges/{index}",
+                f"Whoever has {wider_name} keeps it, although it includes {name}: a deny of {name} alone does not "
+                f"take it away. Deny {wider_name}, too, if that is not meant.",
+            )
 
 
 def _lint_breadth(document: PolicyDocument) -> Iterator[Problem]:
@@ -77,21 +113,25 @@ def _lint_breadth(document: PolicyDocument) -> Iterator[Problem]:
     privileges = [name for name in dict.fromkeys(document.get("privileges") or ()) if name.startswith(_WRITE_PREFIXES)]
     if privileges:
         audience = "everybody" if audience_flag == "allUsers" else "everybody who is in a group"
-        privileges_text = ", ".join(privileges[:_MAX_NAMED_PRIVILEGES])
-        if len(privileges) > _MAX_NAMED_PRIVILEGES:
-            privileges_text += f" and {len(privileges) - _MAX_NAMED_PRIVILEGES} more"
         scope_text = "" if document["type"] == datahub.PLATFORM else " on everything"
         yield Problem(
             "actors.broad",
             f"/actors/{audience_flag}",
-            f"This gives {audience} {privileges_text}{scope_text}; name whom it is for.",
+            f"This gives {audience} {_join_privileges(privileges)}{scope_text}; name whom it is for.",
         )
+
+
+def _join_privileges(privileges: Sequence[str]) -> str:
+    text = ", ".join(privileges[:_MAX_NAMED_PRIVILEGES])
+    more_count = len(privileges) - _MAX_NAMED_PRIVILEGES
+    return f"{text} and {more_count} more" if more_count > 0 else text
 
 
 def _lint_privileges(document: PolicyDocument) -> Iterator[Problem]:
     privileges = document.get("privileges") or []
     if not privileges:
-        yield Problem("privileges.none", "/privileges", "This policy gives no privilege.")
+        verb = "denies" if _is_deny(document) else "gives"
+        yield Problem("privileges.none", "/privileges", f"This policy {verb} no privilege.")
     registry = vocabulary.load_datahub()
     earlier_names: set[str] = set()
     required_scope = vocabulary.PLATFORM if document["type"] == datahub.PLATFORM else vocabulary.METADATA
@@ -141,7 +181,9 @@ def _lint_names(document: PolicyDocument) -> Iterator[Problem]:
     """Yield lints for unknown users, groups, roles and entities; they may be created later."""
     actors = document.get("actors") or {}
     actor_urns = {
-        f"/actors/{name}/{index}": urn for name in _ACTOR_LISTS for index, urn in enumerate(actors.get(name) or ())
+        f"/actors/{name}/{index}": urn
+        for name in (*_ACTOR_LISTS, *datahub_fields.EXCLUDED_ACTOR_LISTS)
+        for index, urn in enumerate(actors.get(name) or ())
     }
     known_names = display_names.load_names(urns=set(actor_urns.values()))
     for pointer, urn in actor_urns.items():

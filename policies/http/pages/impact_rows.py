@@ -19,24 +19,13 @@ def impact_context(measured_impact: Impact | None) -> dict[str, Any]:
     """Return the context of `policies/_means.html`; None stands for input that cannot be saved yet."""
     if measured_impact is None:
         return {"is_sound": False, "impact": [], "impact_entities": None, "impact_privileges": []}
-    privileges = [
-        _privilege_row(
-            "Privileges",
-            "gives",
-            "give",
-            measured_impact.allowed_privileges,
-            has_same_reach=measured_impact.has_same_reach,
-        )
-    ]
-    if measured_impact.denied_privileges.before or measured_impact.denied_privileges.after:
-        row = _privilege_row(
-            "Denied privileges",
-            "denies",
-            "deny",
-            measured_impact.denied_privileges,
-            has_same_reach=measured_impact.has_same_reach,
-        )
-        privileges.append(row)
+    allowed, denied = measured_impact.allowed_privileges, measured_impact.denied_privileges
+    has_same_reach, has_denies = measured_impact.has_same_reach, bool(denied.before or denied.after)
+    privileges = []
+    if allowed.before or allowed.after or not has_denies:
+        privileges.append(_privilege_row("Privileges", "gives", "give", allowed, has_same_reach=has_same_reach))
+    if has_denies:
+        privileges.append(_privilege_row("Denied privileges", "denies", "deny", denied, has_same_reach=has_same_reach))
     return {
         "is_sound": True,
         "impact": [_reach_row("People", measured_impact.people)],

@@ -466,19 +466,19 @@ def test_a_step_costs_the_same_whatever_the_document_holds(browse, world, write)
 
 def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(browse, world):
     """As DataHub's doors store them: the policy is inactive, and neither its switch nor the builder changes that."""
-    raw = document_of(displayName="From elsewhere") | {"effect": "DENY"}
+    raw = document_of(displayName="From elsewhere") | {"quota": "TEN"}
     raw["actors"] = raw["actors"] | {"a/b": [1]}
     client, urn = browse("root"), "urn:li:dataHubPolicy:elsewhere"
     aspect = Proposal(urn, "dataHubPolicyInfo", json.dumps(raw))
     apply.apply(proposals=[aspect], by=authorizer.SYSTEM, channel=DOOR)
     client.post(f"{BASE}/state/{urn}", {"state": "ACTIVE"})
     page = client.get(f"{BASE}/{urn}").content.decode()
-    assert "There is no field &#x27;effect&#x27; here." in page
+    assert "There is no field &#x27;quota&#x27; here." in page
     assert "<code>/actors/a~1b</code>" in page
     builder = edit(client, policy_queries.get_policy(urn=urn))
     assert builder.press("save", state="ACTIVE").status_code == 422
     builder.press("drop:/displayName")
-    for pointer in ("/effect", "/actors/a~1b"):
+    for pointer in ("/quota", "/actors/a~1b"):
         assert f'value="drop:{pointer}"' in builder.text
         builder.press(f"drop:{pointer}")
     assert "drop:" not in builder.text

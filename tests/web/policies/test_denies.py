@@ -1,0 +1,240 @@
+"""Policies that deny, and those that except somebody: the builder, the sentences, the list and the page."""
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.authoring.pages import datahub_wording
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import lints
+from policies.authoring.services.policies import PolicyInput
+from policies.models import Policy
+from tests.web.conftest import document_of
+from tests.web.policies.writing import BASE, Builder
+
+INTERNS, READER = "urn:li:corpGroup:interns", "urn:li:dataHubRole:Reader"
+OTTO, STELLA = "urn:li:corpuser:otto", "urn:li:corpuser:stella"
+OWNER_TYPE = "urn:li:ownershipType:__system__technical_owner"
+
+#: Every exclusion, some of them as only clients write them.
+EXCEPTIONS: dict[str, Any] = {
+    "excludedResourceOwnersTypes": [OWNER_TYPE],
+    "allUsers": True,
+    "excludedUsers": [STELLA, OTTO, STELLA],
+    "users": [],
+    "excludedGroups": None,
+    "excludedRoles": [],
+}
+
+
+def find_notes(**changes):
+    draft = PolicyInput("datahub", document_of(**changes))
+    return {(note.code, note.pointer): note.detail for note in lints.find_lints(draft=draft)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"effect": "DENY", "actors": EXCEPTIONS},
+        {"effect": "ALLOW", "actors": EXCEPTIONS},
+        {"effect": None, "actors": {"groups": [INTERNS], "excludedUsers": ["urn:li:corpuser:two\nlines"]}},
+        {"actors": {"roles": [READER], "excludedRoles": [f"{READER}{number}" for number in range(60)]}},
+    ],
+)
+def test_the_steps_and_saving_change_nothing(browse, world, write, changes):
+    policy = write("kept", **changes)
+    before = json.dumps(policy.document)
+    for path in (f"edit/{policy.urn}", f"new?like={policy.urn}"):
+        builder = Builder(browse("root"), f"{BASE}/{path}")
+        for go in ("2", "3", "previous", "next", "1"):
+            builder.press(go)
+            assert builder.response.status_code == 200
+        assert builder.press("save", name="A policy", state="ACTIVE").status_code == 302
+    copies = Policy.objects.filter(name="A policy")
+    assert [json.dumps(copy.document) for copy in copies] == [before, before]
+
+
+def test_a_deny_with_exceptions_is_written_without_scripts(browse, world):
+    builder = Builder(browse("root"), f"{BASE}/new")
+    assert [value for value, *_, is_ticked in builder.response.context["effects"] if is_ticked] == ["ALLOW"]
+    builder.press("next", name="No interns", effect="DENY")
+    builder.press("next", privileges=["DELETE_ENTITY"])
+    assert "Who is denied this" in builder.text
+    builder.press("refresh", groups_pasted=INTERNS, excludedUsers_pasted=STELLA, excludedRoles_pasted=READER)
+    builder.press("save", excludedResourceOwnersTypes_pasted=OWNER_TYPE)
+    document = Policy.objects.get(name="No interns").document
+    assert document["effect"] == "DENY"
+    assert {key: value for key, value in document["actors"].items() if value} == {
+        "groups": [INTERNS],
+        "excludedUsers": [STELLA],
+        "excludedRoles": [READER],
+        "excludedResourceOwnersTypes": [OWNER_TYPE],
+    }
+
+
+def test_an_exception_is_taken_back_and_the_effect_too(browse, world, write):
+    policy = write("back", effect="DENY", actors={"allUsers": True, "excludedUsers": [STELLA, OTTO]})
+    builder = Builder(browse("root"), f"{BASE}/edit/{policy.urn}")
+    builder.press("3", effect="ALLOW")
+    builder.press("save", without=[("excludedUsers", STELLA)])
+    document = policy_queries.get_policy(urn=policy.urn).document
+    assert (document["effect"], document["actors"]["excludedUsers"]) == ("ALLOW", [OTTO])
+
+
+@pytest.mark.parametrize(
+    ("changes", "step", "find_errors"),
+    [
+        ({"effect": "MAYBE"}, 1, lambda context: context["notes"]["effect"]["errors"]),
+        *(
+            (
+                {f"{key}_pasted": "urn:li:tag:wrong"},
+                3,
+                lambda context, key=key: context["pickers"][key]["notes"]["errors"],
+            )
+            for key in ("excludedUsers", "excludedGroups", "excludedRoles", "excludedResourceOwnersTypes")
+        ),
+    ],
+)
+def test_problems_are_shown_at_their_field(browse, world, changes, step, find_errors):
+    builder = Builder(browse("root"), f"{BASE}/new")
+    builder.press(str(step), name="Wrong")
+    builder.press("save", **changes)
+    assert builder.response.status_code == 422
+    assert builder.response.context["work"].step == step
+    assert find_errors(builder.response.context)
+
+
+def test_what_is_probably_not_meant_is_noted(world):
+    everybody = {"allUsers": True}
+    notes = find_notes(effect="DENY", actors=everybody, privileges=["VIEW_ENTITY"])
+    assert "to all users without exception" in notes["actors.everybody_denied", "/actors/allUsers"]
+    assert "Whoever has VIEW_ENTITY_PAGE keeps it" in notes["privilege.wider_left", "/privileges/0"]
+    notes = find_notes(effect="DENY", actors=everybody, privileges=["VIEW_ENTITY", "VIEW_ENTITY_PAGE"])
+    assert ("privilege.wider_left", "/privileges/0") not in notes
+    notes = find_notes(effect="DENY", actors={**everybody, "excludedRoles": [READER]})
+    assert ("actors.everybody_denied", "/actors/allUsers") not in notes
+    codes = {code for code, _ in find_notes(actors=everybody, privileges=["VIEW_ENTITY"])}
+    assert codes.isdisjoint({"actors.everybody_denied", "privilege.wider_left"})
+
+
+def test_an_exception_that_names_nobody_or_somebody_named_is_noted(world):
+    notes = find_notes(
+        type="PLATFORM",
+        actors={
+            "users": [OTTO],
+            "excludedUsers": [OTTO, "urn:li:corpuser:oto"],
+            "excludedResourceOwnersTypes": [OWNER_TYPE],
+        },
+    )
+    assert "the exception wins" in notes["actor.excepted", "/actors/excludedUsers/0"]
+    assert ("actor.unknown", "/actors/excludedUsers/1") in notes
+    assert ("actors.owners", "/actors/excludedResourceOwnersTypes") in notes
+
+
+def test_the_builder_shows_these_notes(browse, world):
+    builder = Builder(browse("root"), f"{BASE}/new")
+    builder.press("2", name="Nobody", effect="DENY")
+    builder.press("refresh", privileges=["VIEW_ENTITY"])
+    assert "Whoever has VIEW_ENTITY_PAGE keeps it" in str(builder.response.context["notes"]["privileges"])
+    builder.press("3")
+    builder.press("refresh", allUsers="on")
+    assert "to all users without exception" in str(builder.response.context["notes"]["allUsers"])
+    builder.press("refresh", excludedUsers_pasted=STELLA)
+    assert "to all users without exception" not in builder.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"actors": {"allUsers": True, "excludedUsers": [OTTO], "excludedGroups": [INTERNS]}},
+            "Everybody except Otto Outsider and the members of urn:li:corpGroup:interns may Edit Tags on everything.",
+        ),
+        (
+            {"actors": {"users": [STELLA], "roles": [READER], "excludedUsers": [OTTO]}},
+            "Stella Steward and holders of the role Reader, except Otto Outsider, may Edit Tags on everything.",
+        ),
+        (
+            {"effect": "DENY", "actors": {"groups": [INTERNS]}, "privileges": ["EDIT_ENTITY_TAGS", "DELETE_ENTITY"]},
+            "Nobody in urn:li:corpGroup:interns may Edit Tags or Delete on everything, "
+            "even where other policies allow it.",
+        ),
+        (
+            {"effect": "DENY", "actors": {"allUsers": True, "excludedRoles": [READER]}},
+            "Nobody may Edit Tags on everything, even where other policies allow it. "
+            "It leaves out holders of the role Reader.",
+        ),
+        (
+            {"effect": "DENY", "actors": {"roles": [READER]}},
+            "No holder of the role Reader may Edit Tags on everything, even where other policies allow it.",
+        ),
+        (
+            {"effect": "DENY", "actors": {"allGroups": True}, "state": "INACTIVE"},
+            "Nobody in a group may Edit Tags on everything, even where other policies allow it. "
+            "It is not active, so it denies nothing.",
+        ),
+        (
+            {"effect": "DENY", "actors": {"users": [STELLA], "resourceOwners": True}},
+            "Stella Steward and its owners may not Edit Tags on everything, even where other policies allow it.",
+        ),
+        ({"effect": "DENY", "privileges": []}, "This denies nobody yet nothing yet on everything."),
+        (
+            {"effect": "DENY", "actors": {"users": [OTTO]}, "privileges": []},
+            "This denies Otto Outsider nothing yet on everything.",
+        ),
+        (
+            {
+                "effect": "DENY",
+                "actors": {"users": [OTTO]},
+                "resources": {"privilegeConstraints": {"criteria": [{"field": "URN", "values": ["urn:li:tag:pii"]}]}},
+            },
+            "Otto Outsider may not Edit Tags on everything, if any tag added or removed is one that are "
+            "urn:li:tag:pii, even where other policies allow it.",
+        ),
+    ],
+)
+def test_a_policy_is_one_sentence(world, changes, sentence):
+    assert datahub_wording.describe_policy(document_of(**changes)) == sentence
+
+
+def test_the_page_and_the_history_say_it(browse, world, write):
+    actors = {"allUsers": True, "excludedUsers": [OTTO], "excludedResourceOwnersTypes": [OWNER_TYPE]}
+    policy = write("said", effect="DENY", actors=actors)
+    page = browse("root").get(f"{BASE}/{policy.urn}")
+    facts = {fact["label"]: fact for fact in (*page.context["facts"], *page.context["actors"])}
+    assert facts["Effect"]["badges"] == [{"label": "Deny", "kind": "danger"}]
+    assert [actor["name"] for actor in facts["Except users"]["first"]] == ["Otto Outsider"]
+    assert facts["Except owners of these types"]["lines"]
+    assert "May not do what" in page.content.decode()
+    builder = Builder(browse("root"), f"{BASE}/edit/{policy.urn}")
+    builder.press("3", effect="ALLOW")
+    builder.press("save", excludedUsers=None, excludedGroups_pasted=INTERNS)
+    history = browse("root").get(f"{BASE}/history/{policy.urn}")
+    changes = {row["label"]: row["change"] for row in history.context["rows"][0]["changes"]}
+    assert (changes["Effect"].old_value, changes["Effect"].new_value) == ("Deny", "Allow")
+    assert changes["Except users"].lost_values == (OTTO,)
+    assert changes["Except groups"].gained_values == (INTERNS,)
+
+
+def test_the_list_marks_denies_and_names_exceptions(browse, world, write):
+    write("first", displayName="Kept out", effect="DENY", actors={"allUsers": True, "excludedUsers": [OTTO]})
+    write("second", displayName="Let in", actors={"users": [OTTO]})
+    rows = browse("root").get(f"{BASE}", {"q": "t"}).context["rows"]
+    rows_by_name = {row["policy"].name: row for row in rows}
+    assert rows_by_name["Kept out"]["effect"]["label"] == "Deny"
+    assert [one["name"] for one in rows_by_name["Kept out"]["actors"]["exceptions"]["actors"]] == ["Otto Outsider"]
+    assert rows_by_name["Let in"]["effect"] is None
+    assert rows_by_name["Let in"]["actors"]["exceptions"]["actors"] == []
+
+
+def test_the_impact_of_a_deny_counts_whom_it_denies(browse, world, write):
+    policy = write("some", effect="DENY", actors={"allUsers": True, "excludedUsers": [OTTO]})
+    builder = Builder(browse("root"), f"{BASE}/edit/{policy.urn}")
+    (people,) = builder.response.context["impact"]
+    assert (people["now"], people["then"]) == ("3", "3")
+    builder.press("3")
+    builder.press("refresh", excludedUsers=[STELLA])
+    (people,) = builder.response.context["impact"]
+    assert (people["gained"], people["lost"]) == (["Otto Outsider"], ["Stella Steward"])
+    assert [row["label"] for row in builder.response.context["impact_privileges"]] == ["Denied privileges"]

@@ -9,6 +9,7 @@ from catalog.aspects.facet_fields import LOGICAL_PARENT, SUBJECT
 from catalog.models import Entity, Facet
 from catalog.urns import entity_type, field_dataset_urns
 from policies.engine import selectors
+from policies.engine.gc_pause import pause_gc
 from policies.engine.model import Actor
 from policies.engine.ports import LoadedFacts
 from policies.engine.selectors import Resource
@@ -30,6 +31,8 @@ class OrmFacetSource:
             return {urn: Resource(urn, entity_type(urn), {}) for urn in urns}
         return self.load_facts(actors=(), urns=urns, fields=fields).resources
 
+    # Nearly all objects made here stay in the cache of facts; collecting garbage would visit them again and again.
+    @pause_gc()
     def load_facts(self, *, actors: Collection[str], urns: Collection[str], fields: Collection[str]) -> LoadedFacts:
         """Return the actors, the types of the stored entities, and a resource for each URN, known or not.
 

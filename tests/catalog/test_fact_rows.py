@@ -1,5 +1,6 @@
 """What one statement says of actors and entities is what the rows say, read one table after the other."""
 
+import gc
 import json
 import time
 from typing import Any
@@ -157,6 +158,19 @@ def assert_resources(facts: LoadedFacts, urns: list[str], fields: frozenset[str]
 def test_it_is_one_query(django_assert_num_queries):
     with django_assert_num_queries(1):
         OrmFacetSource().load_facts(actors=USERS, urns=ENTITIES, fields={*FIELDS, GROUP_MEMBERSHIP})
+
+
+def test_no_garbage_is_collected_while_facts_are_loaded(monkeypatch):
+    states: list[bool] = []
+    read = actor_resolution.read_actors
+
+    def note_state(*asked: Any) -> dict[str, Actor]:
+        states.append(gc.isenabled())
+        return read(*asked)
+
+    monkeypatch.setattr(actor_resolution, "read_actors", note_state)
+    OrmFacetSource().load_facts(actors=USERS, urns=ENTITIES, fields=FIELDS)
+    assert (states, gc.isenabled()) == ([False], True)
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite plans statements itself.")

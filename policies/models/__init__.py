@@ -4,7 +4,7 @@ from policies.models.decision import LoggedDecision
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
 from policies.models.links import InviteToken, ResetToken
 from policies.models.people import GroupProfile, Membership, User
-from policies.models.policy import Policy, PolicyFacet
+from policies.models.policy import Policy, PolicyEffect, PolicyFacet
 from policies.models.roles import Role, RoleAssignment
 from policies.models.tokens import AccessToken
 from policies.models.version import PolicyVersion
@@ -22,6 +22,7 @@ __all__ = [
     "Membership",
     "NameWord",
     "Policy",
+    "PolicyEffect",
     "PolicyEvent",
     "PolicyFacet",
     "PolicyVersion",

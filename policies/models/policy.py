@@ -76,11 +76,19 @@ class Policy(models.Model):
         return self.is_system and not self.is_editable
 
 
+class PolicyEffect(models.TextChoices):
+    """What a policy does for whom it is for; one of Datazone may do both, in different statements."""
+
+    ALLOW = "ALLOW"
+    DENY = "DENY"
+
+
 class PolicyFacet(models.Model):
     """A value named in a policy, so that lists can filter without reading documents. Derived; written with the policy.
 
     PRIVILEGE: a privilege as the document spells it. ACTOR: a URN, or one of the engine's tokens for everyone, any
-    group and owners. RESOURCE: a value of a criterion, a type or a pattern.
+    group and owners. RESOURCE: a value of a criterion, a type or a pattern. EFFECT: ALLOW or DENY, each where a
+    statement has it. EXCEPTION: the URN of a user, group or role that the policy never reaches.
     """
 
     class Field(models.TextChoices):
@@ -89,6 +97,8 @@ class PolicyFacet(models.Model):
         PRIVILEGE = "PRIVILEGE"
         ACTOR = "ACTOR"
         RESOURCE = "RESOURCE"
+        EFFECT = "EFFECT"
+        EXCEPTION = "EXCEPTION"
 
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="facets")
     field = models.CharField(max_length=16, choices=Field)
@@ -98,7 +108,8 @@ class PolicyFacet(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["policy", "field", "value"], name="policy_facet_once"),
             models.CheckConstraint(
-                condition=Q(field__in=["PRIVILEGE", "ACTOR", "RESOURCE"]), name="policy_facet_field_known"
+                condition=Q(field__in=["PRIVILEGE", "ACTOR", "RESOURCE", "EFFECT", "EXCEPTION"]),
+                name="policy_facet_field_known",
             ),
         ]
         indexes = [models.Index(fields=["field", "value", "policy"], name="policy_facet_lookup")]

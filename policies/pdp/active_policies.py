@@ -3,7 +3,7 @@
 from django.db.models import Exists, OuterRef, QuerySet
 
 from policies.engine.selectors import EVERYONE
-from policies.models import Policy, PolicyFacet
+from policies.models import Policy, PolicyEffect, PolicyFacet
 
 
 def list_active_policies() -> QuerySet[Policy]:
@@ -14,6 +14,11 @@ def list_active_policies() -> QuerySet[Policy]:
 def is_open_to_everybody() -> bool:
     """Whether an active policy gives every user MANAGE_POLICIES, which amounts to every privilege; pages warn then."""
     rows = list_active_policies()
-    for field, value in ((PolicyFacet.Field.ACTOR, EVERYONE), (PolicyFacet.Field.PRIVILEGE, "MANAGE_POLICIES")):
+    facet_values = (
+        (PolicyFacet.Field.ACTOR, EVERYONE),
+        (PolicyFacet.Field.PRIVILEGE, "MANAGE_POLICIES"),
+        (PolicyFacet.Field.EFFECT, PolicyEffect.ALLOW),
+    )
+    for field, value in facet_values:
         rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
     return rows.exists()

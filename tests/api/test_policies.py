@@ -179,12 +179,17 @@ def test_everything_here_needs_manage_policies(client_of, made):
 def test_filters(manager, stored):
     stored("tags", privileges=["EDIT_ENTITY_TAGS"], actors={"users": [JO]}, description="About Tags")
     stored("off", state="INACTIVE", privileges=["EDIT_ENTITY_TAGS"])
+    everybody_but_hans = {"allUsers": True, "excludedUsers": ["urn:li:corpuser:hans"]}
+    stored("denying", effect="DENY", actors=everybody_but_hans, privileges=["DELETE_ENTITY"])
     criteria = [{"field": "DOMAIN", "values": ["urn:li:domain:sales"]}]
     stored("sales", resources={"filter": {"criteria": criteria}})
     for query, expected in (
         ("q=about tags", {"tags"}),
         ("type=PLATFORM", {"of-manager"}),
         ("state=INACTIVE", {"off"}),
+        ("effect=DENY", {"denying"}),
+        ("effect=ALLOW&privilege=DELETE_ENTITY", set()),
+        ("actor=urn:li:corpuser:hans", {"denying"}),
         ("privilege=EDIT_ENTITY_TAGS", {"tags", "off"}),
         (f"actor={JO}", {"tags"}),
         ("resource=urn:li:domain:sales", {"sales"}),

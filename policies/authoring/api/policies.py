@@ -24,7 +24,7 @@ from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.problem_details import iterate_problems
 from policies.http.api.views import CHANNEL, ApiView, PageParameters, find_read_only_changes
 from policies.http.guard import needs
-from policies.models import Policy, PolicyEvent
+from policies.models import Policy, PolicyEffect, PolicyEvent
 
 require_manage_policies = needs("MANAGE_POLICIES")
 
@@ -90,7 +90,10 @@ class StateIn(strict_fields.StrictSerializer):
 
 
 class PolicyListFilters(PageParameters):
-    """Filters of the list of policies. `privilege`, `actor` and `resource` must equal a term of the document."""
+    """Filters of the list of policies. `privilege`, `actor` and `resource` must equal a term of the document.
+
+    `actor` also finds the policies that except it.
+    """
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Part of the name or description."
@@ -98,6 +101,9 @@ class PolicyListFilters(PageParameters):
     family = serializers.ChoiceField(Policy.Family.choices, required=False)
     type = serializers.ChoiceField(Policy.Type.choices, required=False)
     state = serializers.ChoiceField(Policy.State.choices, required=False)
+    effect = serializers.ChoiceField(
+        PolicyEffect.choices, required=False, help_text="Policies that have this effect; some of Datazone have both."
+    )
     privilege = strict_fields.StrictString(required=False, max_length=255)
     actor = strict_fields.StrictString(required=False, max_length=512)
     resource = strict_fields.StrictString(required=False, max_length=1024)

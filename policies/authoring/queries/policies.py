@@ -17,6 +17,7 @@ def list_policies(
     family: str | None = None,
     type: str | None = None,
     state: str | None = None,
+    effect: str | None = None,
     privilege: str | None = None,
     actor: str | None = None,
     resource: str | None = None,
@@ -24,23 +25,25 @@ def list_policies(
     """Return policies by URN, each filter narrowing (api.md section 3).
 
     `q` is searched in name and description. `privilege`, `actor` and `resource` must equal a term of the document: a
-    wildcard that covers a privilege does not match it.
+    wildcard that covers a privilege does not match it. `actor` also finds the policies that except it.
     """
     rows = Policy.objects.order_by("urn")
     columns = {"family": family, "type": type, "state": state}
-    facet_values = {
-        PolicyFacet.Field.PRIVILEGE: privilege,
-        PolicyFacet.Field.ACTOR: actor,
-        PolicyFacet.Field.RESOURCE: resource,
-    }
-    if not all(is_storable(text) for text in (q, *columns.values(), *facet_values.values()) if text):
+    facet_values = (
+        ((PolicyFacet.Field.EFFECT,), effect),
+        ((PolicyFacet.Field.PRIVILEGE,), privilege),
+        ((PolicyFacet.Field.ACTOR, PolicyFacet.Field.EXCEPTION), actor),
+        ((PolicyFacet.Field.RESOURCE,), resource),
+    )
+    if not all(is_storable(text) for text in (q, *columns.values(), effect, privilege, actor, resource) if text):
         return rows.none()
     if q:
         rows = rows.filter(_contains("name", q) | _contains("description", q))
     rows = rows.filter(**{column: value for column, value in columns.items() if value})
-    for field, value in facet_values.items():
+    for fields, value in facet_values:
         if value:
-            rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
+            facets = PolicyFacet.objects.filter(policy=OuterRef("pk"), field__in=fields, value=value)
+            rows = rows.filter(Exists(facets))
     return rows
 
 

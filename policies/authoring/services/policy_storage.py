@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from policies.engine import families
 from policies.engine.model import Actor, StatementOrigin
-from policies.engine.selectors import CONSTANT_FACETS
+from policies.engine.selectors import CONSTANT_FACETS, is_relational
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
 from policies.pdp import policy_change_events
 
@@ -100,7 +100,7 @@ def record(
 
 
 def _collect_facets(policy: Policy) -> set[tuple[str, str]]:
-    """Return the facets of a policy: privileges and resources as written, actors as tokens, the values of criteria.
+    """Return the facets of a policy: privileges and resources as written, effects, actors as tokens, values.
 
     Those of an inactive policy are included, so that a list can be searched for what it would grant.
     """
@@ -113,7 +113,13 @@ def _facet_values(policy: Policy) -> Iterator[tuple[PolicyFacet.Field, str]]:
     yield from ((PolicyFacet.Field.PRIVILEGE, name) for name in privileges)
     yield from ((PolicyFacet.Field.RESOURCE, name) for name in resources)
     for statement in family.compile(family.as_active(policy.document), StatementOrigin(policy.urn, policy.name)):
+        yield PolicyFacet.Field.EFFECT, statement.effect.name
         yield from ((PolicyFacet.Field.ACTOR, token) for token in statement.actors.tokens)
+        yield from (
+            (PolicyFacet.Field.EXCEPTION, token)
+            for token in statement.actors.excluded_tokens
+            if not is_relational(token)
+        )
         for criterion in statement.resources.criteria:
             if criterion.field not in CONSTANT_FACETS:
                 yield from ((PolicyFacet.Field.RESOURCE, value) for value in criterion.values if value)

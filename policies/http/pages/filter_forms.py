@@ -6,7 +6,7 @@ from django import forms
 from django.contrib.auth.backends import AllowAllUsersModelBackend
 from django.contrib.auth.forms import AuthenticationForm
 
-from policies.models import Policy, User
+from policies.models import Policy, PolicyEffect, User
 from policies.models.people import USER_PREFIX
 
 #: Most sub-resources (tags) of one question.
@@ -47,6 +47,12 @@ class PolicyFilterForm(forms.Form):
         required=False,
         choices=[("", "Any"), *Policy.Type.choices],
         error_messages={"invalid_choice": "There is no such type."},
+    )
+    effect = forms.ChoiceField(
+        label="Effect",
+        required=False,
+        choices=[("", "Any"), *PolicyEffect.choices],
+        error_messages={"invalid_choice": "There is no such effect."},
     )
     family = forms.ChoiceField(
         label="Family",

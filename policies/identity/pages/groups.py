@@ -27,7 +27,7 @@ from policies.identity.pages.account_presenter import account_row, created_fact
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import GroupFilterForm, GroupForm, NewNamedForm, PickerForm, SearchFilterForm
 from policies.identity.pages.membership_forms import ASSIGN_GUARD, choose_roles
-from policies.identity.queries import credentials, users_groups_roles
+from policies.identity.queries import credentials, policy_mentions, users_groups_roles
 from policies.identity.services import groups, people_writer
 from policies.models import GroupProfile, User
 from policies.models.people import USER_PREFIX
@@ -80,7 +80,7 @@ def show_group(request: HttpRequest, urn: str) -> HttpResponse:
             created_fact(group),
         ],
         is_external=group.origin == GroupProfile.Origin.EXTERNAL,
-        policies=credentials.list_policies_naming(actor=urn),
+        policies=policy_mentions.list_mentions(actor=urn),
         may=_check_rights(request, urn),
         breadcrumbs=SECTION.breadcrumbs(group.name),
     )

@@ -24,7 +24,7 @@ from policies.identity.pages import removal_warnings
 from policies.identity.pages.account_presenter import account_url, created_fact
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import NewNamedForm, PickerForm, RoleForm, SearchFilterForm
-from policies.identity.queries import credentials, users_groups_roles
+from policies.identity.queries import policy_mentions, users_groups_roles
 from policies.identity.services import role_impact, roles
 from policies.models import Role, RoleAssignment, User
 from policies.pdp import display_names
@@ -72,7 +72,7 @@ def show_role(request: HttpRequest, urn: str) -> HttpResponse:
         "page": page,
         "rows": [_holder_row(row) for row in page],
         "columns": build_columns("Name", "Kind", "Actions"),
-        "policies": credentials.list_policies_naming(actor=urn),
+        "policies": policy_mentions.list_mentions(actor=urn),
         "may": _check_rights(request),
         "breadcrumbs": SECTION.breadcrumbs(role.name),
     }
@@ -198,32 +198,44 @@ def _list_losses(role: Role) -> list[str]:
         f"{users} user{'' if users == 1 else 's'} and {groups} group{'' if groups == 1 else 's'} no longer hold it.",
         "Grants given to it on single entities are deleted.",
     ]
-    if policies := credentials.list_policies_naming(actor=role.urn):
+    if policies := policy_mentions.list_mentions(actor=role.urn):
         policy_names = ", ".join(policy.name for policy in policies[:_MAX_WARNED_POLICIES])
         losses.append(f"It cannot be deleted while policies name it: {policy_names}. Remove it from them first.")
     return [*losses, *removal_warnings.list_losses(urn=role.urn)]
 
 
 def _list_lost_policies(urn: str) -> list[str]:
-    names = [policy.name for policy in credentials.list_policies_naming(actor=urn)]
+    mentions = policy_mentions.list_mentions(actor=urn)
+    names_by_sentence = {
+        "What these policies give to the role is lost": [mention.name for mention in mentions if mention.is_giving],
+        "What these policies deny the role may be allowed again": [
+            mention.name for mention in mentions if mention.is_denying
+        ],
+        "These policies no longer leave them out as holders of the role": [
+            mention.name for mention in mentions if mention.is_excepted
+        ],
+    }
+    return [f"{sentence}: {_join_policy_names(names)}." for sentence, names in names_by_sentence.items() if names]
+
+
+def _join_policy_names(names: list[str]) -> str:
     suffix = " and others" if len(names) > _MAX_WARNED_POLICIES else ""
-    names_text = f"{', '.join(names[:_MAX_WARNED_POLICIES])}{suffix}"
-    return [f"What these policies give to the role is lost: {names_text}."] if names else []
+    return f"{', '.join(names[:_MAX_WARNED_POLICIES])}{suffix}"
 
 
 def _load_rows(role_rows: list[Role]) -> list[dict[str, Any]]:
     counts = users_groups_roles.count_holders(roles=role_rows)
-    policies_by_role = credentials.load_policies_by_role(roles=role_rows)
+    mentions_by_role = policy_mentions.load_mentions(actors=[role.urn for role in role_rows])
     return [
         {
             "role": role,
             "users": counts[role.urn][0],
             "groups": counts[role.urn][1],
             "policies": [
-                {"url": reverse("policy", args=[urn]), "name": name}
-                for urn, name in policies_by_role[role.urn][:_MAX_POLICY_NAMES]
+                {"url": reverse("policy", args=[mention.urn]), "mention": mention}
+                for mention in mentions_by_role[role.urn][:_MAX_POLICY_NAMES]
             ],
-            "more_policies": max(0, len(policies_by_role[role.urn]) - _MAX_POLICY_NAMES),
+            "more_policies": max(0, len(mentions_by_role[role.urn]) - _MAX_POLICY_NAMES),
         }
         for role in role_rows
     ]

@@ -25,7 +25,7 @@ from policies.identity.pages import removal_warnings
 from policies.identity.pages.account_presenter import account_facts, account_row, list_account_losses
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import NewServiceForm, SearchFilterForm, ServiceForm
-from policies.identity.queries import credentials, users_groups_roles
+from policies.identity.queries import credentials, policy_mentions, users_groups_roles
 from policies.identity.services import people_writer, service_accounts, users
 from policies.models import User
 from policies.writes import required_privileges
@@ -62,7 +62,7 @@ def show_service_account(request: HttpRequest, urn: str) -> HttpResponse:
         "tokens": list_and_form_pages.get_page(request, credentials.list_tokens(owner=urn), _TOKEN_PAGE_SIZE),
         "group_names": user.group_names,
         "role_names": user.role_names,
-        "policies": credentials.list_policies_naming(actor=urn),
+        "policies": policy_mentions.list_mentions(actor=urn),
         "may": list_and_form_pages.check_permissions(
             request,
             assign=required_privileges.MANAGE_POLICIES,

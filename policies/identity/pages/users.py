@@ -15,7 +15,7 @@ from policies.http.pages.people_picker import PeoplePicker
 from policies.identity.pages.account_presenter import account_facts, account_row, get_person
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import NewUserForm, UserFilterForm, UserForm
-from policies.identity.queries import credentials, users_groups_roles
+from policies.identity.queries import credentials, policy_mentions, users_groups_roles
 from policies.identity.services import people_writer, users
 from policies.models import User
 from policies.writes import required_privileges
@@ -54,7 +54,7 @@ def show_user(request: HttpRequest, urn: str) -> HttpResponse:
         "memberships": sorted(user.memberships.all(), key=lambda row: row.group.profile.name.casefold()),
         "roles": sorted((row.role for row in user.role_assignments.all()), key=lambda role: role.name.casefold()),
         "through_groups": credentials.list_roles_through_groups(urn=urn),
-        "policies": credentials.list_policies_naming(actor=urn),
+        "policies": policy_mentions.list_mentions(actor=urn),
         "may": _check_rights(request),
         "breadcrumbs": SECTION.breadcrumbs(user.name),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TypeVar
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from policies.models import (
@@ -11,8 +11,6 @@ from policies.models import (
     GroupProfile,
     InviteToken,
     Membership,
-    Policy,
-    PolicyFacet,
     ResetToken,
     Role,
     RoleAssignment,
@@ -68,20 +66,3 @@ def list_roles_through_groups(*, urn: str) -> list[tuple[Role, GroupProfile]]:
         group__profile__is_removed=False, group__memberships__user__urn=urn
     ).select_related("role", "group__profile")
     return [(row.role, row.group.profile) for row in rows.order_by("group__profile__urn", "role__urn") if row.group]
-
-
-def list_policies_naming(*, actor: str, limit: int = 50) -> list[Policy]:
-    """Return the first `limit` policies that name a user, group or role as an actor, ordered by name."""
-    policy_ids = PolicyFacet.objects.filter(Q(field=PolicyFacet.Field.ACTOR, value=actor)).values("policy")
-    return list(Policy.objects.filter(pk__in=policy_ids).order_by("name", "urn")[:limit])
-
-
-def load_policies_by_role(*, roles: Collection[Role]) -> dict[str, list[tuple[str, str]]]:
-    """Return role URN → (URN, name) of the policies that name the role, ordered by name; one query."""
-    policies_by_role: dict[str, list[tuple[str, str]]] = {role.urn: [] for role in roles}
-    rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=policies_by_role)
-    for role, urn, name in rows.order_by("policy__name", "policy__urn").values_list(
-        "value", "policy__urn", "policy__name"
-    ):
-        policies_by_role[role].append((urn, name))
-    return policies_by_role

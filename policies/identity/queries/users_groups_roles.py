@@ -166,10 +166,11 @@ def find_role(*, urn: str) -> Role | None:
 
 
 def load_policy_urns_by_actor(*, actors: Collection[str]) -> dict[str, list[str]]:
-    """Return actor URN (user, group or role) → sorted URNs of the policies that name it; one query."""
+    """Return actor URN (user, group or role) → sorted URNs of the policies that name or except it; one query."""
     policies_by_actor: dict[str, list[str]] = {urn: [] for urn in actors}
-    rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=actors)
-    for actor, policy in rows.order_by("policy__urn").values_list("value", "policy__urn"):
+    fields = (PolicyFacet.Field.ACTOR, PolicyFacet.Field.EXCEPTION)
+    rows = PolicyFacet.objects.filter(field__in=fields, value__in=actors).order_by("policy__urn")
+    for actor, policy in rows.values_list("value", "policy__urn").distinct():
         policies_by_actor[actor].append(policy)
     return policies_by_actor
 

@@ -1,16 +1,24 @@
 """Policies that deny, and those that except somebody: the builder, the sentences, the list and the page."""
 
 import json
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.db import connection
+from django.urls import reverse
 
 from policies.authoring.pages import datahub_wording
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import lints
+from policies.authoring.services import import_export, lints, policies
 from policies.authoring.services.policies import PolicyInput
-from policies.models import Policy
-from tests.web.conftest import document_of
+from policies.errors import Conflict
+from policies.identity.services import roles
+from policies.models import Policy, PolicyFacet
+from policies.pdp import active_policies, authorizer
+from tests.web.conftest import DOOR, document_of
 from tests.web.policies.writing import BASE, Builder
 
 INTERNS, READER = "urn:li:corpGroup:interns", "urn:li:dataHubRole:Reader"
@@ -238,3 +246,99 @@ def test_the_impact_of_a_deny_counts_whom_it_denies(browse, world, write):
     (people,) = builder.response.context["impact"]
     assert (people["gained"], people["lost"]) == (["Otto Outsider"], ["Stella Steward"])
     assert [row["label"] for row in builder.response.context["impact_privileges"]] == ["Denied privileges"]
+
+
+def test_the_list_is_filtered_by_effect_and_by_whom_policies_except(browse, world, write):
+    write("first", displayName="Kept out", effect="DENY", actors={"allUsers": True, "excludedUsers": [OTTO]})
+    write("second", displayName="Let in", actors={"users": [STELLA], "excludedGroups": [INTERNS]})
+    statements = [
+        {"effect": effect, "resource": "dataset:*", "actions": [action]}
+        for effect, action in (("allow", "dataset:read"), ("deny", "dataset:delete"))
+    ]
+    mixed = PolicyInput("datazone", {"name": "Both", "roles": [READER], "statements": statements})
+    policies.create(draft=mixed, by=authorizer.SYSTEM, channel=DOOR)
+
+    def list_names(**query):
+        return {row["policy"].name for row in browse("root").get(BASE, query).context["rows"]}
+
+    assert list_names(effect="DENY") == {"Kept out", "Both"}
+    assert {"Let in", "Both"} <= list_names(effect="ALLOW", sort="-name")
+    assert "Kept out" not in list_names(effect="ALLOW", sort="-name")
+    assert list_names(actor=OTTO) == {"Kept out"}
+    assert list_names(actor=INTERNS, effect="ALLOW") == {"Let in"}
+    exported = browse("root").get(f"{BASE}/export", {"effect": "DENY"}).json()["policies"]
+    assert {entry["name"] for entry in exported} == {"Kept out", "Both"}
+    assert browse("root").get(BASE, {"effect": "PERHAPS"}).context["form"].errors
+
+
+def test_an_exported_policy_is_imported_unchanged(browse, world, write):
+    actors = {"groups": [INTERNS], "excludedUsers": [OTTO], "excludedResourceOwnersTypes": []}
+    policy = write("first", effect="DENY", actors=actors)
+    body = browse("root").get(f"{BASE}/export", {"effect": "DENY"}).content
+    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, channel=DOOR)
+    plan = import_export.plan_import(body=body, by=authorizer.SYSTEM)
+    import_export.apply_import(body=body, expected_fingerprint=plan.fingerprint, by=authorizer.SYSTEM, channel=DOOR)
+    assert json.dumps(policy_queries.get_policy(urn=policy.urn).document) == json.dumps(policy.document)
+
+
+def test_a_deny_for_everybody_gives_nobody_the_management_of_policies(browse, world, write):
+    write("first", type="PLATFORM", effect="DENY", privileges=["MANAGE_POLICIES"], actors={"groups": [INTERNS]})
+    assert not active_policies.is_open_to_everybody()
+    write(
+        "second",
+        type="PLATFORM",
+        effect="DENY",
+        privileges=["MANAGE_POLICIES"],
+        actors={"allUsers": True, "excludedUsers": ["urn:li:corpuser:datahub"]},
+    )
+    assert not active_policies.is_open_to_everybody()
+
+
+def test_the_page_of_a_person_says_how_policies_speak_of_them(browse, world, write):
+    write("first", displayName="Kept out", effect="DENY", actors={"users": [OTTO]})
+    write("second", displayName="Left out", actors={"allUsers": True, "excludedUsers": [OTTO]}, state="INACTIVE")
+    write("third", displayName="Let in", actors={"users": [OTTO]})
+    page = browse("root").get(f"/settings/identities/users/{OTTO}")
+    mentions = {
+        mention.name: (mention.denies, mention.is_excepted, mention.is_giving, mention.is_active)
+        for mention in page.context["policies"]
+    }
+    assert mentions == {
+        "Kept out": (True, False, False, True),
+        "Left out": (False, True, False, False),
+        "Let in": (False, False, True, True),
+    }
+    assert "Excepted" in page.content.decode()
+
+
+def test_a_role_that_policies_except_stays_and_revoking_it_says_what_follows(browse, world, write):
+    role = roles.create(identifier="Interns", name="Interns", by=authorizer.SYSTEM, channel=DOOR)
+    roles.grant(urn=role.urn, actors=[OTTO], by=authorizer.SYSTEM, channel=DOOR)
+    write("first", displayName="Left out", actors={"allUsers": True, "excludedRoles": [role.urn]})
+    with pytest.raises(Conflict):
+        roles.delete(urn=role.urn, by=authorizer.SYSTEM, channel=DOOR)
+    write("second", displayName="Kept out", effect="DENY", actors={"roles": [role.urn]})
+    page = browse("root").get(reverse("role-take", args=[role.urn]), {"actor": OTTO}).content.decode()
+    assert "These policies no longer leave them out as holders of the role: Left out." in page
+    assert "What these policies deny the role may be allowed again: Kept out." in page
+    assert "What these policies give" not in page
+    listed = browse("root").get("/settings/permissions/roles", {"q": "Interns"})
+    assert [row["mention"].name for row in listed.context["rows"][0]["policies"]] == ["Kept out", "Left out"]
+
+
+def test_the_upgrade_derives_the_same_facets(world, write):
+    migration = import_module("policies.migrations.0015_effects_of_policies")
+    write("first", effect="DENY", actors={"allUsers": True, "excludedUsers": [OTTO], "excludedRoles": [READER]})
+    write("second", actors={"users": [STELLA], "excludedGroups": [INTERNS]})
+    statements = [{"effect": "deny", "resource": "dataset:*", "actions": ["dataset:read"]}]
+    mixed = PolicyInput("datazone", {"name": "Both", "roles": [READER], "statements": statements})
+    policies.create(draft=mixed, by=authorizer.SYSTEM, channel=DOOR)
+    rows = PolicyFacet.objects.filter(field__in=["EFFECT", "EXCEPTION"])
+    before = set(rows.values_list("policy", "field", "value"))
+    rows.delete()
+    odd = Policy.objects.get(urn="urn:li:dataHubPolicy:second")
+    odd.document["actors"] |= {"excludedUsers": {"a": 1}, "excludedRoles": [READER[:-6], 5]}
+    Policy.objects.filter(pk=odd.pk).update(document=odd.document)
+    migration.derive_facets(apps, SimpleNamespace(connection=connection))
+    after = set(rows.values_list("policy", "field", "value"))
+    assert after - {(odd.pk, "EXCEPTION", READER[:-6])} == before

@@ -7,12 +7,12 @@ other hosts.
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.urls import get_resolver
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -81,7 +81,8 @@ class DocumentGenerator(SchemaGenerator):
 
     def get_schema(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return the document, with the descriptions that were collected while the views were imported."""
-        import_module(settings.ROOT_URLCONF)
+        # Names every address, which imports also the views that are imported late (`lazy_paths`).
+        _ = get_resolver().reverse_dict
         openapi_docs.apply_descriptions()
         document: dict[str, Any] = super().get_schema(*args, **kwargs)  # type: ignore[no-untyped-call]
         return document

@@ -73,6 +73,22 @@ def test_a_statement_is_replaced_with_its_exclusions(world):
     assert not decide(opened_snapshot.replace(3, dict(world.statements())), question).is_allowed
 
 
+@pytest.mark.parametrize(
+    ("item", "is_denied"),
+    [
+        (criterion("URN"), False),
+        (criterion("TAG", "urn:li:tag:x"), False),
+        (criterion("COLOUR", "red"), True),
+        (criterion("URN", "urn:li:tag:x", condition="GREATER_THAN"), True),
+    ],
+)
+def test_a_criterion_that_cannot_be_read_holds_for_a_deny_and_an_empty_one_does_not(world, item, is_denied):
+    world.policy("all", tags())
+    world.policy("no", denying(tags(resources=matching_all(item))))
+    question = Question(world.actor(urn("jo")), TAGS, world.resource(urn("dataset:orders")))
+    assert decide(world.snapshot(), question).is_allowed is not is_denied
+
+
 def test_owners_are_looked_up_for_an_exclusion_of_owners():
     excluding = {"allUsers": True, "excludedResourceOwnersTypes": [urn("ownership:technical_owner")]}
     snapshot = Snapshot.build(1, World(policies=[("p", tags(actors=excluding))]).statements())

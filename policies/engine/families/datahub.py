@@ -319,7 +319,8 @@ def _compile_criteria(block: Mapping[str, JsonValue]) -> tuple[tuple[Criterion, 
 
 
 def _without_unknown_criteria(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
-    return tuple(criterion for criterion in criteria if criterion != NEVER_CRITERION)
+    # The object itself: a criterion that lists no URN is equal to it, and can be read.
+    return tuple(criterion for criterion in criteria if criterion is not NEVER_CRITERION)
 
 
 def _compile_filter(filter_block: Mapping[str, JsonValue]) -> tuple[Criterion, ...]:

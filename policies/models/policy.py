@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from policies.engine.families.validity import Phase, Validity
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 from policies.models.people import MAX_NAME_LENGTH
 
@@ -16,7 +17,8 @@ class Policy(models.Model):
     `document` is authoritative; `name`, `description`, `type` and `state` of a DataHub policy are derived from it. A
     Datazone document has neither description nor state, so they are columns only. `version` counts the edits of this
     policy from 1. A system policy cannot be deleted. The text of a policy that is not editable cannot be changed; its
-    state can, unless it is a system policy.
+    state can, unless it is a system policy. Outside of its validity, that is in another phase than CURRENT, a policy
+    counts as little as an inactive one; the validity of a DataHub policy is derived from its document.
     """
 
     class Family(models.TextChoices):
@@ -46,6 +48,15 @@ class Policy(models.Model):
     state = models.CharField(max_length=16, choices=State, default=State.ACTIVE)
     is_editable = models.BooleanField(default=True)
     is_system = models.BooleanField(default=False)
+    valid_from = models.DateTimeField(null=True, blank=True)
+    valid_until = models.DateTimeField(null=True, blank=True)
+    phase = models.CharField(
+        max_length=8,
+        choices=[(phase.value, phase.value.capitalize()) for phase in Phase],
+        default=Phase.CURRENT.value,
+        db_default=Phase.CURRENT.value,
+        editable=False,
+    )
     document = JsonTextField()
     version = models.PositiveIntegerField(default=1)
     extra = JsonTextField(default=dict, blank=True)
@@ -64,11 +75,24 @@ class Policy(models.Model):
             ),
             models.CheckConstraint(condition=Q(state__in=["ACTIVE", "INACTIVE", "DRAFT"]), name="policy_state_known"),
             models.CheckConstraint(condition=Q(version__gte=1), name="policy_version_from_one"),
+            models.CheckConstraint(condition=Q(phase__in=[phase.value for phase in Phase]), name="policy_phase_known"),
         ]
-        indexes = [models.Index(fields=["state", "family"], name="policy_state_family")]
+        indexes = [
+            models.Index(fields=["state", "family"], name="policy_state_family"),
+            # Few policies begin or end.
+            models.Index(fields=["valid_from"], condition=Q(phase="PENDING"), name="policy_begins"),
+            models.Index(
+                fields=["valid_until"], condition=Q(valid_until__isnull=False) & ~Q(phase="ENDED"), name="policy_ends"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def validity(self) -> Validity:
+        """The time in which it counts."""
+        return Validity(self.valid_from, self.valid_until)
 
     @property
     def is_state_fixed(self) -> bool:

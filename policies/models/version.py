@@ -6,7 +6,7 @@ is never reused, and a change is committed before the next number is assigned.
 
 from collections.abc import Collection
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from django.db import models, transaction
@@ -41,6 +41,14 @@ class _TouchedFacts:
 _touched_facts: WeakKeyDictionary[BaseDatabaseWrapper, _TouchedFacts] = WeakKeyDictionary()
 
 
+class VersionNumbers(NamedTuple):
+    """The version of all policies, the number of the last change, and the next boundary in ms since 1970, if any."""
+
+    version: int
+    change_number: int
+    next_boundary: int | None
+
+
 class PolicyVersion(models.Model):
     """The version of all policies together, and the number of the last change to anything that decisions use."""
 
@@ -48,6 +56,8 @@ class PolicyVersion(models.Model):
 
     version = models.PositiveBigIntegerField(default=1)
     change_seq = models.PositiveBigIntegerField(default=1)
+    #: Milliseconds since 1970 at which something begins or ends at the earliest; null if nothing does.
+    next_boundary = models.PositiveBigIntegerField(null=True)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(pk=1), name="policy_version_is_one_row")]
@@ -56,8 +66,10 @@ class PolicyVersion(models.Model):
         return f"version {self.version}, change {self.change_seq}"
 
     @classmethod
-    def take_number(cls, *, versions: int = 0) -> int:
+    def take_number(cls, *, versions: int = 0, **columns: Any) -> int:
         """Advance the change number by one and the version by `versions`, and return the change number.
+
+        `columns` are further columns to be set.
 
         The last statement of a write (`policies.models.writes`): until the commit all other writes wait for this row,
         so numbers have the order of the commits. After the commit every process drops the facts declared by `touch`, or
@@ -65,7 +77,7 @@ class PolicyVersion(models.Model):
         """
         if not transaction.get_connection().in_atomic_block:
             raise transaction.TransactionManagementError("A number is taken inside the transaction that writes.")
-        counters = {"version": F("version") + versions, "change_seq": F("change_seq") + 1}
+        counters = {"version": F("version") + versions, "change_seq": F("change_seq") + 1, **columns}
         if cls.objects.filter(pk=cls.ROW).update(**counters) != 1:
             raise cls.DoesNotExist("The row of the policy version is gone; run the migrations.")
         number = cls.load_last_change()
@@ -94,13 +106,12 @@ class PolicyVersion(models.Model):
     @classmethod
     def load_version(cls) -> int:
         """Return the version of the policies."""
-        return cls.load_numbers()[0]
+        return cls.load_numbers().version
 
     @classmethod
-    def load_numbers(cls) -> tuple[int, int]:
-        """Return the version of the policies and the number of the last change, read together."""
-        version, number = cls.objects.values_list("version", "change_seq").get(pk=cls.ROW)
-        return int(version), int(number)
+    def load_numbers(cls) -> VersionNumbers:
+        """Return the numbers of the row, read together."""
+        return VersionNumbers(*cls.objects.values_list("version", "change_seq", "next_boundary").get(pk=cls.ROW))
 
     @classmethod
     def is_moving(cls) -> bool:
@@ -114,7 +125,7 @@ class PolicyVersion(models.Model):
     @classmethod
     def load_last_change(cls) -> int:
         """Return the number of the last change."""
-        return cls.load_numbers()[1]
+        return cls.load_numbers().change_number
 
 
 def _get_touched_facts() -> _TouchedFacts:

@@ -5,8 +5,9 @@ other's rows and never run concurrently. The row that orders all writes is locke
 removing a membership does not wait for a write of ten thousand documents.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from enum import IntEnum
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -14,7 +15,9 @@ from weakref import WeakKeyDictionary
 
 from django.db import OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.functions import Coalesce, Least
 
+from policies.engine.families.validity import to_milliseconds
 from policies.models.event import ChangeEvent, ChangeSet
 from policies.models.version import PolicyVersion, outermost_block
 
@@ -51,6 +54,8 @@ class WriteTransaction:
         self._change_set: int | None = None
         self._version_before = 0
         self._versions = 0
+        self._boundary: int | None = None
+        self._is_boundary_exact = False
         self.depth = 0
 
     def pass_gates(self, gates: Sequence[Gate]) -> None:
@@ -86,6 +91,17 @@ class WriteTransaction:
         PolicyVersion.mark_moving()
         return self._version_before + self._versions
 
+    def announce_boundaries(self, boundaries: Iterable[datetime]) -> None:
+        """Announce that something begins or ends at these instants, so that every process looks at that time."""
+        for boundary in boundaries:
+            milliseconds = to_milliseconds(boundary)
+            self._boundary = milliseconds if self._boundary is None else min(self._boundary, milliseconds)
+
+    def replace_boundaries(self, boundaries: Iterable[datetime]) -> None:
+        """Announce that nothing begins or ends before these instants: everything that was due is written."""
+        self._boundary, self._is_boundary_exact = None, True
+        self.announce_boundaries(boundaries)
+
     def record(self, events: Sequence[ChangeEvent]) -> None:
         """Store change events in the change set of this write, which gets its number at the end."""
         if not events:
@@ -105,7 +121,12 @@ class WriteTransaction:
         if self._connection.vendor == "postgresql":
             # Check references here and not in the commit, for which all other writes wait.
             self._connection.check_constraints()
-        number = PolicyVersion.take_number(versions=self._versions)
+        columns: dict[str, Any] = {}
+        if self._is_boundary_exact:
+            columns = {"next_boundary": self._boundary}
+        elif self._boundary is not None:
+            columns = {"next_boundary": Least(Coalesce("next_boundary", self._boundary), self._boundary)}
+        number = PolicyVersion.take_number(versions=self._versions, **columns)
         if self._change_set is not None:
             ChangeSet.objects.filter(pk=self._change_set).update(change_seq=number)
 
@@ -139,6 +160,17 @@ def open_write(*gates: Gate) -> Iterator[WriteTransaction]:
             write.depth -= 1
             if not write.depth:
                 del _open_writes[connection]
+
+
+def announce_boundaries(boundaries: Iterable[datetime]) -> None:
+    """Announce boundaries (`WriteTransaction.announce_boundaries`) of the write that is open on the connection.
+
+    Raises TransactionManagementError if none is.
+    """
+    write = _open_writes.get(transaction.get_connection())
+    if write is None:
+        raise transaction.TransactionManagementError("Validity is written inside a write.")
+    write.announce_boundaries(boundaries)
 
 
 def _begin(connection: BaseDatabaseWrapper) -> WriteTransaction:

@@ -2,13 +2,14 @@
 
 from django.db.models import Exists, OuterRef, QuerySet
 
+from policies.engine.families.validity import Phase
 from policies.engine.selectors import EVERYONE
 from policies.models import Policy, PolicyEffect, PolicyFacet
 
 
 def list_active_policies() -> QuerySet[Policy]:
-    """Return the policies that take part in decisions, ordered by URN."""
-    return Policy.objects.filter(state=Policy.State.ACTIVE).order_by("urn")
+    """Return the policies that take part in decisions, ordered by URN: active ones, in the time of their validity."""
+    return Policy.objects.filter(state=Policy.State.ACTIVE, phase=Phase.CURRENT).order_by("urn")
 
 
 def is_open_to_everybody() -> bool:

@@ -53,7 +53,7 @@ def is_fresh() -> bool:
     """
     if get_thread_connection().in_atomic_block:
         return False
-    if process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS):
+    if process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS) and not snapshot_store.is_boundary_passed():
         return True
     # A changed number may belong to an invalidation that is still on its way; the second comparison does not wait.
     for _ in range(2):

@@ -25,6 +25,7 @@ from policies.engine.model import Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable
 from policies.models import Policy, PolicyEvent, PolicyVersion
+from policies.pdp import due_changes
 from policies.pdp.active_policies import list_active_policies
 from policies.propagation import metrics
 from policies.propagation.invalidating_cache import process_cache
@@ -40,6 +41,9 @@ VERSION_WAIT_SECONDS = 1.0
 
 _BATCH_SIZE = 500
 
+#: Unix time of what never happens.
+_NEVER = float("inf")
+
 #: Row number and version of a policy: the pair never recurs, not even if a URN is used again.
 Stamp = tuple[int, int]
 
@@ -49,7 +53,8 @@ class LoadedSnapshot:
     """The snapshot of a process, policy URN → stamp, and `looked_at`, the monotonic time of the last comparison.
 
     `last_event_id` is the number of the last policy event in it; 0 for none. `since` is the Unix time at which the
-    process replaced an earlier snapshot by it; None for the first.
+    process replaced an earlier snapshot by it; None for the first. `boundary` is the Unix time at which something
+    begins or ends next; infinite if nothing does.
     """
 
     snapshot: Snapshot
@@ -57,6 +62,7 @@ class LoadedSnapshot:
     last_event_id: int
     looked_at: float = float("-inf")
     since: float | None = None
+    boundary: float = _NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,7 @@ def get_current(*, at_least: int = 0) -> Snapshot:
         and now - current.looked_at < VERSION_CHECK_SECONDS
         and current.looked_at > _slot.stale_at
         and current.snapshot.version >= at_least
+        and time.time() < current.boundary
     ):
         return current.snapshot
     deadline = now + VERSION_WAIT_SECONDS
@@ -128,6 +135,12 @@ def mark_stale() -> None:
     """Make the next question of this process compare the version row, so that an editor sees its own change."""
     # Only a time: a snapshot written back here could replace one that is loaded meanwhile.
     _slot.stale_at = time.monotonic()
+
+
+def is_boundary_passed() -> bool:
+    """Whether something has begun or ended since this process last compared: then it may not use what it knows."""
+    current = _slot.current
+    return current is not None and time.time() >= current.boundary
 
 
 def reset() -> None:
@@ -161,6 +174,16 @@ def refresh() -> int:
 
 
 def _refresh_if_changed() -> Snapshot:
+    """Compare the version row, write what has begun or ended by now, load what changed and return the snapshot."""
+    snapshot = _compare_and_load()
+    if is_boundary_passed():
+        due_changes.apply_due_changes()
+        mark_stale()
+        snapshot = _compare_and_load()
+    return snapshot
+
+
+def _compare_and_load() -> Snapshot:
     """Compare the version row, load what changed and return the snapshot.
 
     A comparison that another thread began while this one waited for it is not repeated. Inside a transaction that
@@ -178,11 +201,12 @@ def _refresh_if_changed() -> Snapshot:
             return current.snapshot
         while True:
             looked_at = time.monotonic()
-            version, number = PolicyVersion.load_numbers()
+            version, number, next_boundary = PolicyVersion.load_numbers()
+            boundary = _NEVER if next_boundary is None else next_boundary / 1000
             if not transaction.get_connection().in_atomic_block:
                 process_cache.confirm_sequence(number, looked_at)
             if current is not None and version <= current.snapshot.version:
-                _slot.current = replace(current, looked_at=looked_at)
+                _slot.current = replace(current, looked_at=looked_at, boundary=boundary)
                 metrics.record_comparison(at=time.time())
                 return current.snapshot
             refreshed = _load_all(version) if current is None else _catch_up(current, version)
@@ -190,7 +214,8 @@ def _refresh_if_changed() -> Snapshot:
                 break
         if is_moving:
             return refreshed.snapshot
-        _slot.current = replace(refreshed, looked_at=looked_at, since=None if current is None else time.time())
+        since = None if current is None else time.time()
+        _slot.current = replace(refreshed, looked_at=looked_at, since=since, boundary=boundary)
         _slot.load_seconds = time.monotonic() - looked_at
         metrics.record_load(
             version=version,

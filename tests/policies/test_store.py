@@ -14,6 +14,7 @@ from policies.authoring.services import policies
 from policies.errors import Unavailable
 from policies.identity.services import access_tokens
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, open_write
+from policies.models.version import VersionNumbers
 from policies.pdp import authorizer, snapshot_store
 
 ROOT = "urn:li:corpuser:datahub"
@@ -215,7 +216,7 @@ def test_those_who_wait_for_a_comparison_share_the_next_one(monkeypatch):
     monkeypatch.setattr(snapshot_store._slot, "lock", lock)
     comparisons, load = [], PolicyVersion.load_numbers
 
-    def load_and_note() -> tuple[int, int]:
+    def load_and_note() -> VersionNumbers:
         comparisons.append(load())
         return comparisons[-1]
 
@@ -243,7 +244,7 @@ def test_a_comparison_that_began_before_the_mark_does_not_count(monkeypatch):
     snapshot_store.refresh()
     comparisons, load = [], PolicyVersion.load_numbers
 
-    def load_and_mark() -> tuple[int, int]:
+    def load_and_mark() -> VersionNumbers:
         comparisons.append(load())
         if len(comparisons) == 1:
             snapshot_store.mark_stale()

@@ -14,7 +14,8 @@ from django.db.models.functions import Cast, Coalesce
 from catalog.access.grant_rows import select_grants
 from catalog.aspects.facet_fields import WORD
 from catalog.models import Ancestry, Entity, Facet
-from policies.models import Membership, Policy, RoleAssignment, User, documents
+from policies.models import Membership, RoleAssignment, User, documents
+from policies.pdp import active_policies
 
 FACETS_TABLE = "facets"
 
@@ -92,7 +93,7 @@ def _select_patterns() -> QuerySet[Any, Any]:
 
 
 def _select_policies() -> QuerySet[Any, Any]:
-    return Policy.objects.filter(state=Policy.State.ACTIVE).order_by().values_list("urn", "family", "name", "document")
+    return active_policies.list_active_policies().order_by().values_list("urn", "family", "name", "document")
 
 
 TABLES = (

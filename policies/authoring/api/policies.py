@@ -29,6 +29,9 @@ from policies.models import Policy, PolicyEffect, PolicyEvent
 require_manage_policies = needs("MANAGE_POLICIES")
 
 TAG = "policies"
+_INSTANT_HELP = (
+    "ISO 8601 with an offset, milliseconds since 1970, or null. For a family whose document says it, it must agree."
+)
 STATES = (Policy.State.ACTIVE.value, Policy.State.INACTIVE.value)
 
 
@@ -50,6 +53,8 @@ class PolicyOut(serializers.Serializer[Any]):
     state = serializers.ChoiceField(Policy.State.choices)
     editable = serializers.BooleanField(source="is_editable")
     version = serializers.IntegerField(min_value=1)
+    valid_from = serializers.DateTimeField(allow_null=True, help_text="Before it, the policy counts as INACTIVE.")
+    valid_until = serializers.DateTimeField(allow_null=True, help_text="From it on, the policy counts as INACTIVE.")
     document = strict_fields.AnyJson()
 
 
@@ -79,6 +84,8 @@ class PolicyIn(strict_fields.StrictSerializer):
     state = serializers.ChoiceField(Policy.State.choices, required=False)
     editable = strict_fields.StrictBoolean(required=False)
     version = strict_fields.StrictInteger(required=False, min_value=1)
+    valid_from = strict_fields.AnyJson(required=False, allow_null=True, help_text=_INSTANT_HELP)
+    valid_until = strict_fields.AnyJson(required=False, allow_null=True, help_text=_INSTANT_HELP)
     lints = strict_fields.AnyJson(required=False)
     replaced_version = strict_fields.StrictInteger(required=False, min_value=1)
 
@@ -275,7 +282,9 @@ def parse_draft(payload: Mapping[str, Any], *, version: int | None, urn: str | N
     `version` and `urn` are those of the stored policy (None: any); other values in `payload` are a problem.
     """
     draft = PolicyInput(payload["family"], payload["document"], payload.get("state"), payload.get("description"))
-    document = service.validate_draft(draft)
+    draft, document = service.validate_draft_with_times(
+        draft, begins=payload.get("valid_from"), ends=payload.get("valid_until")
+    )
     columns = families.get(draft.family).column_values(document)
     policy_values: dict[str, Any] = {"name": columns["name"], "editable": columns.get("is_editable", True)}
     policy_values |= {} if version is None else {"version": version}

@@ -16,6 +16,7 @@ from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput, P
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
 from policies.engine.families.document_reader import escape
+from policies.engine.families.validity import UNLIMITED
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Invalid, Stale
 from policies.models import Gate, Policy, PolicyVersion, open_write
@@ -28,7 +29,8 @@ MAX_POLICIES = 10_000
 #: Most commas and opening brackets in one file: a hundred for each policy.
 MAX_SIGNS = 1_000_000
 
-_ENTRY_FIELDS = ("urn", "family", "name", "description", "state", "editable", "version", "document")
+_TIME_FIELDS = ("valid_from", "valid_until")
+_ENTRY_FIELDS = ("urn", "family", "name", "description", "state", "editable", "version", *_TIME_FIELDS, "document")
 _DATAHUB_ENTRY_FIELDS = ("urn", "info")
 _TEXT_FIELDS = ("urn", "family", "name", "description", "state")
 
@@ -159,14 +161,16 @@ def _has_same_document(policy: Policy, draft: PolicyInput) -> bool:
 
 
 def _file_entry(policy: Policy) -> dict[str, Any]:
-    return {
+    entry = {
         "urn": policy.urn,
         "family": policy.family,
         "name": policy.name,
         "description": policy.description,
         "state": policy.state,
-        "document": policy.document,
     }
+    if policy.family != Policy.Family.DATAHUB and policy.validity != UNLIMITED:
+        entry |= {name: None if (at := getattr(policy, name)) is None else at.isoformat() for name in _TIME_FIELDS}
+    return entry | {"document": policy.document}
 
 
 def _file_entries(value: Any) -> list[tuple[str, Any]]:
@@ -191,6 +195,7 @@ class _FileEntry:
     name: str | None
     description: str | None
     draft: PolicyInput
+    times: tuple[Any, Any] | None
 
 
 class _ImportReader:
@@ -225,8 +230,9 @@ class _ImportReader:
         if len(self._problems) > problem_count:
             return None
         draft = PolicyInput(fields.get("family") or "datahub", fields["document"], fields.get("state"), None)
+        times = (fields.get("valid_from"), fields.get("valid_until")) if fields.keys() & set(_TIME_FIELDS) else None
         return _FileEntry(
-            pointer, document_pointer, fields.get("urn"), fields.get("name"), fields.get("description"), draft
+            pointer, document_pointer, fields.get("urn"), fields.get("name"), fields.get("description"), draft, times
         )
 
     def _validate_entry(self, entry: _FileEntry, existing_urns: Container[str]) -> _FileEntry | None:
@@ -240,10 +246,18 @@ class _ImportReader:
             # A document with unknown fields is invalid, unless it is stored already.
             policy = self._policies_by_urn.get(entry.urn or "")
             draft = replace(entry.draft, keeps_unknown=policy is not None and _has_same_document(policy, entry.draft))
-            document = policies.validate_draft(draft, existing_urns=existing_urns)
+            if entry.times is None:
+                document = policies.validate_draft(draft, existing_urns=existing_urns)
+            else:
+                draft, document = policies.validate_draft_with_times(
+                    draft, begins=entry.times[0], ends=entry.times[1], existing_urns=existing_urns
+                )
         except Invalid as error:
             for problem in error.problems:
-                is_about_entry = problem.code in ("state.disagrees", UnknownFamily.code)
+                is_about_entry = problem.code in ("state.disagrees", UnknownFamily.code) or problem.pointer in (
+                    "/valid_from",
+                    "/valid_until",
+                )
                 self._note(entry.pointer if is_about_entry else f"{entry.pointer}{entry.document_pointer}", [problem])
             return None
         columns = families.get(entry.draft.family).column_values(document)
@@ -252,7 +266,10 @@ class _ImportReader:
                 detail = f"The {name} beside the document is not the one in it."
                 self._note(entry.pointer, [Problem(f"{name}.disagrees", f"/{name}", detail)])
         description = None if "description" in columns else entry.description
-        return replace(entry, draft=PolicyInput(entry.draft.family, document, entry.draft.state, description))
+        checked_draft = PolicyInput(
+            entry.draft.family, document, entry.draft.state, description, validity=draft.validity
+        )
+        return replace(entry, draft=checked_draft)
 
     def _read_fields(self, pointer: str, entry: Any) -> tuple[Mapping[str, Any], str]:
         """Return the fields of an entry and the pointer of its document; problems of its shape are collected."""
@@ -279,7 +296,12 @@ class _ImportReader:
             return PlannedPolicy(urn, columns["name"], draft, None, is_same=False)
         state = columns.get("state", draft.state or policy.state)
         description = columns.get("description", policy.description if draft.description is None else draft.description)
-        is_same = _has_same_document(policy, draft) and (policy.state, policy.description) == (state, description)
+        validity = policy.validity if draft.validity is None or "valid_from" in columns else draft.validity
+        is_same = _has_same_document(policy, draft) and (policy.state, policy.description, policy.validity) == (
+            state,
+            description,
+            validity,
+        )
         if policy.family != draft.family:
             self._note(pointer, [Problem("family.fixed", "/family", "A policy keeps its family.")])
         elif (
@@ -287,12 +309,23 @@ class _ImportReader:
             and not policy.is_editable
             and by.urn != SYSTEM_ACTOR
             and not policies.is_only_state_change(
-                policy, {"document": draft.document, "state": state, "description": description}
+                policy,
+                {
+                    "document": draft.document,
+                    "state": state,
+                    "description": description,
+                    "valid_from": validity.begins,
+                    "valid_until": validity.ends,
+                },
             )
         ):
             self._note(pointer, [Problem("policy.fixed", "/urn", f"{policy.name} cannot be changed.")])
         planned_draft = PolicyInput(
-            draft.family, draft.document, state, None if "description" in columns else description
+            draft.family,
+            draft.document,
+            state,
+            None if "description" in columns else description,
+            validity=draft.validity,
         )
         return PlannedPolicy(urn, columns["name"], planned_draft, policy.version, is_same=is_same)
 

@@ -8,11 +8,14 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
 
+from django.utils import timezone
+
 from policies.authoring.services import datazone_lints
 from policies.authoring.services.policies import PolicyInput
 from policies.engine import families
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.families import datahub, datahub_fields, datazone, vocabulary
+from policies.engine.families.validity import parse_instant
 from policies.engine.model import Statement, StatementOrigin
 from policies.pdp import display_names
 from policies.pdp.ports import facet_source
@@ -52,10 +55,18 @@ def unknown_fields(draft: PolicyInput) -> tuple[Problem, ...]:
 def _lint_datahub(document: PolicyDocument, _urn: str | None) -> Iterator[Problem]:
     statements = families.get(datahub.NAME).compile(datahub.as_active(document), StatementOrigin("", ""))
     yield from _lint_actors(document, statements)
+    yield from _lint_validity(document)
     yield from _lint_deny(document) if _is_deny(document) else _lint_breadth(document)
     yield from _lint_privileges(document)
     yield from _lint_resources(document)
     yield from _lint_names(document)
+
+
+def _lint_validity(document: PolicyDocument) -> Iterator[Problem]:
+    ends = document.get(datahub_fields.VALID_UNTIL)
+    if ends is not None and parse_instant(ends) <= timezone.now():
+        detail = "The end is in the past: this policy counts for nothing."
+        yield Problem("validity.ended", f"/{datahub_fields.VALID_UNTIL}", detail)
 
 
 def _lint_actors(document: PolicyDocument, statements: Iterable[Statement]) -> Iterator[Problem]:

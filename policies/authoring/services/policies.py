@@ -6,15 +6,18 @@ Every function checks the privilege itself, so that no interface can omit it. A 
 import re
 import uuid
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from policies.authoring.queries import policies
 from policies.authoring.services import policy_storage, references
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
+from policies.engine.families.document_reader import DocumentReader
+from policies.engine.families.validity import Phase, Validity, parse_instant, read_validity
 from policies.engine.model import SYSTEM_ACTOR, Actor, StatementOrigin
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.models import Gate, Policy, PolicyEvent, Verb, open_write
@@ -31,17 +34,15 @@ _RESERVED_SUFFIX = re.compile(r"/versions(/[0-9]+(/restore)?)?\Z")
 
 _MAX_NAME_LENGTH = 255
 
-#: What a new policy that denies would take.
-_POLICIES_AS_THEY_ARE = "the policies as they are"
-
 
 @dataclass(frozen=True, slots=True)
 class PolicyInput:
     """A policy to be stored: family, document, and the columns that the document of some families cannot hold.
 
     `state` and `description` are for families whose document has neither; where the document has them they must equal
-    it or be None. With `keeps_unknown` (a document of another product, or one that is stored already) unknown fields
-    are kept and the policy is INACTIVE; otherwise they make the document invalid.
+    it or be None. So is `validity`, of which None keeps what is stored. With `keeps_unknown` (a document of another
+    product, or one that is stored already) unknown fields are kept and the policy is INACTIVE; otherwise they make the
+    document invalid.
     """
 
     family: str
@@ -49,6 +50,7 @@ class PolicyInput:
     state: str | None = None
     description: str | None = None
     keeps_unknown: bool = False
+    validity: Validity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def create(
     """Store a new policy, under `urn` or a generated one.
 
     A system policy cannot be deleted; one of a family whose documents have no `editable` flag cannot be changed either.
-    Raises Forbidden, Invalid with every problem, or Conflict when the URN is taken or nobody could manage policies.
+    Raises Forbidden, Invalid with every problem, or Conflict when the URN is taken.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     urn = generate_urn() if urn is None else validate_urn(urn)
@@ -86,8 +88,7 @@ def create(
         if Policy.objects.filter(urn=urn).exists():
             raise Conflict(f"There is a policy {urn} already.")
         policy = _build_policy(urn, draft, columns, by=by, is_system=is_system)
-        with admin_lockout.guard_policies(policies=[policy], by=by, loss=_POLICIES_AS_THEY_ARE):
-            policy_storage.store(new_policies=[policy], by=by)
+        policy_storage.store(new_policies=[policy], by=by)
         policy_storage.record({Verb.CREATED: [policy]}, policy_version, before={}, by=by, channel=channel)
     return PolicyWriteResult(policy, policy_version)
 
@@ -110,9 +111,8 @@ def update(
         _check_change(policy, columns, by=by, if_version=if_version)
         replaced_version = policy.version
         before = {urn: policy_storage.policy_snapshot(policy)}
-        loss = f"{policy.name} as it is"
-        _apply_columns(policy, family=draft.family, columns=columns)
-        with admin_lockout.guard_policies(policies=[policy], by=by, loss=loss):
+        with admin_lockout.guard_policy(policy=policy, by=by):
+            _apply_columns(policy, family=draft.family, columns=columns)
             policy_storage.store(changed_policies=[policy], by=by)
         policy_storage.record({verb: [policy]}, policy_version, before=before, by=by, channel=channel)
     return PolicyWriteResult(policy, policy_version, replaced_version)
@@ -149,9 +149,10 @@ def write_many(*, writes: Sequence[PolicyWrite], by: Actor, channel: str, verb: 
                 before[policy.urn] = policy_storage.policy_snapshot(policy)
                 _apply_columns(policy, family=policy_write.draft.family, columns=columns)
                 changed_policies.append(policy)
-        loss = "the policies that this replaces, as they are" if changed_policies else _POLICIES_AS_THEY_ARE
-        with admin_lockout.guard_policies(policies=[*new_policies, *changed_policies], by=by, loss=loss):
-            policy_storage.store(new_policies=new_policies, changed_policies=changed_policies, by=by)
+        is_at_risk = bool(changed_policies) and admin_lockout.is_at_risk(by=by)
+        policy_storage.store(new_policies=new_policies, changed_policies=changed_policies, by=by)
+        if is_at_risk:
+            admin_lockout.refuse_loss(loss="the policies that this replaces, as they are")
         policies_by_verb = {Verb.CREATED: new_policies, verb: changed_policies}
         policy_storage.record(policies_by_verb, policy_version, before=before, by=by, channel=channel)
     return policy_version
@@ -215,7 +216,16 @@ def version_draft(event: PolicyEvent) -> PolicyInput:
         state=None if "state" in after["document"] else after["state"],
         description=after["description"],
         keeps_unknown=after["state"] != Policy.State.ACTIVE,
+        validity=_read_validity(event),
     )
+
+
+def _read_validity(event: PolicyEvent) -> Validity | None:
+    """Return the validity of a version whose document does not have it."""
+    if event.family == Policy.Family.DATAHUB:
+        return None
+    instants = (event.after.get(name) for name in ("valid_from", "valid_until"))
+    return Validity(*(None if instant is None else parse_instant(instant) for instant in instants))
 
 
 def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) -> int:
@@ -233,7 +243,7 @@ def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) 
         before = {urn: policy_storage.policy_snapshot(policy)}
         policy.version += 1
         policy_storage.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, channel=channel)
-        with admin_lockout.guard_policies(policies=[policy], by=by, loss=f"{policy.name} as it is"):
+        with admin_lockout.guard_policy(policy=policy, by=by):
             policy.delete()
     return policy_version
 
@@ -245,6 +255,26 @@ def validate_draft(draft: PolicyInput, *, existing_urns: Container[str] | None =
     """
     document: dict[str, Any] = _validate_columns(draft, existing_urns=existing_urns)["document"]
     return document
+
+
+def validate_draft_with_times(
+    draft: PolicyInput, *, begins: Any, ends: Any, existing_urns: Container[str] | None = None
+) -> tuple[PolicyInput, dict[str, Any]]:
+    """Return the draft with the validity of two JSON values that stand beside its document, and `validate_draft`.
+
+    Raises Invalid with every problem of the document and of the values, which are called `valid_from` and
+    `valid_until`.
+    """
+    reader = DocumentReader()
+    validity = read_validity(reader, begins, ends, begins_at="/valid_from", ends_at="/valid_until")
+    valid_draft = draft if reader.problems else replace(draft, validity=validity)
+    try:
+        document = validate_draft(valid_draft, existing_urns=existing_urns)
+    except Invalid as error:
+        raise Invalid([*reader.problems, *error.problems]) from None
+    if reader.problems:
+        raise Invalid(reader.problems)
+    return valid_draft, document
 
 
 def find_references(drafts: Iterable[PolicyInput]) -> frozenset[str]:
@@ -283,6 +313,7 @@ def _build_policy(
     urn: str, draft: PolicyInput, columns: dict[str, Any], *, by: Actor, is_system: bool = False
 ) -> Policy:
     columns.setdefault("is_editable", not is_system)
+    columns["phase"] = Validity(columns.get("valid_from"), columns.get("valid_until")).find_phase(timezone.now())
     return Policy(urn=urn, family=draft.family, is_system=is_system, created_by=by.urn, **columns)
 
 
@@ -315,7 +346,12 @@ def is_only_state_change(policy: Policy, columns: Mapping[str, Any]) -> bool:
     expected_document = (
         {**policy.document, "state": columns["state"]} if "state" in policy.document else policy.document
     )
-    return bool(columns["document"] == expected_document and columns["description"] == policy.description)
+    validity = Validity(columns.get("valid_from", policy.valid_from), columns.get("valid_until", policy.valid_until))
+    return bool(
+        columns["document"] == expected_document
+        and columns["description"] == policy.description
+        and validity == policy.validity
+    )
 
 
 def _check_change(policy: Policy, columns: Mapping[str, Any], *, by: Actor, if_version: int | None) -> None:
@@ -332,8 +368,12 @@ def _check_version(policy: Policy, *, if_version: int | None) -> None:
 def _apply_columns(policy: Policy, *, family: str, columns: Mapping[str, Any]) -> None:
     if policy.family != family:
         raise Invalid.from_problem(code="family.fixed", pointer="/family", detail="A policy keeps its family.")
+    replaced_validity = policy.validity
     for name, value in columns.items():
         setattr(policy, name, value)
+    # A clock that was set back does not revive what has ended.
+    if policy.phase != Phase.ENDED or policy.validity != replaced_validity:
+        policy.phase = policy.validity.find_phase(timezone.now())
     policy.version += 1
 
 
@@ -353,6 +393,7 @@ def _validate_columns(draft: PolicyInput, *, existing_urns: Container[str] | Non
     columns = family.column_values(document)
     problems = references.find_missing(family=family, document=document, existing_urns=existing_urns)
     problems += references.find_lockouts(family=family, statements=family.compile(document, StatementOrigin("", "")))
+    problems += _find_validity_disagreements(draft, columns)
     problems += [
         Problem(f"{name}.disagrees", f"/{name}", f"The {name} beside the document is not the one in it.")
         for name, input_value in (("state", draft.state), ("description", draft.description))
@@ -365,7 +406,19 @@ def _validate_columns(draft: PolicyInput, *, existing_urns: Container[str] | Non
         raise Invalid(problems)
     columns.setdefault("state", draft.state or Policy.State.ACTIVE)
     columns.setdefault("description", draft.description or "")
+    if draft.validity is not None:
+        columns |= {"valid_from": draft.validity.begins, "valid_until": draft.validity.ends}
     return {**columns, "document": document}
+
+
+def _find_validity_disagreements(draft: PolicyInput, columns: Mapping[str, Any]) -> list[Problem]:
+    if draft.validity is None or "valid_from" not in columns:
+        return []
+    return [
+        Problem(f"{name}.disagrees", f"/{name}", "The time beside the document is not the one in it.")
+        for name, instant in (("valid_from", draft.validity.begins), ("valid_until", draft.validity.ends))
+        if instant is not None and instant != columns[name]
+    ]
 
 
 def _check_references(draft: PolicyInput) -> None:

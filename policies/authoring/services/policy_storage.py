@@ -11,9 +11,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from policies.engine import families
+from policies.engine.families.validity import UNLIMITED, Phase
 from policies.engine.model import Actor, StatementOrigin
 from policies.engine.selectors import CONSTANT_FACETS, is_relational
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
+from policies.models.writes import announce_boundaries
 from policies.pdp import policy_change_events
 
 #: Most rows that one statement writes; SQLite allows fewer.
@@ -28,6 +30,9 @@ _UPDATE_COLUMNS = (
     "type",
     "state",
     "is_editable",
+    "valid_from",
+    "valid_until",
+    "phase",
     "document",
     "version",
     "updated_at",
@@ -39,8 +44,16 @@ PolicySnapshot = dict[str, Any]
 
 
 def policy_snapshot(policy: Policy) -> PolicySnapshot:
-    """Return the state of a policy for the change log."""
-    return {"document": policy.document, "state": policy.state, "description": policy.description}
+    """Return the state of a policy for the change log; the validity only where the document does not have it."""
+    snapshot: PolicySnapshot = {
+        "document": policy.document,
+        "state": policy.state,
+        "description": policy.description,
+    }
+    if policy.family != Policy.Family.DATAHUB and policy.validity != UNLIMITED:
+        instants = {"valid_from": policy.valid_from, "valid_until": policy.valid_until}
+        snapshot |= {name: None if instant is None else instant.isoformat() for name, instant in instants.items()}
+    return snapshot
 
 
 def store(*, new_policies: Sequence[Policy] = (), changed_policies: Sequence[Policy] = (), by: Actor) -> None:
@@ -48,6 +61,7 @@ def store(*, new_policies: Sequence[Policy] = (), changed_policies: Sequence[Pol
     now = timezone.now()
     for policy in (*new_policies, *changed_policies):
         policy.updated_at, policy.updated_by = now, by.urn
+        announce_boundaries(policy.validity.list_boundaries(Phase(policy.phase)))
     Policy.objects.bulk_create(new_policies, batch_size=_BATCH_SIZE)
     # An upsert: `bulk_update` would write a CASE with a branch for each row and column, which takes seconds.
     Policy.objects.bulk_create(

@@ -17,8 +17,11 @@ from policies.engine.families.datahub_fields import (
     EXCLUDED_ACTOR_LISTS,
     EXCLUDED_OWNER_TYPES,
     OLDER_CONSTRAINTS,
+    VALID_FROM,
+    VALID_UNTIL,
 )
 from policies.engine.families.document_reader import DocumentReader, JsonValue
+from policies.engine.families.validity import Validity, read_validity
 from policies.engine.model import Effect, Statement, StatementOrigin
 from policies.engine.property_conditions import ActorCondition
 from policies.engine.requirements import Need, Quantifier, Requirement, any_of_requirement
@@ -114,6 +117,7 @@ def parse(document: JsonValue, *, custom: Collection[str] = (), keeps_unknown: b
 def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple[Statement, ...]:
     """Return the statement of a stored document, or none if it is not ACTIVE or has a field that is unknown here.
 
+    The time in which it counts is not looked at: the engine has no clock, and who stores it has it begin and end.
     An unknown field or condition of a criterion makes the criterion false for an allow, under NOT_EQUALS too (a.4), and
     true for a deny. An effect that is none grants nothing.
     """
@@ -144,14 +148,17 @@ def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple
 
 
 def column_values(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the list columns of a checked document: name, description, type, state, is_editable."""
+    """Return the list columns of a checked document: name, description, type, state, is_editable, and its validity."""
     editable = document.get("editable")
+    validity = _read_validity(DocumentReader(), document)
     return {
         "name": document["displayName"],
         "description": document.get("description") or "",
         "type": document["type"],
         "state": document["state"],
         "is_editable": True if editable is None else editable,
+        "valid_from": validity.begins,
+        "valid_until": validity.ends,
     }
 
 
@@ -260,6 +267,7 @@ def _check_filter(reader: DocumentReader, value: JsonValue, pointer: str) -> Non
 
 
 def _check_extra(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> None:
+    _read_validity(reader, policy)
     timestamp = policy.get("lastUpdatedTimestamp")
     if timestamp is not None and (
         not isinstance(timestamp, int) or isinstance(timestamp, bool) or not 0 <= timestamp < 2**63
@@ -267,6 +275,16 @@ def _check_extra(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> Non
         reader.note("type.time", "/lastUpdatedTimestamp", "This must be a time in milliseconds.")
     if not reader.is_storable(policy):
         reader.note("text.invalid", "", "The document holds a character that cannot be stored.")
+
+
+def _read_validity(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> Validity:
+    return read_validity(
+        reader,
+        policy.get(VALID_FROM),
+        policy.get(VALID_UNTIL),
+        begins_at=f"/{VALID_FROM}",
+        ends_at=f"/{VALID_UNTIL}",
+    )
 
 
 def _with_one_spelling(policy: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -14,9 +14,9 @@ from policies.engine.families.document_reader import JsonValue, escape
 #: Both spellings of the constraints on sub-resources are read; the first one is written.
 CONSTRAINTS, OLDER_CONSTRAINTS = "privilegeConstraints", "policyConstraints"
 
-#: What our documents say beyond source 001 (api-next.md section 1): the effect of a policy, and whom it never reaches.
-#: The lists of actors have the prefix of their URNs.
-EFFECT = "effect"
+#: What our documents say beyond source 001 (api-next.md section 1): the effect of a policy, the time in which it
+#: counts, and whom it never reaches. The lists of actors have the prefix of their URNs.
+EFFECT, VALID_FROM, VALID_UNTIL = "effect", "validFrom", "validUntil"
 EXCLUDED_ACTOR_LISTS = {
     "excludedUsers": "urn:li:corpuser:",
     "excludedGroups": "urn:li:corpGroup:",
@@ -41,6 +41,8 @@ POLICY_FIELDS = frozenset(
         "editable",
         "lastUpdatedTimestamp",
         EFFECT,
+        VALID_FROM,
+        VALID_UNTIL,
     }
 )
 ACTOR_FIELDS = frozenset(

@@ -9,13 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.decisions.pages.explore_forms import ActorPrivilegesForm, AllowedActorsForm, AllowedEntitiesForm
-from policies.engine import families
+from policies.engine import families, wording
 from policies.engine.model import DecisionCode
 from policies.http.guard import Guard, signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
 from policies.pdp import actor_resolution, authorizer, explanations, inverse_queries, privileges_held
 from policies.pdp.access_requests import ResourceRef
+from policies.pdp.inverse_queries import ActorUrns, AllowedActors
 from policies.pdp.privileges_held import EffectivePrivilege
 
 #: Rows per page.
@@ -24,7 +25,10 @@ _PAGE_SIZE = 25
 #: Up to this number the reached entities are counted.
 MAX_COUNTED_ENTITIES = 10_000
 
-_ACTOR_KINDS = (("users", "person", "User"), ("groups", "group", "Group"), ("roles", "role", "Role"))
+#: Most exceptions that the answer names in its sentence; a list has them all.
+_MAX_NAMED_EXCEPTIONS = 5
+
+_ACTOR_KINDS = (("person", "User"), ("group", "Group"), ("role", "Role"))
 
 
 @page_view(signed_in)
@@ -114,15 +118,23 @@ def _build_actors_answer(form: WhyForm, viewer: AnswerViewer, request: HttpReque
     allowed_actors = inverse_queries.find_allowed_actors(
         privilege=privilege, resource=ResourceRef(resource) if resource else None
     )
-    actor_rows = [(kind, label, urn) for name, kind, label in _ACTOR_KINDS for urn in getattr(allowed_actors, name)]
+    exceptions = _list_actor_rows(allowed_actors.exceptions)
+    lists_exceptions = bool(exceptions) and request.GET.get("list") == "exceptions"
+    actor_rows = exceptions if lists_exceptions else _list_actor_rows(allowed_actors)
     page = Paginator(actor_rows, _PAGE_SIZE).get_page(request.GET.get("page"))
-    names = authorizer.load_names(urns={urn for _, _, urn in page} | ({resource} - {""}))
+    named_exceptions = [urn for _, _, urn in exceptions[:_MAX_NAMED_EXCEPTIONS]]
+    names = authorizer.load_names(urns={*named_exceptions, *(urn for _, _, urn in page), resource} - {""})
     answer = {
         "privilege": explore_common.privilege_context(privilege),
         "resource": explore_common.resource_context(resource, names),
         "is_all_users": allowed_actors.is_all_users,
         "is_all_groups": allowed_actors.is_all_groups,
         "is_conditional": allowed_actors.is_conditional,
+        "exceptions": wording.join_words(
+            [names.get(urn, urn) for urn in named_exceptions], "and", len(exceptions) - len(named_exceptions)
+        ),
+        "lists_exceptions": lists_exceptions,
+        "other_list_url": explore_common.question_url(request, list="" if lists_exceptions else "exceptions"),
         "version": allowed_actors.version,
     }
     rows = [
@@ -130,6 +142,12 @@ def _build_actors_answer(form: WhyForm, viewer: AnswerViewer, request: HttpReque
         for kind, label, urn in page
     ]
     return {"answer": answer, "page": page, "rows": rows, "columns": [{"label": "Who"}, {"label": "What they are"}]}
+
+
+def _list_actor_rows(actors: AllowedActors | ActorUrns) -> list[tuple[str, str, str]]:
+    """Return kind, label and URN of users, groups and roles, in this order."""
+    urns_by_kind = zip(_ACTOR_KINDS, (actors.users, actors.groups, actors.roles), strict=True)
+    return [(kind, label, urn) for (kind, label), urns in urns_by_kind for urn in urns]
 
 
 def _build_entities_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The page Why: a form of actor, privilege and resource, with the decision and its reasons."""
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -9,6 +8,7 @@ from django.urls import reverse
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine.explain import NearMatch
+from policies.engine.model import Effect
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm
@@ -44,6 +44,13 @@ def _build_explanation_context(
 ) -> dict[str, Any]:
     may_view_facts = not explanation.is_concealed
     names = authorizer.load_names(urns={urn, resource} - {""})
+    # The denies that decided are the first near misses; here they stand with the reasons.
+    deciding_statements = {(reason.policy, reason.statement) for reason in explanation.reasons}
+    deciding_misses = {
+        (miss.policy, miss.statement): miss
+        for miss in explanation.near_misses
+        if (miss.policy, miss.statement) in deciding_statements
+    }
     is_stored = not resource or not may_view_facts or explanations.is_known(urn=resource)
     return {
         "is_allowed": explanation.decision.is_allowed,
@@ -56,8 +63,20 @@ def _build_explanation_context(
         "not_stored": "" if is_stored else explanations.NOT_STORED,
         "may_know": may_view_facts,
         "restrictions_url": _restrictions_url(explanation, urn, resource) if may_view_facts else "",
-        "reasons": [{"reason": reason, "url": viewer.policy_url(reason.policy)} for reason in explanation.reasons],
-        "nearest": _near_match_rows(explanation.near_misses, viewer),
+        "is_denied": any(reason.effect == Effect.DENY for reason in explanation.reasons),
+        "reasons": [
+            {
+                "reason": reason,
+                "url": viewer.policy_url(reason.policy),
+                "lacks": _list_lacks(deciding_misses.get((reason.policy, reason.statement))),
+            }
+            for reason in explanation.reasons
+        ],
+        "nearest": [
+            {"near": near_match, "url": viewer.policy_url(near_match.policy), "lacks": _list_lacks(near_match)}
+            for near_match in explanation.near_misses
+            if (near_match.policy, near_match.statement) not in deciding_misses
+        ],
         "hints": [_hint_context(hint, request) for hint in explanation.hints],
     }
 
@@ -69,24 +88,16 @@ def _restrictions_url(explanation: Explanation, actor: str, resource: str) -> st
     return reverse("why-restrictions", query={"actor": actor, "resource": resource})
 
 
-def _near_match_rows(near_matches: Sequence[NearMatch], viewer: AnswerViewer) -> list[dict[str, Any]]:
+def _list_lacks(near_match: NearMatch | None) -> list[dict[str, str]]:
     return [
-        {
-            "near": near_match,
-            "url": viewer.policy_url(near_match.policy),
-            "lacks": [
-                {"sentence": failed_condition.sentence, "remedy": explanations.format_remedy(failed_condition)}
-                for failed_condition in near_match.failed_conditions
-            ],
-        }
-        for near_match in near_matches
+        {"sentence": failed_condition.sentence, "remedy": explanations.format_remedy(failed_condition)}
+        for failed_condition in (near_match.failed_conditions if near_match else ())
     ]
 
 
 def _hint_context(hint: Hint, request: HttpRequest) -> dict[str, Any]:
-    suggestions: Iterable[tuple[str, str]] = ((suggestion, suggestion) for suggestion in hint.suggestions)
-    if hint.field_name == "actor":
-        suggestions = ((suggestion.removeprefix(USER_PREFIX), suggestion) for suggestion in hint.suggestions)
+    # Only suggestions of actors are URNs of users.
+    suggestions = [(suggestion.removeprefix(USER_PREFIX), suggestion) for suggestion in hint.suggestions]
     return {
         "what": hint.field_name,
         "name": hint.name,

@@ -178,6 +178,14 @@ class Snapshot(StatementIndex):
         deny_bits = self._deny_bits
         return bool(deny_bits) and any(self._by_privilege.get(privilege, 0) & deny_bits for privilege in privileges)
 
+    def has_narrowing(self, privileges: Iterable[str]) -> bool:
+        """Whether a statement denies one of these privileges, or excludes actors from it.
+
+        If none does, whoever joins a group or gets a role loses nothing by it, and whoever leaves one gains nothing.
+        """
+        narrowing_bits = self._deny_bits | self._excluding_bits
+        return bool(narrowing_bits) and bool(self._match_privileges(privileges) & narrowing_bits)
+
     def group_by_shortfall(self, question: Question) -> tuple[tuple[Statement, ...], ...]:
         """Return the allows on the privilege by number of failing conditions: at index 0 none, at index 1 one, …
 

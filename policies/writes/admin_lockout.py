@@ -1,10 +1,11 @@
 """Lockout of the last administrator: a change after which nobody can manage policies is refused.
 
 Checked inside the transaction that writes, on the tables as they are there, so that two concurrent changes cannot both
-pass. The system actor is exempt: an operator who runs its commands can also restore the privilege.
+pass. Where a policy denies that privilege, or excludes people from it, joining a group can take it, too. The
+system actor is exempt: an operator who runs its commands can also restore the privilege.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -12,12 +13,12 @@ from django.db.models import Exists, OuterRef, QuerySet
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
-from policies.engine.model import SYSTEM_ACTOR, Actor, Question, StatementOrigin
+from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, StatementOrigin
 from policies.engine.snapshot import Snapshot
 from policies.errors import Conflict
 from policies.models import Policy, PolicyFacet, User
 from policies.models.people import HAS_PASSWORD
-from policies.pdp import active_policies, actor_resolution, users_by_actor_clause
+from policies.pdp import active_policies, actor_resolution, snapshot_store, users_by_actor_clause
 
 _MANAGE_POLICIES = "MANAGE_POLICIES"
 
@@ -26,12 +27,15 @@ _USER_BATCH_SIZE = 200
 
 
 @contextmanager
-def guard_policy(*, policy: Policy, by: Actor) -> Iterator[None]:
-    """Run a change to a policy; raises Conflict if it takes MANAGE_POLICIES from the last person who had it."""
-    is_watched = _may_give(policy) and is_at_risk(by=by)
+def guard_policies(*, policies: Collection[Policy], by: Actor, loss: str) -> Iterator[None]:
+    """Run a write of policies; raises Conflict if it takes MANAGE_POLICIES from the last person who had it.
+
+    They are in memory as they will be, and stored as they are; `loss` names what is lost.
+    """
+    is_watched = (_may_give(policies) or any(map(_may_take, policies))) and is_at_risk(by=by)
     yield
     if is_watched:
-        refuse_loss(loss=f"{policy.name} as it is")
+        refuse_loss(loss=loss)
 
 
 def is_at_risk(*, by: Actor) -> bool:
@@ -43,6 +47,13 @@ def refuse_loss(*, loss: str) -> None:
     """Raise Conflict if nobody can manage policies any more; `loss` names the revoked thing. Call after the change."""
     if not is_manageable():
         raise Conflict(f"Nobody who can sign in could manage policies without {loss}.")
+
+
+def is_narrowed() -> bool:
+    """Whether a policy denies MANAGE_POLICIES or excludes people from it, as of now: then additions can take it."""
+    # An earlier write of another process counts: the one that asks waited for it.
+    snapshot_store.refresh()
+    return snapshot_store.get_current().has_narrowing((_MANAGE_POLICIES,))
 
 
 def is_manageable() -> bool:
@@ -70,8 +81,16 @@ def _privilege_names() -> frozenset[str]:
     return vocabulary.load_datahub().implying_privileges(_MANAGE_POLICIES) | {_MANAGE_POLICIES}
 
 
-def _may_give(policy: Policy) -> bool:
-    return policy.facets.filter(field=PolicyFacet.Field.PRIVILEGE, value__in=_privilege_names()).exists()
+def _may_give(policies: Collection[Policy]) -> bool:
+    stored_keys = [policy.pk for policy in policies if policy.pk is not None]
+    facets = PolicyFacet.objects.filter(policy__in=stored_keys[:1], field=PolicyFacet.Field.PRIVILEGE)
+    # Of many, some may: they are not looked at one by one.
+    return len(stored_keys) > 1 or (bool(stored_keys) and facets.filter(value__in=_privilege_names()).exists())
+
+
+def _may_take(policy: Policy) -> bool:
+    statements = families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name))
+    return any(item.effect is Effect.DENY and _MANAGE_POLICIES in item.privileges for item in statements)
 
 
 def _list_granting_policies() -> QuerySet[Policy]:

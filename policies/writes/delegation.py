@@ -2,8 +2,9 @@
 
 Modelled on Kubernetes' verbs `escalate` and `bind`. A change announces the users and groups it concerns before it
 writes. At its end their privileges are compared with those before, so the way in which they were gained does not
-matter: a group, a role, a policy that named them before they existed, or the end of a suspension. The
-holder of a credential can act as its account, so the author must hold every platform privilege of the account.
+matter: a group, a role, a policy that named them before they existed, the end of a suspension, or leaving a group that
+a policy denies or excludes. The holder of a credential can act as its account, so the author must hold every platform
+privilege of the account.
 
 Holders of MANAGE_POLICIES may give everything, since they can write a policy that does. settings.BOUNDED_DELEGATION
 false disables the rule, which is DataHub's own behaviour. docs/threats.md lists every path and its requirement.
@@ -34,6 +35,7 @@ class Delegation:
 
     author: Actor
     announced_urns: set[str] = field(default_factory=set)
+    removed_urns: set[str] = field(default_factory=set)
     privileges_before: dict[str, frozenset[str]] = field(default_factory=dict)
     _withheld_privileges: frozenset[str] | None = None
 
@@ -52,6 +54,20 @@ class Delegation:
             for urn, privileges in find_holders(privileges=self.withheld_privileges, urns=new_urns).items():
                 self.privileges_before.setdefault(urn, privileges)
 
+    def announce_removal(self, urns: Iterable[str]) -> None:
+        """Record the privileges of these users, and of the members of these groups, before they lose a group or role.
+
+        Nothing is looked up unless a policy denies platform privileges or excludes people from them.
+        """
+        removed_urns = set(urns)
+        self.removed_urns |= removed_urns
+        if not snapshot_store.get_current().has_narrowing(_list_platform_names()) or not self.withheld_privileges:
+            return
+        groups = [urn for urn in removed_urns if urn.startswith(GROUP_PREFIX)]
+        # Members by URN: after the change the group may have none of them.
+        members = User.objects.filter(memberships__group__profile__urn__in=groups) if groups else User.objects.none()
+        self.announce(removed_urns.union(members.order_by().values_list("urn", flat=True)))
+
     def refuse_gain(self) -> None:
         """Raise Forbidden if an announced user has gained a privilege that the author may not give."""
         if not self.announced_urns or not self.withheld_privileges:
@@ -69,7 +85,7 @@ def find_withheld_privileges(*, by: Actor) -> frozenset[str]:
     snapshot = snapshot_store.get_current()
     if _find_allowed_privileges(by, [_MANAGE_POLICIES], snapshot):
         return frozenset()
-    names = frozenset(privilege.name for privilege in vocabulary.load_datahub().platform_privileges())
+    names = _list_platform_names()
     return names - _find_allowed_privileges(by, names, snapshot)
 
 
@@ -145,6 +161,36 @@ def list_gained_privileges(*, by: Actor, actor: Actor, groups: Mapping[str, Coll
         for urn, joined_actor in actors_by_group.items()
     }
     return {urn: gained_privileges for urn, gained_privileges in gains_by_group.items() if gained_privileges}
+
+
+def list_withholding_groups(
+    *, by: Actor, actor: Actor, left_actor: Actor, groups: Mapping[str, Collection[str]]
+) -> _PrivilegesByUrn:
+    """Return group URN → platform privileges that the actor would gain by leaving it and the author may not give.
+
+    `left_actor` is the actor after leaving all of `groups`, which are as in `list_gained_privileges`; a policy denies
+    one, or excludes it. Groups without such privileges are left out.
+    """
+    snapshot = snapshot_store.get_current()
+    if not groups or not snapshot.has_narrowing(_list_platform_names()):
+        return {}
+    withheld_privileges = find_withheld_privileges(by=by)
+    gained_privileges = _find_allowed_privileges(left_actor, withheld_privileges, snapshot)
+    gained_privileges -= _find_allowed_privileges(actor, gained_privileges, snapshot)
+    withheld_by_group = {
+        urn: gained_privileges
+        - _find_allowed_privileges(
+            replace(left_actor, groups=left_actor.groups | {urn}, roles=left_actor.roles.union(roles)),
+            gained_privileges,
+            snapshot,
+        )
+        for urn, roles in groups.items()
+    }
+    return {urn: privileges for urn, privileges in withheld_by_group.items() if privileges}
+
+
+def _list_platform_names() -> frozenset[str]:
+    return frozenset(privilege.name for privilege in vocabulary.load_datahub().platform_privileges())
 
 
 def _find_allowed_privileges(actor: Actor, privileges: Collection[str], snapshot: Snapshot) -> frozenset[str]:

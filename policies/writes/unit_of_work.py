@@ -59,9 +59,20 @@ class UnitOfWork:
         """Announce, before anything is written, the users and groups concerned.
 
         The write ends with Forbidden if one gains a privilege that the author lacks. `audit` raises LookupError for a
-        user or group that was not announced.
+        user or group that was not announced. Where a policy denies MANAGE_POLICIES, or excludes people from it, this is
+        an announced revocation, too: who joins a group can lose the privilege.
         """
         self.delegation.announce(urns)
+        if urns and self.revocation is None and admin_lockout.is_narrowed():
+            self.announce_revocation("the groups and roles of people as they are")
+
+    def announce_removal(self, *urns: str) -> None:
+        """Announce, before it is written, that these users, or the members of these groups, leave a group or a role.
+
+        The write ends with Forbidden if one gains a privilege that the author lacks, by a policy that denies the group
+        or excludes it. `touch_members` raises LookupError for a removed member that was not announced.
+        """
+        self.delegation.announce_removal(urns)
 
     def announce_revocation(self, description: str) -> None:
         """Announce, before it is written, a revocation: the write ends with Conflict if nobody can manage policies."""
@@ -71,6 +82,7 @@ class UnitOfWork:
     def touch_members(self, *, added_urns: Collection[str], removed_urns: Collection[str]) -> None:
         """Mark the users added to or removed from a group as touched. Raises LookupError as `audit`."""
         self._require_announced(added_urns)
+        self._require_announced(set(removed_urns) - self.delegation.removed_urns)
         self.touched_urns.update(added_urns, removed_urns)
 
     def audit(self, *, urn: str, name: str, verb: Verb, before: Any = None, after: Any = None) -> None:

@@ -34,6 +34,9 @@ _RESERVED_SUFFIX = re.compile(r"/versions(/[0-9]+(/restore)?)?\Z")
 
 _MAX_NAME_LENGTH = 255
 
+#: What a new policy that denies would take.
+_POLICIES_AS_THEY_ARE = "the policies as they are"
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyInput:
@@ -77,7 +80,7 @@ def create(
     """Store a new policy, under `urn` or a generated one.
 
     A system policy cannot be deleted; one of a family whose documents have no `editable` flag cannot be changed either.
-    Raises Forbidden, Invalid with every problem, or Conflict when the URN is taken.
+    Raises Forbidden, Invalid with every problem, or Conflict when the URN is taken or nobody could manage policies.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     urn = generate_urn() if urn is None else validate_urn(urn)
@@ -88,7 +91,8 @@ def create(
         if Policy.objects.filter(urn=urn).exists():
             raise Conflict(f"There is a policy {urn} already.")
         policy = _build_policy(urn, draft, columns, by=by, is_system=is_system)
-        policy_storage.store(new_policies=[policy], by=by)
+        with admin_lockout.guard_policies(policies=[policy], by=by, loss=_POLICIES_AS_THEY_ARE):
+            policy_storage.store(new_policies=[policy], by=by)
         policy_storage.record({Verb.CREATED: [policy]}, policy_version, before={}, by=by, channel=channel)
     return PolicyWriteResult(policy, policy_version)
 
@@ -111,8 +115,9 @@ def update(
         _check_change(policy, columns, by=by, if_version=if_version)
         replaced_version = policy.version
         before = {urn: policy_storage.policy_snapshot(policy)}
-        with admin_lockout.guard_policy(policy=policy, by=by):
-            _apply_columns(policy, family=draft.family, columns=columns)
+        loss = f"{policy.name} as it is"
+        _apply_columns(policy, family=draft.family, columns=columns)
+        with admin_lockout.guard_policies(policies=[policy], by=by, loss=loss):
             policy_storage.store(changed_policies=[policy], by=by)
         policy_storage.record({verb: [policy]}, policy_version, before=before, by=by, channel=channel)
     return PolicyWriteResult(policy, policy_version, replaced_version)
@@ -149,10 +154,9 @@ def write_many(*, writes: Sequence[PolicyWrite], by: Actor, channel: str, verb: 
                 before[policy.urn] = policy_storage.policy_snapshot(policy)
                 _apply_columns(policy, family=policy_write.draft.family, columns=columns)
                 changed_policies.append(policy)
-        is_at_risk = bool(changed_policies) and admin_lockout.is_at_risk(by=by)
-        policy_storage.store(new_policies=new_policies, changed_policies=changed_policies, by=by)
-        if is_at_risk:
-            admin_lockout.refuse_loss(loss="the policies that this replaces, as they are")
+        loss = "the policies that this replaces, as they are" if changed_policies else _POLICIES_AS_THEY_ARE
+        with admin_lockout.guard_policies(policies=[*new_policies, *changed_policies], by=by, loss=loss):
+            policy_storage.store(new_policies=new_policies, changed_policies=changed_policies, by=by)
         policies_by_verb = {Verb.CREATED: new_policies, verb: changed_policies}
         policy_storage.record(policies_by_verb, policy_version, before=before, by=by, channel=channel)
     return policy_version
@@ -243,7 +247,7 @@ def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) 
         before = {urn: policy_storage.policy_snapshot(policy)}
         policy.version += 1
         policy_storage.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, channel=channel)
-        with admin_lockout.guard_policy(policy=policy, by=by):
+        with admin_lockout.guard_policies(policies=[policy], by=by, loss=f"{policy.name} as it is"):
             policy.delete()
     return policy_version
 

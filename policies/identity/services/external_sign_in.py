@@ -8,6 +8,7 @@ settings map. The change log records the user itself as `by`, with the channel `
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import structlog
 from allauth.socialaccount.models import SocialAccount
@@ -148,6 +149,13 @@ def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> N
         and not _is_by_hand(groups[urn])
         and not (groups[urn].is_removed and urn in joined_urns)
     ]
+    target_urns = {group.urn for group in target_groups}
+    left_groups = {
+        urn: row.group.profile
+        for urn, row in memberships[user.urn].items()
+        if row.is_external and not row.is_native and urn not in target_urns
+    }
+    target_groups += [left_groups[urn] for urn in _list_kept_groups(user, left_groups, uow)]
     people_writer.replace_groups(
         targets=[(user, people_writer.EXTERNAL, target_groups)], memberships=memberships, uow=uow
     )
@@ -162,6 +170,27 @@ def _list_refused_groups(user: User, urns: Collection[str], uow: UnitOfWork) -> 
     for urn, privileges in gains_by_group.items():
         log.warning("oidc_group_gives_too_much", user=user.urn, group=urn, privileges=sorted(privileges))
     return gains_by_group.keys()
+
+
+def _list_kept_groups(user: User, urns: Collection[str], uow: UnitOfWork) -> Collection[str]:
+    """Return the groups that withhold platform privileges which the provider may not give, and log them.
+
+    A policy denies such a group, or excludes it: the user stays in it, although the claim no longer names it.
+    """
+    if not urns:
+        return ()
+    actor = actor_resolution.load_actor(urn=user.urn)
+    other_groups = actor.groups.difference(urns)
+    own_roles = RoleAssignment.objects.filter(user=user).values_list("role__urn", flat=True)
+    left_actor = replace(
+        actor, groups=other_groups, roles=frozenset(own_roles).union(*_load_group_roles(other_groups).values())
+    )
+    withheld_by_group = delegation.list_withholding_groups(
+        by=uow.delegation.author, actor=actor, left_actor=left_actor, groups=_load_group_roles(urns)
+    )
+    for urn, privileges in withheld_by_group.items():
+        log.warning("oidc_group_kept", user=user.urn, group=urn, privileges=sorted(privileges))
+    return withheld_by_group.keys()
 
 
 def _is_by_hand(group: GroupProfile) -> bool:

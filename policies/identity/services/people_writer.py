@@ -116,6 +116,7 @@ def remove_members(*, users: Collection[User], group: GroupProfile, kind: str, u
     """End the membership of this kind of these members; raises Conflict when nobody could manage policies then."""
     if users:
         uow.announce_revocation(f"the members of {group.name} as they are")
+        uow.announce_removal(*(user.urn for user in users))
         _end_memberships(Membership.objects.filter(group=group.group_id, user__in=users), kind)
         _record_members(group, removed_users=users, uow=uow)
 
@@ -219,6 +220,7 @@ def _announce_deactivation(row: UserOrGroup, before: Facts | None, uow: UnitOfWo
 
 def _announce_loss(row: UserOrGroup, uow: UnitOfWork) -> None:
     uow.announce_revocation(f"the {'account of' if isinstance(row, User) else 'group'} {row.name}")
+    uow.announce_removal(row.urn)
     uow.announce_deactivation(row.urn)
 
 

@@ -1,0 +1,253 @@
+"""With policies that deny or exclude, joining takes platform privileges and leaving gives them: both are looked at."""
+
+import pytest
+
+from catalog.ingest import deletes
+from policies.aspects import services as aspect_services
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
+from policies.errors import Conflict, Forbidden
+from policies.identity.services import external_sign_in, groups, invitations, roles
+from policies.identity.services.oidc_claims import ExternalIdentity
+from policies.models import GroupProfile
+from policies.pdp import actor_resolution, snapshot_store
+from tests.policies.conftest import DOOR
+from tests.policies.test_lockout import PASSWORD, people_stored
+
+MIA, PLAIN = "urn:li:corpuser:mia", "urn:li:corpuser:plain"
+CREW, TEAM, SOURCE = "urn:li:corpGroup:crew", "urn:li:corpGroup:team", "urn:li:corpGroup:source"
+CONTRACTORS = "urn:li:dataHubRole:Contractors"
+POLICY = "urn:li:dataHubPolicy:p"
+CLOSED = {"groups": [CREW, SOURCE], "roles": [CONTRACTORS]}
+
+
+def draft(*privileges, **more):
+    document = {"displayName": "P", "type": "PLATFORM", "state": "ACTIVE", "privileges": list(privileges), "actors": {}}
+    return policies.PolicyInput("datahub", document | more)
+
+
+def put(urn, by, *privileges, **more):
+    policies.put_many(drafts={urn: draft(*privileges, **more)}, by=by, channel=DOOR)
+    snapshot_store.reset()
+
+
+def aspect(type_, urn, name, document):
+    one = aspect_services.AspectChange(urn, type_, name, document)
+    return lambda **by: aspect_services.apply(changes=[one], **by)
+
+
+def sign_in(username, *group_ids):
+    identity = ExternalIdentity("https://idp.example", username, username, {}, group_ids, ())
+    return external_sign_in.sign_in(identity=identity, may_sign_up=False, may_link=True)
+
+
+#: Two ways to say that members of some groups, and holders of a role, may not manage policies.
+CLOSINGS = {
+    "denied": ({"users": [MIA]}, CLOSED),
+    "excluded": ({"users": [MIA], "excludedGroups": CLOSED["groups"], "excludedRoles": CLOSED["roles"]}, None),
+}
+
+
+@pytest.fixture(params=CLOSINGS)
+def manager(request, user, group, role, system):
+    """Mia, the only one who manages policies, as long as she stays out of some groups and a role."""
+    user("mia", password=PASSWORD)
+    role("Contractors")
+    group("crew")
+    group("source", origin="EXTERNAL")
+    group("team", members=[MIA])
+    group("gone", members=[MIA], roles=[CONTRACTORS])
+    GroupProfile.objects.filter(identifier="gone").update(is_removed=True)
+    allowing, denying = CLOSINGS[request.param]
+    put(POLICY, system, "MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS", actors=allowing)
+    if denying:
+        put(f"{POLICY}-deny", system, "MANAGE_POLICIES", actors=denying, effect="DENY")
+    snapshot_store.reset()
+    return actor_resolution.load_actor(urn=MIA)
+
+
+JOINING = {
+    "add members": lambda **by: groups.add_members(urn=CREW, members=[MIA], **by),
+    "add to groups": lambda **by: groups.add_to_groups(user=MIA, groups=[CREW], **by),
+    "grant the role": lambda **by: roles.grant(urn=CONTRACTORS, actors=[MIA], **by),
+    "grant the role to a group": lambda **by: roles.grant(urn=CONTRACTORS, actors=[TEAM], **by),
+    "assign the role": lambda **by: roles.assign(role=CONTRACTORS, actors=[MIA], **by),
+    "set the roles": lambda **by: roles.set_roles(actor=TEAM, roles=[CONTRACTORS], **by),
+    "a new group with the role": lambda **by: groups.create(name="N", members=[MIA], roles=[CONTRACTORS], **by),
+    "nativeGroupMembership": aspect("corpuser", MIA, "nativeGroupMembership", {"nativeGroups": [TEAM, CREW]}),
+    "groupMembership": aspect("corpuser", MIA, "groupMembership", {"groups": [SOURCE]}),
+    "roleMembership": aspect("corpuser", MIA, "roleMembership", {"roles": [CONTRACTORS]}),
+    "roleMembership of a group": aspect("corpGroup", TEAM, "roleMembership", {"roles": [CONTRACTORS]}),
+    "a group that comes back": aspect("corpGroup", "urn:li:corpGroup:gone", "status", {"removed": False}),
+    "sign in": lambda **_: sign_in("mia", "source"),
+}
+
+
+@pytest.mark.parametrize("joining", JOINING)
+def test_the_last_manager_joins_nothing_that_may_not(manager, joining):
+    before = people_stored()
+    with pytest.raises(Conflict, match="Nobody who can sign in could manage policies"):
+        JOINING[joining](by=manager, channel=DOOR)
+    assert people_stored() == before
+
+
+@pytest.mark.parametrize("joining", JOINING)
+def test_with_a_second_manager_the_first_joins(manager, user, system, joining):
+    user("mo", password=PASSWORD)
+    put(f"{POLICY}-mo", system, "MANAGE_POLICIES", actors={"users": ["urn:li:corpuser:mo"]})
+    JOINING[joining](by=manager, channel=DOOR)
+    snapshot_store.reset()
+    assert people_stored()
+    actor = actor_resolution.load_actor(urn=MIA)
+    assert not (actor.groups | actor.roles).isdisjoint({CREW, SOURCE, CONTRACTORS})
+
+
+def test_an_invitation_locks_nobody_out(manager, system):
+    link = invitations.create(role=CONTRACTORS, by=system, channel=DOOR)
+    with pytest.raises(Conflict, match="without the groups and roles of people as they are"):
+        invitations.accept(text=link.text, by=manager, channel=DOOR)
+    assert not actor_resolution.load_actor(urn=MIA).roles
+
+
+def test_the_system_may_lock_out_by_joining(manager, system):
+    groups.add_members(urn=CREW, members=[MIA], by=system, channel=DOOR)
+
+
+NARROWING = {
+    "a new deny": lambda **by: policies.create(
+        draft=draft("MANAGE_POLICIES", actors={"users": [MIA]}, effect="DENY"), **by
+    ),
+    "a new deny of everybody": lambda **by: policies.create(
+        draft=draft("MANAGE_POLICIES", actors={"allUsers": True}, effect="DENY"), **by
+    ),
+    "a deny in a batch": lambda **by: policies.put_many(
+        drafts={
+            f"{POLICY}-a": draft("MANAGE_TAGS", actors={"users": [MIA]}),
+            f"{POLICY}-b": draft("MANAGE_POLICIES", actors={"groups": [TEAM]}, effect="DENY"),
+        },
+        **by,
+    ),
+    "the policy becomes a deny": lambda **by: policies.update(
+        urn=POLICY, draft=draft("MANAGE_POLICIES", actors={"users": [MIA]}, effect="DENY"), **by
+    ),
+    "another policy becomes a deny": lambda **by: policies.update(
+        urn=f"{POLICY}-other", draft=draft("MANAGE_POLICIES", actors={"users": [MIA]}, effect="DENY"), **by
+    ),
+    "a deny is activated": lambda **by: policies.set_state(urn=f"{POLICY}-idle", state="ACTIVE", **by),
+    "denies are activated": lambda **by: policies.set_states(urns=[f"{POLICY}-idle"], state="ACTIVE", **by),
+    "the policy excludes her": lambda **by: policies.update(
+        urn=POLICY, draft=draft("MANAGE_POLICIES", actors={"users": [MIA], "excludedUsers": [MIA]}), **by
+    ),
+    "the policy excludes her group": lambda **by: policies.update(
+        urn=POLICY, draft=draft("MANAGE_POLICIES", actors={"users": [MIA], "excludedGroups": [TEAM]}), **by
+    ),
+    "an aspect that denies": aspect(
+        "dataHubPolicy",
+        f"{POLICY}-aspect",
+        "dataHubPolicyInfo",
+        draft("MANAGE_POLICIES", actors={"allUsers": True}, effect="DENY").document,
+    ),
+}
+
+
+@pytest.mark.parametrize("narrowing", NARROWING)
+def test_no_policy_takes_the_power_from_the_last_manager(user, group, system, narrowing):
+    user("mia", password=PASSWORD)
+    group("team", members=[MIA])
+    put(POLICY, system, "MANAGE_POLICIES", actors={"users": [MIA]})
+    put(f"{POLICY}-other", system, "MANAGE_TAGS", actors={"users": [MIA]})
+    put(f"{POLICY}-idle", system, "MANAGE_POLICIES", actors={"users": [MIA]}, effect="DENY", state="INACTIVE")
+    by = actor_resolution.load_actor(urn=MIA)
+    before = list(policy_queries.list_policies().values("urn", "version", "document"))
+    with pytest.raises(Conflict, match="Nobody who can sign in could manage policies"):
+        NARROWING[narrowing](by=by, channel=DOOR)
+    assert list(policy_queries.list_policies().values("urn", "version", "document")) == before
+    user("mo", password=PASSWORD)
+    put(f"{POLICY}-mo", system, "MANAGE_POLICIES", actors={"users": ["urn:li:corpuser:mo"]})
+    if "everybody" not in narrowing and "aspect" not in narrowing:
+        NARROWING[narrowing](by=by, channel=DOOR)
+
+
+#: Plain may manage tags, if it were not for a group.
+OPENINGS = {
+    "denied": ({"users": [PLAIN]}, {"groups": [CREW, SOURCE]}),
+    "denied by any group": ({"users": [PLAIN]}, {"allGroups": True}),
+    "denied by a role": ({"users": [PLAIN]}, {"roles": [CONTRACTORS]}),
+    "excluded": ({"users": [PLAIN], "excludedGroups": [CREW, SOURCE]}, None),
+    "excluded by a role": ({"allGroups": True, "users": [PLAIN], "excludedRoles": [CONTRACTORS]}, None),
+}
+
+
+def open_world(opening, user, group, role, system):
+    user("plain")
+    role("Contractors")
+    group("crew", members=[PLAIN], roles=[CONTRACTORS])
+    allowing, denying = OPENINGS[opening]
+    put(POLICY, system, "MANAGE_TAGS", actors=allowing)
+    if denying:
+        put(f"{POLICY}-deny", system, "MANAGE_TAGS", actors=denying, effect="DENY")
+
+
+LEAVING = {
+    "remove the member": lambda **by: groups.remove_members(urn=CREW, members=[PLAIN], **by),
+    "remove the group": lambda **by: groups.remove(urn=CREW, **by),
+    "delete the group as an entity": lambda **by: deletes.delete(urn=CREW, **by),
+    "remove the group by aspect": aspect("corpGroup", CREW, "status", {"removed": True}),
+    "memberships": aspect("corpuser", PLAIN, "nativeGroupMembership", {"nativeGroups": []}),
+    "memberships deleted": aspect("corpuser", PLAIN, "nativeGroupMembership", None),
+}
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("leaving", LEAVING)
+def test_nobody_frees_others_for_what_they_do_not_hold(user, group, role, system, holding, opening, leaving):
+    open_world(opening, user, group, role, system)
+    by = holding("MANAGE_USERS_AND_GROUPS", username="delegate")
+    before = people_stored()
+    with pytest.raises(Forbidden, match="MANAGE_TAGS"):
+        LEAVING[leaving](by=by, channel=DOOR)
+    assert people_stored() == before
+
+
+@pytest.mark.parametrize("leaving", LEAVING)
+def test_who_holds_it_frees_others(user, group, role, system, holding, leaving):
+    open_world("denied", user, group, role, system)
+    by = holding("MANAGE_USERS_AND_GROUPS", "MANAGE_TAGS", username="delegate")
+    LEAVING[leaving](by=by, channel=DOOR)
+    assert CREW not in actor_resolution.load_actor(urn=PLAIN).groups
+
+
+@pytest.mark.parametrize("leaving", LEAVING)
+def test_leaving_a_group_that_gives_is_nobodys_gain(user, group, role, system, holding, leaving):
+    """A deny of the privilege stands there, but of others."""
+    open_world("denied", user, group, role, system)
+    put(POLICY, system, "MANAGE_TAGS", actors={"groups": [CREW]})
+    by = holding("MANAGE_USERS_AND_GROUPS", username="delegate")
+    LEAVING[leaving](by=by, channel=DOOR)
+    assert CREW not in actor_resolution.load_actor(urn=PLAIN).groups
+
+
+def test_signing_in_keeps_a_group_that_withholds(user, group, system):
+    """The provider may not give what the group withholds; other groups are left."""
+    user("plain")
+    group("source", origin="EXTERNAL", members=[PLAIN])
+    group("harmless", origin="EXTERNAL", members=[PLAIN])
+    put(POLICY, system, "MANAGE_TAGS", actors={"users": [PLAIN]})
+    put(f"{POLICY}-deny", system, "MANAGE_TAGS", actors={"groups": [SOURCE]}, effect="DENY")
+    sign_in("plain", "new")
+    assert actor_resolution.load_actor(urn=PLAIN).groups == {SOURCE, "urn:li:corpGroup:new"}
+    policies.delete(urn=POLICY, by=system, channel=DOOR)
+    snapshot_store.reset()
+    sign_in("plain", "new")
+    assert actor_resolution.load_actor(urn=PLAIN).groups == {"urn:li:corpGroup:new"}
+
+
+def test_signing_in_is_refused_where_groups_withhold_together_only(user, group, system):
+    user("plain")
+    for name in ("source", "crew"):
+        group(name, origin="EXTERNAL", members=[PLAIN])
+        excluding = {"users": [PLAIN], "excludedGroups": [f"urn:li:corpGroup:{name}"]}
+        put(f"{POLICY}-{name}", system, "MANAGE_TAGS", actors=excluding)
+    with pytest.raises(Forbidden, match="MANAGE_TAGS"):
+        sign_in("plain")
+    assert actor_resolution.load_actor(urn=PLAIN).groups == {SOURCE, CREW}

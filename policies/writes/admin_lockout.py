@@ -49,8 +49,13 @@ def refuse_loss(*, loss: str) -> None:
         raise Conflict(f"Nobody who can sign in could manage policies without {loss}.")
 
 
-def is_narrowed() -> bool:
-    """Whether a policy denies MANAGE_POLICIES or excludes people from it, as of now: then additions can take it."""
+def can_narrow(*, by: Actor) -> bool:
+    """Whether additions can take MANAGE_POLICIES, because a policy denies it or excludes people from it, as of now.
+
+    Not for the system actor, who may do that.
+    """
+    if by.urn == SYSTEM_ACTOR:
+        return False
     # An earlier write of another process counts: the one that asks waited for it.
     snapshot_store.refresh()
     return snapshot_store.get_current().has_narrowing((_MANAGE_POLICIES,))

@@ -36,7 +36,8 @@ class UnitOfWork:
 
     `revocation` describes the access it revokes; None if none is, empty if the last-administrator check does not apply.
     `touched_urns` are the URNs whose cached facts, and facts known through them, every process drops: those of all
-    events and of the members concerned. `delegation` compares privileges before and after.
+    events and of the members concerned. `delegation` compares privileges before and after. `has_additions`: somebody was
+    announced who may gain something.
     """
 
     by: Actor
@@ -46,6 +47,7 @@ class UnitOfWork:
     revocation: str | None = None
     touched_urns: set[str] = field(default_factory=set)
     hooks: ExitStack = field(default_factory=ExitStack)
+    has_additions: bool = False
 
     def announce_deactivation(self, urn: str) -> None:
         """Announce, before it is written, that a user, group or role will no longer be able to act.
@@ -63,8 +65,10 @@ class UnitOfWork:
         an announced revocation, too: who joins a group can lose the privilege.
         """
         self.delegation.announce(urns)
-        if urns and self.revocation is None and admin_lockout.is_narrowed():
-            self.announce_revocation("the groups and roles of people as they are")
+        if urns and not self.has_additions:
+            self.has_additions = True
+            if self.revocation is None and admin_lockout.can_narrow(by=self.by):
+                self.announce_revocation("the groups and roles of people as they are")
 
     def announce_removal(self, *urns: str) -> None:
         """Announce, before it is written, that these users, or the members of these groups, leave a group or a role.

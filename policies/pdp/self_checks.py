@@ -13,7 +13,7 @@ from typing import Final
 from django.conf import settings
 from django.core.cache import cache
 
-from policies.engine.model import Statement
+from policies.engine.model import Effect, Statement
 from policies.engine.selectors import CONTAINER, DOMAIN, TYPE, URN, Condition
 from policies.models.people import GROUP_PREFIX, ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -82,7 +82,7 @@ def _check_policies() -> tuple[Check, ...]:
     """Return the checks that follow from the policies alone."""
     snapshot = snapshot_store.get_current()
     statements = snapshot.select(snapshot.everything)
-    view_statements = snapshot.list_statements(_VIEW_PRIVILEGE)
+    view_statements = [item for item in snapshot.list_statements(_VIEW_PRIVILEGE) if item.effect is Effect.ALLOW]
     return (
         _check_view_policies(DOMAIN, "domain", view_statements),
         _check_view_policies(CONTAINER, "container", view_statements),

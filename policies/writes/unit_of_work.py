@@ -36,8 +36,8 @@ class UnitOfWork:
 
     `revocation` describes the access it revokes; None if none is, empty if the last-administrator check does not apply.
     `touched_urns` are the URNs whose cached facts, and facts known through them, every process drops: those of all
-    events and of the members concerned. `delegation` compares privileges before and after. `has_additions`: somebody was
-    announced who may gain something.
+    events and of the members concerned. `delegation` compares privileges before and after. `has_additions` says that
+    somebody was announced.
     """
 
     by: Actor

@@ -107,6 +107,22 @@ def policy(**changes) -> dict:
             ],
             {("SHADOWED", "p0")},
         ),
+        # A deny gives nothing, and an exclusion leaves somebody without it.
+        ([policy(), policy(effect="DENY")], set()),
+        ([policy(), policy(effect="DENY", privileges=[VIEW, EDIT])], set()),
+        ([policy(effect="DENY"), policy(privileges=[VIEW, EDIT])], set()),
+        ([policy(effect="DENY"), policy(effect="DENY")], {("DUPLICATE", "p0"), ("DUPLICATE", "p1")}),
+        (
+            [policy(), policy(privileges=[VIEW, EDIT], actors={"users": [JO, AL], "excludedUsers": [JO]})],
+            set(),
+        ),
+        ([policy(), policy(actors={"users": [JO], "excludedUsers": [AL]})], {("SHADOWED", "p1")}),
+        ([policy(actors={"groups": [READERS], "excludedUsers": [JO]})], {("REACHES_NOBODY", "p0")}),
+        ([policy(actors={"users": [JO], "excludedGroups": [urn("group:left")]})], {("ORPHAN", "p0")}),
+        (
+            [policy(effect="DENY", resources=on("DOMAIN", SALES, urn(f"domain:{one}"))) for one in "abc"],
+            {("ORPHAN", f"p{number}") for number in range(3)},
+        ),
         # A question without a resource is given by the wider one alone.
         ([policy(resources=None), policy(resources=on("TYPE", "dataset", "domain"))], {("SHADOWED", "p1")}),
         # The guide's anti-patterns.
@@ -133,6 +149,15 @@ def test_findings(world, policies, expected):
     assert told(world) == expected
 
 
+def test_denies_for_one_user_each(world):
+    for name in ("jo", "al", "gone"):
+        world.policy(name, policy(actors={"users": [urn(name)]}, effect="DENY"))
+    sentences = {one["sentence"] for one in findings(world) if one["type"] == "ONE_POLICY_PER_USER"}
+    assert sentences == {
+        "3 policies deny the same privileges for one user each; one policy for a group of them says it once."
+    }
+
+
 def test_deep_domains(world):
     world.under("domain:rome", "domain:emea")
     world.policy("deep", policy(resources=on("DOMAIN", SALES)))
@@ -157,6 +182,8 @@ def test_container_chains(world):
         (policy(actors={"groups": [READERS]}, resources=on("TAG", PII)), None),
         (policy(actors={"allUsers": True}, resources=on("DOMAIN", SALES)), None),
         (policy(actors={"resourceOwners": True}, privileges=[EDIT]), None),
+        (policy(actors={"groups": [READERS], "excludedUsers": [JO]}, resources=on("DOMAIN", SALES)), None),
+        (policy(actors={"groups": [READERS]}, resources=on("DOMAIN", SALES), effect="DENY"), None),
     ],
 )
 def test_a_role_that_shows_everything_beside_isolation(world, raw, who):

@@ -86,6 +86,26 @@ def test_what_was_used_and_what_was_not(world):
     assert [(row["person"], row["group"]) for row in told["memberships"]] == [(AL, READERS), (JO, OTHERS)]
 
 
+def test_denies_and_exclusions_are_of_use(world):
+    """A deny is no access that anybody could use, and a membership that narrows is not called idle."""
+    world.policy("deny", document(privileges=[EDIT], actors={"groups": [OTHERS]}, effect="DENY"))
+    told = look(world, [])
+    assert f"{P}deny" not in {row["policy"] for row in told["policies"]}
+    assert (JO, OTHERS) not in {(row["person"], row["group"]) for row in told["memberships"]}
+    assert (JO, READERS) in {(row["person"], row["group"]) for row in told["memberships"]}
+    assert (JO, EDIT) not in {(row["person"], row["privilege"]) for row in told["people"]}
+
+
+def test_what_everybody_gets_but_some_is_looked_at(world):
+    actors = {"allUsers": True, "excludedGroups": [OTHERS]}
+    world.policy("most", document(privileges=["EDIT_ENTITY_DOC_LINKS"], actors=actors))
+    told = look(world, [])
+    (row,) = [row for row in told["policies"] if row["policy"] == f"{P}most"]
+    assert (row["people"], row["state"]) == (1, UNUSED)
+    assert (AL, "EDIT_ENTITY_DOC_LINKS") in {(row["person"], row["privilege"]) for row in told["people"]}
+    assert (JO, OTHERS) not in {(row["person"], row["group"]) for row in told["memberships"]}
+
+
 def test_a_log_that_is_not_whole_calls_nothing_unused(world):
     told = look(world, [], is_sure=False)
     rows = [row for name in ("policies", "privileges", "people", "memberships") for row in told[name]]

@@ -38,10 +38,10 @@ def find_missing(*, family: PolicyFamily, document: Any, existing_urns: Containe
 def find_lockouts(*, family: PolicyFamily, statements: Iterable[Statement]) -> list[Problem]:
     """Return a problem for each statement that denies everything to the last roles that are allowed everything.
 
-    Rule: `rules/datazone.md` DZ-70, its only hint that blocks.
+    Rule: `rules/datazone.md` DZ-70, its only hint that blocks. A deny that excepts people locks no role out.
     """
     broad_statements = [statement for statement in statements if is_about_everything(statement, family)]
-    denies = [statement for statement in broad_statements if statement.effect is Effect.DENY]
+    denies = [item for item in broad_statements if item.effect is Effect.DENY and not item.actors.excluded_tokens]
     if not denies:
         return []
     current_statements = [
@@ -73,5 +73,5 @@ def is_about_everything(statement: Statement, family: PolicyFamily) -> bool:
 
 
 def _role_tokens(statements: Iterable[Statement], effect: Effect) -> frozenset[str]:
-    tokens = (token for statement in statements if statement.effect is effect for token in statement.actors.tokens)
-    return frozenset(token for token in tokens if token.startswith(ROLE_PREFIX))
+    clauses = (item.actors for item in statements if item.effect is effect and not item.actors.excluded_tokens)
+    return frozenset(token for clause in clauses for token in clause.tokens if token.startswith(ROLE_PREFIX))

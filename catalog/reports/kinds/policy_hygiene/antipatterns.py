@@ -106,20 +106,23 @@ def _find_alike(
             groups[key].append(policy)
     for alike_policies in groups.values():
         if len(alike_policies) >= MIN_ALIKE_POLICIES:
-            yield from (
-                AntipatternFinding(
-                    pattern, member.urn, f"{len(alike_policies)} policies give the same privileges for {advice}."
-                )
-                for member in alike_policies
-            )
+            verb = "deny" if alike_policies[0].is_deny else "give"
+            sentence = f"{len(alike_policies)} policies {verb} the same privileges for {advice}."
+            yield from (AntipatternFinding(pattern, member.urn, sentence) for member in alike_policies)
 
 
 def _single_user_key(policy: PolicyStatements) -> object | None:
-    """Return the key of a policy that names one user: privileges, resources, actor conditions and effects."""
+    """Return the key of a policy that names one user: privileges, resources, exclusions, conditions and effects."""
     if len(policy.tokens) != 1 or not next(iter(policy.tokens)).startswith(USER_PREFIX):
         return None
     return frozenset(
-        (statement.privileges, statement.resources, statement.actor_conditions, statement.effect)
+        (
+            statement.privileges,
+            statement.resources,
+            statement.actors.excluded_tokens,
+            statement.actor_conditions,
+            statement.effect,
+        )
         for statement in policy.statements
     )
 
@@ -130,8 +133,11 @@ def _single_urn_key(policy: PolicyStatements) -> object | None:
 
 
 def _single_domain_key(policy: PolicyStatements) -> object | None:
-    """Return the key of a policy on domains: privileges and actor conditions, whatever the actors are."""
-    if not _facet_values(policy, selectors.DOMAIN):
+    """Return the key of a policy on domains: privileges and actor conditions, whatever the actors are.
+
+    None for a deny, which ownership cannot say.
+    """
+    if policy.is_deny or not _facet_values(policy, selectors.DOMAIN):
         return None
     return frozenset((statement.privileges, statement.actor_conditions) for statement in policy.statements)
 
@@ -190,7 +196,7 @@ def _find_role_bypasses(
     named_tokens = {token for token in policy.tokens if token.startswith((USER_PREFIX, GROUP_PREFIX))}
     for actor in actors:
         is_targeted = not actor.tokens.isdisjoint(named_tokens) or not actor.holders.isdisjoint(owners)
-        if is_targeted and has_wide_role(actor):
+        if is_targeted and has_wide_role(actor) and not policy.has_excluded(actor):
             roles = ", ".join(sorted(role.rpartition(":")[2] for role in actor.roles & WIDE_ROLES))
             sentence = f"It keeps this person to part of the catalog, but the role {roles} shows all of it."
             yield AntipatternFinding(Antipattern.ROLE_BESIDE, policy.urn, sentence, actor=actor.urn)

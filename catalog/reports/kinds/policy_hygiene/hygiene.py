@@ -68,6 +68,11 @@ class PolicyStatements:
         return frozenset[str]().union(*(statement.actors.tokens for statement in self.statements))
 
     @property
+    def is_deny(self) -> bool:
+        """Whether the policy only denies."""
+        return bool(self.statements) and all(statement.effect is Effect.DENY for statement in self.statements)
+
+    @property
     def content(self) -> frozenset[Statement]:
         """The statements without their origin, to compare policies regardless of their names."""
         return frozenset(replace(statement, origin=StatementOrigin("", "")) for statement in self.statements)
@@ -78,14 +83,25 @@ class PolicyStatements:
         return all(statement.resources.needs_resource for statement in self.statements)
 
     def count_people(self, actors: Iterable[Actor]) -> int:
-        """Return the number of active actors that it names; owners are not counted."""
-        tokens = self.tokens
-        return sum(actor.is_active and not actor.tokens.isdisjoint(tokens) for actor in actors)
+        """Return the number of active actors that it names and does not exclude; owners are not counted."""
+        clauses = {statement.actors for statement in self.statements}
+        return sum(
+            actor.is_active
+            and any(
+                not clause.tokens.isdisjoint(actor.tokens) and clause.excluded_tokens.isdisjoint(actor.tokens)
+                for clause in clauses
+            )
+            for actor in actors
+        )
+
+    def has_excluded(self, actor: Actor) -> bool:
+        """Whether every statement excludes the actor, whatever the resource."""
+        return all(not item.actors.excluded_tokens.isdisjoint(actor.tokens) for item in self.statements)
 
     def iterate_references(self) -> Iterator[tuple[str, str]]:
         """Yield (URN, facet) of each URN in the resources, and (URN, "") of users, groups and roles."""
         for statement in self.statements:
-            for token in statement.actors.tokens:
+            for token in statement.actors.tokens | statement.actors.excluded_tokens:
                 if token.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)):
                     yield token, ""
             selectors = (item for item in (statement.resources, statement.subresources) if item is not None)
@@ -236,7 +252,10 @@ def _find_owners(facts: PartitionFacts, policy: PolicyStatements) -> set[str]:
 
 
 class _GrantIndex:
-    """The ALLOW statements without restriction or actor conditions, by (privilege, token), for one partition."""
+    """The ALLOW statements that give the same to all holders of a token, by (privilege, token), for one partition.
+
+    They have no restriction, no actor conditions, and exclude nobody.
+    """
 
     def __init__(self, facts: PartitionFacts, query: HygieneQuery) -> None:
         self._facts = facts
@@ -247,7 +266,7 @@ class _GrantIndex:
                 if (
                     statement.effect is Effect.ALLOW
                     and statement.restriction is None
-                    and not statement.actor_conditions
+                    and not statement.is_actor_specific
                 ):
                     for privilege in statement.privileges:
                         for token in statement.actors.tokens:

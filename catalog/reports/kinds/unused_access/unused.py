@@ -41,12 +41,15 @@ class UsageQuery:
 def build_query(
     policies: Iterable[PolicyStatements], actors: Iterable[Actor], requested_privileges: Iterable[str] = ()
 ) -> UsageQuery:
-    """Return the query: the requested privileges, else all that policies allow to some and none allows to everyone."""
+    """Return the query: the requested privileges, else all that policies allow to some and none allows to everyone.
+
+    One that excludes people does not allow to everyone.
+    """
     allowed_privileges: set[str] = set()
     public_privileges: set[str] = set()
     for statement in (item for policy in policies for item in policy.statements if item.effect is Effect.ALLOW):
         allowed_privileges |= statement.privileges
-        if EVERYONE in statement.actors.tokens:
+        if EVERYONE in statement.actors.tokens and not statement.actors.excluded_tokens:
             public_privileges |= statement.privileges
     privileges = frozenset(requested_privileges) or allowed_privileges - public_privileges
     return UsageQuery(*split_by_scope(privileges), tuple(actor for actor in actors if actor.is_active))
@@ -133,11 +136,15 @@ class Usage:
 def build_policy_rows(
     policies: Sequence[PolicyStatements], actors: Sequence[Actor], usage: Usage
 ) -> list[dict[str, Any]]:
-    """Return a row for each policy, with the number of people it names (owners are not counted)."""
+    """Return a row for each policy that allows, with the number of people it names (owners are not counted).
+
+    A policy that denies is used by every question that it refuses, and no use of it is an access.
+    """
     uses = usage.group_uses(lambda use: use.policy)
     rows = [
         usage.build_row("policy", policy.urn, policy.count_people(actors), uses.get(policy.urn, ()))
         for policy in policies
+        if not policy.is_deny
     ]
     return _sort_unused_first(rows, "policy")
 
@@ -164,8 +171,13 @@ def build_privilege_rows(
 def find_unused_memberships(
     policies: Iterable[PolicyStatements], actors: Iterable[Actor], roles: Mapping[str, frozenset[str]], usage: Usage
 ) -> list[dict[str, Any]]:
-    """Return memberships of active users without a use of a policy that may have applied through the group."""
+    """Return memberships of active users without a use of a policy that may have applied through the group.
+
+    Those by which a policy denies or excludes are left out: they are of use, and whoever ends one may give access.
+    """
+    policies = list(policies)
     tokens = {policy.urn: policy.tokens for policy in policies}
+    narrowing_tokens = _collect_narrowing_tokens(policies)
     uses, rows = usage.group_uses(lambda use: use.person), []
     for actor in actors:
         if not actor.is_active:
@@ -173,9 +185,20 @@ def find_unused_memberships(
         used_token_sets = [tokens.get(policy) for policy in {use.policy for use in uses.get(actor.urn, ())}]
         for group in sorted(actor.groups):
             names = frozenset((group, IN_ANY_GROUP)) | roles.get(group, frozenset())
-            if not any(used_tokens is None or _may_apply(used_tokens, names) for used_tokens in used_token_sets):
+            if narrowing_tokens.isdisjoint(names) and not any(
+                used_tokens is None or _may_apply(used_tokens, names) for used_tokens in used_token_sets
+            ):
                 rows.append({"person": actor.urn, "group": group, "state": usage.state(is_used=False)})
     return sorted(rows, key=lambda row: (row["person"], row["group"]))
+
+
+def _collect_narrowing_tokens(policies: Iterable[PolicyStatements]) -> frozenset[str]:
+    """Return the tokens by which statements deny or exclude."""
+    statements = [statement for policy in policies for statement in policy.statements]
+    return frozenset[str]().union(
+        *(item.actors.tokens for item in statements if item.effect is Effect.DENY),
+        *(item.actors.excluded_tokens for item in statements),
+    )
 
 
 def _may_apply(tokens: frozenset[str], names: frozenset[str]) -> bool:

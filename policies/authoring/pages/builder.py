@@ -203,6 +203,10 @@ class Builder(PolicyEditor):
             "live": field_notes | {name: {"lints": picker["notes"]["lints"]} for name, picker in pickers.items()},
             "actors": actors,
             "pickers": pickers,
+            "has_exceptions": any(
+                actors.get(key) or pickers[key]["pasted"] or any(pickers[key]["notes"].values())
+                for key in (*datahub_fields.EXCLUDED_ACTOR_LISTS, datahub_fields.EXCLUDED_OWNER_TYPES)
+            ),
             "owner_types": "any" if actors.get("resourceOwnersTypes") is None else "some",
         }
 

@@ -98,7 +98,7 @@ class _PolicySentence:
     def describe_deny(self, document: PolicyDocument) -> str:
         """Return the sentences of a policy that denies: who may not do what on what, and whom that leaves alone."""
         phrases, privileges = self._list_actor_phrases(document), self._join_privileges(document, "or")
-        scope = f"{self._describe_resources(document)}{self._describe_constraints(document, 'any')}"
+        scope = f"{self._describe_resources(document, 'anything')}{self._describe_constraints(document, 'any')}"
         if not phrases or not privileges:
             denied_actors = wording.join_words(phrases, "and") or "nobody yet"
             return f"this denies {denied_actors} {privileges or 'nothing yet'} {scope}."
@@ -165,14 +165,14 @@ class _PolicySentence:
         ]
         return wording.join_words(visible_names, conjunction, len(privileges) - len(visible_names))
 
-    def _describe_resources(self, document: PolicyDocument) -> str:
-        """Return the object of the sentence."""
+    def _describe_resources(self, document: PolicyDocument, everything: str = "everything") -> str:
+        """Return the object of the sentence; `everything` stands for resources without a condition."""
         if document.get("type") == datahub.PLATFORM:
             return "across the platform"
         if document.get("resources") is None:
-            return "on everything"
+            return f"on {everything}"
         criteria = effective_criteria(document)
-        return f"on {self._resource_noun(criteria)}{self._clauses(criteria)}"
+        return f"on {self._resource_noun(criteria) or everything}{self._clauses(criteria)}"
 
     def _describe_constraints(self, document: PolicyDocument, quantifier: str) -> str:
         """Return the condition on tags, '' without one: every tag must meet it for an allow, any one for a deny."""
@@ -185,7 +185,7 @@ class _PolicySentence:
     def _resource_noun(self, criteria: Sequence[PolicyDocument]) -> str:
         type_criterion = next((item for item in criteria if _is_type_criterion(item)), None)
         if type_criterion is None:
-            return "everything"
+            return ""
         type_labels = vocabulary.load_datahub().resource_types
         types = type_criterion["values"]
         names = [type_labels.get(item, item).lower() for item in types[:_MAX_NAMED_VALUES]]

@@ -165,31 +165,31 @@ def test_the_builder_shows_these_notes(browse, world):
         ),
         (
             {"effect": "DENY", "actors": {"groups": [INTERNS]}, "privileges": ["EDIT_ENTITY_TAGS", "DELETE_ENTITY"]},
-            "Nobody in urn:li:corpGroup:interns may Edit Tags or Delete on everything, "
+            "Nobody in urn:li:corpGroup:interns may Edit Tags or Delete on anything, "
             "even where other policies allow it.",
         ),
         (
             {"effect": "DENY", "actors": {"allUsers": True, "excludedRoles": [READER]}},
-            "Nobody may Edit Tags on everything, even where other policies allow it. "
+            "Nobody may Edit Tags on anything, even where other policies allow it. "
             "It leaves out holders of the role Reader.",
         ),
         (
             {"effect": "DENY", "actors": {"roles": [READER]}},
-            "No holder of the role Reader may Edit Tags on everything, even where other policies allow it.",
+            "No holder of the role Reader may Edit Tags on anything, even where other policies allow it.",
         ),
         (
             {"effect": "DENY", "actors": {"allGroups": True}, "state": "INACTIVE"},
-            "Nobody in a group may Edit Tags on everything, even where other policies allow it. "
+            "Nobody in a group may Edit Tags on anything, even where other policies allow it. "
             "It is not active, so it denies nothing.",
         ),
         (
             {"effect": "DENY", "actors": {"users": [STELLA], "resourceOwners": True}},
-            "Stella Steward and its owners may not Edit Tags on everything, even where other policies allow it.",
+            "Stella Steward and its owners may not Edit Tags on anything, even where other policies allow it.",
         ),
-        ({"effect": "DENY", "privileges": []}, "This denies nobody yet nothing yet on everything."),
+        ({"effect": "DENY", "privileges": []}, "This denies nobody yet nothing yet on anything."),
         (
             {"effect": "DENY", "actors": {"users": [OTTO]}, "privileges": []},
-            "This denies Otto Outsider nothing yet on everything.",
+            "This denies Otto Outsider nothing yet on anything.",
         ),
         (
             {
@@ -197,7 +197,7 @@ def test_the_builder_shows_these_notes(browse, world):
                 "actors": {"users": [OTTO]},
                 "resources": {"privilegeConstraints": {"criteria": [{"field": "URN", "values": ["urn:li:tag:pii"]}]}},
             },
-            "Otto Outsider may not Edit Tags on everything, if any tag added or removed is one that are "
+            "Otto Outsider may not Edit Tags on anything, if any tag added or removed is one that are "
             "urn:li:tag:pii, even where other policies allow it.",
         ),
     ],

@@ -73,6 +73,9 @@ class ReachIndex:
             if statement.is_actor_specific:
                 continue
             extent = postings.find_extent(statement.resources)
+            if not extent:
+                # Nobody gets anything by it here, and actors that only such statements tell apart are alike.
+                continue
             for token in statement.actors.tokens:
                 kinds[statement_kind(statement)][token].append(extent)
         self._extents_by_kind = tuple(
@@ -93,13 +96,17 @@ class ReachIndex:
             ]
         return _subtract_denies(*extents)
 
+    def group_key(self, actor: Actor) -> object:
+        """Return a key that is equal for actors of equal extents."""
+        kinds = (kind.group_key(actor) for kind in self._extents_by_kind)
+        return (actor.is_active, actor.urn == SYSTEM_ACTOR, *kinds, self._conditional_reach.group_key(actor))
+
     def count_entities(self, actors: Iterable[Actor]) -> dict[str, int]:
         """Return the number of entities each actor reaches without `needs_decision`, as actor URN -> count."""
         count_by_actor: dict[str, int] = {}
-        count_by_key: dict[tuple[object, ...], int] = {}
+        count_by_key: dict[object, int] = {}
         for actor in actors:
-            kinds = (kind.group_key(actor) for kind in self._extents_by_kind)
-            key = (actor.is_active, actor.urn == SYSTEM_ACTOR, *kinds, self._conditional_reach.group_key(actor))
+            key = self.group_key(actor)
             count = count_by_key.get(key)
             if count is None:
                 count = count_by_key[key] = len(self.find_extent(actor).allowed)

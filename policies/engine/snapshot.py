@@ -173,6 +173,14 @@ class Snapshot(StatementIndex):
         """Return the statements that list a privilege, for questions without sub-resources."""
         return self.select(self._apply_subresource_constraints(self._by_privilege.get(privilege, 0), ()))
 
+    def list_policy_statements(self, policy: str) -> tuple[Statement, ...]:
+        """Return the statements of one policy, none if it has none here."""
+        return self.select(union(1 << number for number in self._by_policy.get(policy, ())))
+
+    def find_listing(self, privilege: str) -> int:
+        """Return the numbers of the statements that list a privilege; privileges of equal sets are decided alike."""
+        return self._by_privilege.get(privilege, 0)
+
     def has_denies(self, privileges: Iterable[str]) -> bool:
         """Whether a deny lists one of the privileges."""
         deny_bits = self._deny_bits

@@ -116,8 +116,7 @@ class _BroadcastInput:
 
 def split_by_scope(privileges: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the privileges on entities and those on the platform, both sorted."""
-    vocabularies = families.load_vocabularies().values()
-    platform_names = {info.name for vocabulary in vocabularies for info in vocabulary.platform_privileges()}
+    platform_names = families.platform_privileges()
     names = sorted(privileges)
     return tuple(name for name in names if name not in platform_names), tuple(
         name for name in names if name in platform_names

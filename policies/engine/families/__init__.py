@@ -119,6 +119,14 @@ def load_vocabularies() -> Mapping[str, vocabulary.Vocabulary]:
     return MappingProxyType({**vocabulary_by_family, cdap.NAME: cdap.load_vocabulary()})
 
 
+@cache
+def platform_privileges() -> frozenset[str]:
+    """Return the names of the privileges of every family that are held on the platform and not on entities."""
+    return frozenset(
+        info.name for vocabulary in load_vocabularies().values() for info in vocabulary.platform_privileges()
+    )
+
+
 def display_privilege(name: str) -> str:
     """Return the display name of a privilege of any family, or its own name if no family has it."""
     infos = (family_vocabulary.get(name) for family_vocabulary in load_vocabularies().values())

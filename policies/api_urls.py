@@ -6,7 +6,7 @@ URN in a path is decoded once, by the server, so it may contain slashes and anyt
 
 from django.urls import URLPattern, path
 
-from policies.authoring.api import policies, privilege_registry
+from policies.authoring.api import policies, preview, privilege_registry
 from policies.decisions.api import audit, status
 from policies.http.api.paths import api_paths
 from policies.http.guard import API, public, signed_in
@@ -33,6 +33,7 @@ urlpatterns: list[URLPattern] = [
     *api_paths(rf"policies/{POLICY}/versions/{NUMBER}/", policies.PolicyVersionDetailView, "api-policy-version"),
     *api_paths(rf"policies/{POLICY}/versions/", policies.PolicyVersionListView, "api-policy-versions"),
     *api_paths(rf"policies/{POLICY}/", policies.PolicyDetailView, "api-policy"),
+    *api_paths("preview", preview.PreviewView, "api-preview"),
     *api_paths("privileges/", privilege_registry.PrivilegeListView, "api-privileges"),
     *api_paths("users/", users.UserListView, "api-users"),
     *api_paths(rf"users/{USER}/", users.UserDetailView, "api-user"),

@@ -54,6 +54,7 @@ POLICY_PORTS = {
     "FacetSource": "catalog.access.facet_source.OrmFacetSource",
     "GrantSource": "catalog.access.grant_source.OrmGrantSource",
     "Directory": "catalog.access.directory.OrmDirectory",
+    "PostingsSource": "catalog.access.postings_source.OrmPostingsSource",
 }
 # Further initial data: functions called with `by` at the end of `manage.py bootstrap`.
 BOOTSTRAP_HOOKS: tuple[str, ...] = (

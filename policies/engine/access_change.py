@@ -51,15 +51,14 @@ class ChangeScope:
 class AccessDifference(NamedTuple):
     """The difference for people who are alike, with each of these privileges.
 
-    `kept` are the entities on which they may use them before and after although a changed policy reaches them no
-    longer.
+    `kept_entities` are those on which they may use them before and after, although a changed policy no longer says so.
     """
 
     privileges: tuple[str, ...]
     people: tuple[str, ...]
     gained: FrozenBitMap
     lost: FrozenBitMap
-    kept: FrozenBitMap
+    kept_entities: FrozenBitMap
 
 
 class PlatformDifference(NamedTuple):
@@ -125,7 +124,7 @@ def compare_access(
 ) -> Iterator[AccessDifference]:
     """Yield the differences between two states for these privileges on entities, as long as the budget lasts.
 
-    `policies` are those that differ, by which `kept` is found. Raises MissingFact if a facet was not loaded.
+    `policies` are those that differ, by which `kept_entities` are found. Raises MissingFact if a facet was not loaded.
     """
     for alike_privileges in _group_privileges(before.snapshot, after.snapshot, privileges):
         privilege = alike_privileges[0]
@@ -133,16 +132,22 @@ def compare_access(
         if not budget.spend(statement_count + after.snapshot.find_listing(privilege).bit_count() + len(before.actors)):
             return
         sides = _AllowedReach(before, privilege), _AllowedReach(after, privilege)
-        given_up = [_GivenUpReach(before, after, privilege, policy) for policy in policies]
+        given_up = [
+            _GivenUpReach(before, after, privilege, policy)
+            for policy in policies
+            if _list_allows(before.snapshot, privilege, policy)
+        ]
         for people in _group_people(before, after, (*sides, *given_up)):
             was, now = before.actors[people[0]], after.actors[people[0]]
             if not budget.spend(_STEPS_OF_GROUP + sides[0].count_decisions(was) + sides[1].count_decisions(now)):
                 return
             old_extent, new_extent = sides[0].find_allowed(was), sides[1].find_allowed(now)
             difference = compare_extents(old_extent, new_extent)
-            kept = union(policy_reach.find_extent(was, now) for policy_reach in given_up) & old_extent & new_extent
-            if difference.gained or difference.lost or kept:
-                yield AccessDifference(alike_privileges, people, difference.gained, difference.lost, kept)
+            kept_entities = (
+                union(policy_reach.find_extent(was, now) for policy_reach in given_up) & old_extent & new_extent
+            )
+            if difference.gained or difference.lost or kept_entities:
+                yield AccessDifference(alike_privileges, people, difference.gained, difference.lost, kept_entities)
 
 
 def compare_platform(
@@ -237,12 +242,16 @@ class _GivenUpReach:
 
 
 def _index_allows(state: AccessState, privilege: str, policy: str) -> ReachIndex:
-    allows = tuple(
+    allows = _list_allows(state.snapshot, privilege, policy)
+    return ReachIndex(state.postings, Snapshot.build(state.snapshot.version, [(policy, allows)]), privilege)
+
+
+def _list_allows(snapshot: Snapshot, privilege: str, policy: str) -> tuple[Statement, ...]:
+    return tuple(
         statement
-        for statement in state.snapshot.list_policy_statements(policy)
+        for statement in snapshot.list_policy_statements(policy)
         if statement.effect is Effect.ALLOW and privilege in statement.privileges
     )
-    return ReachIndex(state.postings, Snapshot.build(state.snapshot.version, [(policy, allows)]), privilege)
 
 
 class _PlatformAnswers:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from policies.engine.model import Actor, Coverage, Statement
-from policies.engine.selectors import Resource
+from policies.engine.postings import Postings
+from policies.engine.selectors import Resource, Selector
 
 
 class LoadedFacts(NamedTuple):
@@ -79,6 +80,16 @@ class GrantSource(Protocol):
 
         Checks at most `limit` of the entities on which the holder itself was granted that privilege; the second value
         says whether these are all of them.
+        """
+
+
+class PostingsSource(Protocol):
+    """Entities with their facts, for comparisons that concern many of them."""
+
+    def load_postings(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings | None:
+        """Return the entities, without removed ones, that one of the selectors covers; None for more than `limit`.
+
+        With these facets and the owners; hierarchies are closed. A constant number of queries.
         """
 
 

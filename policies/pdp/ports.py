@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from policies.engine.ports import FacetSource, GrantSource
+from policies.engine.ports import FacetSource, GrantSource, PostingsSource
 from policies.pdp.fact_cache import CachingFacetSource
 
 
@@ -20,6 +20,13 @@ def facet_source() -> FacetSource:
 def grant_source() -> GrantSource:
     """Return the grant source that settings.POLICY_PORTS names."""
     source: GrantSource = import_port("GrantSource")()
+    return source
+
+
+@cache
+def postings_source() -> PostingsSource:
+    """Return the source of postings that settings.POLICY_PORTS names."""
+    source: PostingsSource = import_port("PostingsSource")()
     return source
 
 

@@ -57,6 +57,8 @@ api-policy | GET /api/v1/policies/NO_POLICY/ | 401 403 403 403 404
 api-policy | PUT /api/v1/policies/NO_POLICY/ | 401 403 403 403 400
 api-policy | PATCH /api/v1/policies/NO_POLICY/ | 401 403 403 403 400
 api-policy | DELETE /api/v1/policies/NO_POLICY/ | 401 403 403 403 404
+api-preview | POST /api/v1/preview | 401 403 403 403 400 | {"changes": [{"delete_policy": "NO_POLICY"}]}
+api-preview-other | POST /api/v1/preview/ | 401 400 400 400 400
 api-privileges | GET /api/v1/privileges/ | 401 200 200 200 200
 api-users | GET /api/v1/users/ | 401 403 403 403 200
 api-users | POST /api/v1/users/ | 401 403 403 403 201 | {"username": "zoe"}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from catalog.external_roles.services import MAX_DATASETS
+from policies.authoring.services.preview import MAX_CHANGES
 from policies.decisions.api.request_serializers import MAX_ALTERNATIVES, MAX_BATCH_QUESTIONS, MAX_COLUMNS, MAX_LIST_URNS
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.roles import MAX_ACTORS
@@ -55,6 +56,14 @@ def list_policies() -> Iterator[dict[str, Any]]:
     yield {"family": "datazone", "document": {"name": "large", "statements": statements, "roles": [ROLE]}}
 
 
+def list_previews() -> Iterator[dict[str, Any]]:
+    """Yield changes of policies with lists as long as they may be, and as many changes as there may be."""
+    for policy in list_policies():
+        yield {"changes": [{"put_policy": policy}]}
+    everybody = make_policy(actors={"allUsers": True})
+    yield {"changes": [{"put_policy": everybody}] * MAX_CHANGES}
+
+
 def list_questions() -> Iterator[dict[str, Any]]:
     """Yield questions, each with lists as long as they may be."""
     yield {**QUESTION, "sub_resources": [name_dataset(number) for number in range(MAX_LIST_URNS)]}
@@ -95,6 +104,7 @@ LARGEST: Mapping[str, Any] = {
     "post /api/v1/policies/": list_policies,
     "put /api/v1/policies/{urn}/": list_policies,
     "post /api/v1/policies/validate/": list_policies,
+    "post /api/v1/preview": list_previews,
     "post /api/v1/entities/": list_entities,
     "post /api/v1/external-roles/": list_external_roles,
     "post /api/v1/render": lambda: [

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from catalog.external_roles.services import MAX_DATASETS
+from policies.authoring.services.preview import MAX_CHANGES
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.groups import MAX_MEMBERS
 from policies.identity.services.roles import MAX_ACTORS
@@ -19,6 +20,7 @@ STATEMENT = {"resource": f"dataset:{1:024x}", "actions": ["dataset:read"], "effe
 @pytest.mark.parametrize(
     ("method", "path", "body", "pointer"),
     [
+        ("POST", "preview", {"changes": [{"delete_policy": "urn:li:dataHubPolicy:a"}] * (MAX_CHANGES + 1)}, "/changes"),
         ("POST", "groups/", {"name": "Large", "members": PEOPLE}, "/members"),
         ("POST", f"groups/{GROUP}/members/", {"members": PEOPLE}, "/members"),
         ("DELETE", f"groups/{GROUP}/members/", {"members": PEOPLE}, "/members"),

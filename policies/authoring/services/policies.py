@@ -242,14 +242,32 @@ def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) 
         policy_version = write.bump_version()
         policy = policies.get_policy(urn=urn)
         _check_version(policy, if_version=if_version)
-        if policy.is_system:
-            raise Forbidden((), f"{policy.name} is a system policy and cannot be deleted.")
+        check_deletion(policy)
         before = {urn: policy_storage.policy_snapshot(policy)}
         policy.version += 1
         policy_storage.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, channel=channel)
         with admin_lockout.guard_policies(policies=[policy], by=by, loss=f"{policy.name} as it is"):
             policy.delete()
     return policy_version
+
+
+def check_deletion(policy: Policy) -> None:
+    """Raise Forbidden if this policy cannot be deleted by anybody."""
+    if policy.is_system:
+        raise Forbidden((), f"{policy.name} is a system policy and cannot be deleted.")
+
+
+def stage_write(*, urn: str, policy: Policy | None, draft: PolicyInput, by: Actor) -> Policy:
+    """Return the policy, which nothing stores, as a write of this draft would leave it; without `policy` a new one.
+
+    Raises what `create` and `update` raise, but for the loss of everybody who could manage policies.
+    """
+    columns = _validate_columns(draft)
+    if policy is None:
+        return _build_policy(validate_urn(urn), draft, columns, by=by)
+    _check_change(policy, columns, by=by, if_version=None)
+    _apply_columns(policy, family=draft.family, columns=columns)
+    return policy
 
 
 def validate_draft(draft: PolicyInput, *, existing_urns: Container[str] | None = None) -> dict[str, Any]:

@@ -1,0 +1,177 @@
+"""The preview of changes in the API (api-next.md section 2): what changes, taken as one, would give and take."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+from rest_framework.settings import api_settings
+
+from policies.authoring.api.policies import STATES
+from policies.authoring.services import preview
+from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, PlatformAccess
+from policies.authoring.services.preview import Change, Preview
+from policies.http.api import strict_fields
+from policies.http.api.operations import api_operation
+from policies.http.api.views import ApiView
+from policies.http.guard import signed_in
+from policies.models import Policy
+from policies.models.policy import POLICY_PREFIX
+
+#: Most items of one kind in an answer, and the number without `limit`.
+MAX_LIMIT, DEFAULT_LIMIT = 1_000, 100
+
+#: Most privileges by which a preview can be limited.
+_MAX_PRIVILEGES = 500
+
+TAG = "preview"
+
+
+class PolicyPutIn(strict_fields.StrictSerializer):
+    """A policy that would be stored, in place of the one with this URN if there is one."""
+
+    urn = strict_fields.StrictUrn(required=False, prefixes=(POLICY_PREFIX,))
+    family = strict_fields.StrictString(max_length=16)
+    document = strict_fields.AnyJson()
+    state = serializers.ChoiceField(Policy.State.choices, required=False)
+
+
+class StateChangeIn(strict_fields.StrictSerializer):
+    """A state that a policy would get."""
+
+    urn = strict_fields.StrictUrn(prefixes=(POLICY_PREFIX,))
+    state = serializers.ChoiceField(STATES)
+
+
+class ChangeIn(strict_fields.StrictSerializer):
+    """One change: exactly one of these."""
+
+    put_policy = PolicyPutIn(required=False)
+    delete_policy = strict_fields.StrictUrn(required=False, prefixes=(POLICY_PREFIX,))
+    set_state = StateChangeIn(required=False)
+
+    def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an error unless there is exactly one change."""
+        count = len(values.keys() & self.fields.keys())
+        if count == 1:
+            return {}
+        detail = f"A change is exactly one of {', '.join(self.fields)}; here are {count}."
+        return {api_settings.NON_FIELD_ERRORS_KEY: [ErrorDetail(detail, "change.one")]}
+
+
+class PreviewIn(strict_fields.StrictSerializer):
+    """Changes that are taken as one, and what the answer should hold."""
+
+    changes = strict_fields.StrictList(child=ChangeIn(), max_length=preview.MAX_CHANGES, min_length=1)
+    privileges = strict_fields.StrictList(
+        child=strict_fields.StrictString(max_length=255), max_length=_MAX_PRIVILEGES, required=False
+    )
+    limit = strict_fields.StrictInteger(required=False, min_value=0, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
+
+
+class TallyOut(serializers.Serializer[Any]):
+    """Pairs of one active person and one entity, for each privilege; people and entities count once."""
+
+    pairs = serializers.IntegerField(min_value=0)
+    people = serializers.IntegerField(min_value=0)
+    entities = serializers.IntegerField(min_value=0)
+
+
+class ChangedAccessOut(serializers.Serializer[Any]):
+    """One person, one privilege, and the number of entities; `examples` are some of them."""
+
+    actor = serializers.CharField()
+    privilege = serializers.CharField()
+    entities = serializers.IntegerField(min_value=1)
+    examples = serializers.ListField(child=serializers.CharField())
+
+
+class ChangeSideOut(TallyOut):
+    """What is gained, or lost; `items` are the largest, as many as `limit`."""
+
+    by_privilege = serializers.DictField(child=TallyOut())
+    items = ChangedAccessOut(many=True)
+
+
+class KeptAccessOut(serializers.Serializer[Any]):
+    """One person who keeps a privilege that a changed policy no longer gives, through these policies."""
+
+    actor = serializers.CharField()
+    privilege = serializers.CharField()
+    entities = serializers.IntegerField(min_value=1)
+    through = serializers.ListField(child=serializers.CharField())
+
+
+class PlatformAccessOut(serializers.Serializer[Any]):
+    """One person and one privilege on the platform."""
+
+    actor = serializers.CharField()
+    privilege = serializers.CharField()
+
+
+class PlatformChangeOut(serializers.Serializer[Any]):
+    """Privileges on the platform that are gained and lost."""
+
+    gained = PlatformAccessOut(many=True)
+    lost = PlatformAccessOut(many=True)
+
+
+class ReportRequestOut(serializers.Serializer[Any]):
+    """The report that finds the net change exactly, with its parameters."""
+
+    kind = serializers.CharField()
+    parameters = strict_fields.AnyJson()
+
+
+class PreviewOut(serializers.Serializer[Any]):
+    """What the changes would give and take. Unless `is_exact`, the numbers are what was found in the time there is."""
+
+    policy_version = serializers.IntegerField(min_value=0)
+    is_exact = serializers.BooleanField()
+    gained = ChangeSideOut()
+    lost = ChangeSideOut()
+    kept = KeptAccessOut(many=True)
+    platform = PlatformChangeOut()
+    report = ReportRequestOut(required=False)
+
+
+@signed_in
+class PreviewView(ApiView):
+    """The preview of changes."""
+
+    @api_operation(
+        "preview", "Preview who gains and who loses what", body=PreviewIn, answer=PreviewOut, statuses=(403,), tag=TAG
+    )
+    def post(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return who would gain and lose which privileges on which entities; nothing is stored.
+
+        It needs what the changes themselves need.
+        """
+        changes = [Change(*next(iter(change.items()))) for change in payload["changes"]]
+        return _serialize_preview(
+            preview.preview_changes(
+                changes=changes, by=self.actor, privileges=payload.get("privileges"), limit=payload["limit"]
+            )
+        )
+
+
+def _serialize_preview(result: Preview) -> dict[str, Any]:
+    change = result.change
+    answer = {
+        "policy_version": change.policy_version,
+        "is_exact": change.is_exact,
+        "gained": _serialize_side(change.gained),
+        "lost": _serialize_side(change.lost),
+        "kept": _list_fields(change.kept_items),
+        "platform": {"gained": _list_fields(change.platform_gained), "lost": _list_fields(change.platform_lost)},
+    }
+    return answer if result.report is None else answer | {"report": result.report}
+
+
+def _serialize_side(side: ChangeSide) -> dict[str, Any]:
+    by_privilege = {privilege: tally._asdict() for privilege, tally in side.by_privilege.items()}
+    return {**side.total._asdict(), "by_privilege": by_privilege, "items": _list_fields(side.items)}
+
+
+def _list_fields(items: Iterable[ChangedAccess | KeptAccess | PlatformAccess]) -> list[dict[str, Any]]:
+    return [item._asdict() for item in items]

@@ -1,0 +1,237 @@
+"""The net change: who gains and who loses which privilege on which entities when policies become others.
+
+Every other policy, grant, role and membership counts, since both sides are whole snapshots and the comparison is the
+engine's (`policies.engine.access_change`). Nothing is written.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import product
+from typing import NamedTuple
+
+from django.conf import settings
+from pyroaring import BitMap, FrozenBitMap
+
+from policies.engine import access_change
+from policies.engine.access_change import AccessDifference, AccessState, ChangeScope, WorkBudget
+from policies.engine.model import Actor
+from policies.engine.postings import Postings
+from policies.engine.selectors import ONESELF, is_relational
+from policies.engine.snapshot import Snapshot
+from policies.models.people import USER_PREFIX
+from policies.pdp import actor_resolution, authorizer, ports, users_by_actor_clause
+
+#: Most entities and people that are compared, and most steps of comparing them: about a second of work.
+MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 60_000
+
+#: Entities that stand for those of one person and privilege, and policies through which somebody keeps access.
+MAX_EXAMPLES, MAX_THROUGH = 3, 10
+
+
+class Tally(NamedTuple):
+    """Pairs of a person and an entity, one for each privilege, and the people and entities in them, each once."""
+
+    pairs: int
+    people: int
+    entities: int
+
+
+class ChangedAccess(NamedTuple):
+    """One person who gains or loses one privilege on so many entities, with the first of them."""
+
+    actor: str
+    privilege: str
+    entities: int
+    examples: tuple[str, ...]
+
+
+class KeptAccess(NamedTuple):
+    """One person who keeps one privilege on so many entities, through these policies."""
+
+    actor: str
+    privilege: str
+    entities: int
+    through: tuple[str, ...]
+
+
+class PlatformAccess(NamedTuple):
+    """One person who gains or loses one privilege on the platform."""
+
+    actor: str
+    privilege: str
+
+
+_NOTHING = Tally(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSide:
+    """What is gained, or what is lost: numbers, numbers by privilege, and the largest items."""
+
+    total: Tally = _NOTHING
+    by_privilege: Mapping[str, Tally] = field(default_factory=dict)
+    items: Sequence[ChangedAccess] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NetChange:
+    """The net change; unless `is_exact`, it is what was found before the work became too much.
+
+    `platform_gained` and `platform_lost` are cut off as the other items are.
+    """
+
+    policy_version: int
+    is_exact: bool
+    gained: ChangeSide = field(default_factory=ChangeSide)
+    lost: ChangeSide = field(default_factory=ChangeSide)
+    kept_items: Sequence[KeptAccess] = ()
+    platform_gained: Sequence[PlatformAccess] = ()
+    platform_lost: Sequence[PlatformAccess] = ()
+
+
+def compare_snapshots(
+    *,
+    before: Snapshot,
+    after: Snapshot,
+    policies: Collection[str],
+    privileges: Collection[str] | None = None,
+    limit: int,
+) -> NetChange:
+    """Return the net change between two snapshots that differ in these policies; of `privileges` only, if given.
+
+    At most `limit` items of each kind are named.
+    """
+    changed_statements = access_change.list_changed_statements(before, after, policies)
+    scope = access_change.find_scope(changed_statements, privileges)
+    if not settings.AUTH_POLICIES_ENABLED:
+        return NetChange(before.version, is_exact=True)
+    postings = _load_postings(scope, before, after)
+    if postings is None:
+        return NetChange(before.version, is_exact=False)
+    actors = _load_people(scope, postings)
+    budget = WorkBudget(MAX_STEPS)
+    states = AccessState(before, postings, actors), AccessState(after, postings, actors)
+    differences = list(access_change.compare_access(*states, scope.privileges, policies, budget))
+    platform_differences = list(access_change.compare_platform(*states, scope.platform_privileges, budget))
+    platform_gained, platform_lost = (
+        nsmallest(
+            limit,
+            (
+                PlatformAccess(urn, difference.privilege)
+                for difference in platform_differences
+                if difference.is_gained is is_gained
+                for urn in difference.people
+            ),
+        )
+        for is_gained in (True, False)
+    )
+    return NetChange(
+        before.version,
+        is_exact=not budget.is_exhausted and len(actors) <= MAX_PEOPLE,
+        gained=_sum_side([(difference, difference.gained) for difference in differences], postings, limit),
+        lost=_sum_side([(difference, difference.lost) for difference in differences], postings, limit),
+        kept_items=_list_kept(differences, states[1], limit),
+        platform_gained=platform_gained,
+        platform_lost=platform_lost,
+    )
+
+
+def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot) -> Postings | None:
+    if not scope.privileges:
+        return Postings(urns=(), types=(), fields=())
+    fields = before.tested_fields(scope.privileges) | after.tested_fields(scope.privileges)
+    return ports.postings_source().load_postings(covering=scope.selectors, fields=fields, limit=MAX_ENTITIES)
+
+
+def _load_people(scope: ChangeScope, postings: Postings) -> dict[str, Actor]:
+    """Return the active people that changed statements can reach, one more than are compared at most."""
+    tokens = {token for token in scope.tokens if not is_relational(token)}
+    if ONESELF in scope.tokens:
+        tokens.update(urn for urn in postings.urns if urn.startswith(USER_PREFIX))
+    if any(is_relational(token) and token != ONESELF for token in scope.tokens):
+        tokens.update(postings.owners(None))
+    users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
+    return actor_resolution.load_actors(urns=list(users.values_list("urn", flat=True)[: MAX_PEOPLE + 1]))
+
+
+class _Row(NamedTuple):
+    """People who are alike, the privileges, and the entities on one side of a difference."""
+
+    people: tuple[str, ...]
+    privileges: tuple[str, ...]
+    entities: FrozenBitMap
+
+
+def _sum_side(
+    differences: Iterable[tuple[AccessDifference, FrozenBitMap]], postings: Postings, limit: int
+) -> ChangeSide:
+    rows = [
+        _Row(difference.people, difference.privileges, entities) for difference, entities in differences if entities
+    ]
+    rows_by_privilege: dict[str, list[_Row]] = defaultdict(list)
+    for row in rows:
+        for privilege in row.privileges:
+            rows_by_privilege[privilege].append(row)
+    by_privilege = {privilege: _count(rows_by_privilege[privilege], 1) for privilege in sorted(rows_by_privilege)}
+    total = _count(rows, None)
+    items = (
+        ChangedAccess(actor, privilege, len(entities), _list_examples(postings, entities))
+        for actor, privilege, entities in _list_largest(rows, limit)
+    )
+    return ChangeSide(total, by_privilege, _filter_visible_examples(list(items)))
+
+
+def _count(rows: Iterable[_Row], privilege_count: int | None) -> Tally:
+    """Return the numbers of rows, each sorted_rows for so many privileges (None: for all of its own)."""
+    pairs, people, entities = 0, set[str](), BitMap()
+    for row in rows:
+        pairs += len(row.people) * len(row.entities) * (privilege_count or len(row.privileges))
+        people.update(row.people)
+        entities |= row.entities
+    return Tally(pairs, len(people), len(entities))
+
+
+def _list_largest(rows: Sequence[_Row], limit: int) -> Iterator[tuple[str, str, FrozenBitMap]]:
+    """Yield the people and privileges with most entities, in the order of their URNs where these are as many."""
+    sorted_rows = sorted(rows, key=lambda row: -len(row.entities))
+    number, size = 0, 0
+    while number < len(sorted_rows) and (
+        size < limit or len(sorted_rows[number].entities) == len(sorted_rows[number - 1].entities)
+    ):
+        size += len(sorted_rows[number].people) * len(sorted_rows[number].privileges)
+        number += 1
+    items = (
+        (-len(row.entities), actor, privilege, index)
+        for index, row in enumerate(sorted_rows[:number])
+        for actor, privilege in product(row.people, row.privileges)
+    )
+    for _, actor, privilege, index in nsmallest(limit, items):
+        yield actor, privilege, sorted_rows[index].entities
+
+
+def _list_examples(postings: Postings, entities: FrozenBitMap) -> tuple[str, ...]:
+    return tuple(postings.urns[number] for number in entities[:MAX_EXAMPLES])
+
+
+def _filter_visible_examples(items: Sequence[ChangedAccess]) -> Sequence[ChangedAccess]:
+    """Return the items without examples that the viewer may not view."""
+    urns = {urn for item in items for urn in item.examples}
+    hidden_urns = authorizer.directory().find_hidden_urns(urns=urns) if urns else frozenset()
+    if not hidden_urns:
+        return items
+    return [item._replace(examples=tuple(urn for urn in item.examples if urn not in hidden_urns)) for item in items]
+
+
+def _list_kept(differences: Iterable[AccessDifference], after: AccessState, limit: int) -> list[KeptAccess]:
+    rows = [_Row(item.people, item.privileges, item.kept_entities) for item in differences if item.kept_entities]
+    return [
+        KeptAccess(
+            actor,
+            privilege,
+            len(entities),
+            access_change.find_policies_of(after, after.actors[actor], privilege, entities)[:MAX_THROUGH],
+        )
+        for actor, privilege, entities in _list_largest(rows, limit)
+    ]

@@ -1,0 +1,75 @@
+"""The net change of policies over stored worlds: the numbers are those of asking about every pair before and after."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catalog.access.facet_source import OrmFacetSource
+from catalog.models import Entity
+from policies.authoring.services import net_change
+from policies.authoring.services.net_change import Tally
+from policies.engine.evaluate import decide
+from policies.engine.model import Question
+from policies.engine.snapshot import Snapshot
+from policies.models import User
+from policies.pdp import actor_resolution
+from tests import stored, strategies
+from tests.catalog.conftest import undone
+from tests.worlds import World
+
+pytestmark = pytest.mark.django_db
+
+EDITS = st.lists(
+    st.tuples(st.sampled_from(["p0", "p1", "p2"]), st.none() | strategies.policies()), min_size=1, max_size=3
+)
+with_database = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+Pairs = set[tuple[str, str, str]]
+
+
+@with_database
+@given(world=strategies.worlds(), edits=EDITS)
+def test_the_numbers_are_those_of_every_pair(world: World, edits: list[tuple[str, dict | None]]) -> None:
+    before = world.snapshot()
+    changes = {
+        f"urn:li:dataHubPolicy:{name}": () if raw is None else World(policies=[(name, raw)]).statements()[0][1]
+        for name, raw in edits
+    }
+    after = before.replace(2, changes)
+    with undone():
+        stored.store(world.having([]))
+        was, now = list_allowed(before), list_allowed(after)
+        change = net_change.compare_snapshots(before=before, after=after, policies=list(changes), limit=1000)
+    assert change.is_exact
+    for side, pairs in ((change.gained, now - was), (change.lost, was - now)):
+        assert side.total == tally(pairs)
+        names = {privilege for _, privilege, _ in pairs}
+        assert dict(side.by_privilege) == {name: tally({pair for pair in pairs if pair[1] == name}) for name in names}
+        counted = Counter((actor, privilege) for actor, privilege, _ in pairs)
+        assert {(item.actor, item.privilege): item.entities for item in side.items} == counted
+        assert all((item.actor, item.privilege, urn) in pairs for item in side.items for urn in item.examples)
+        assert [item.entities for item in side.items] == sorted(counted.values(), reverse=True)
+
+
+def list_allowed(snapshot: Snapshot) -> Pairs:
+    """Return every pair of an active person and a present entity that the engine allows, asked one by one."""
+    urns = list(Entity.objects.filter(is_removed=False).values_list("urn", flat=True))
+    fields = snapshot.tested_fields(strategies.PRIVILEGES)
+    resources = OrmFacetSource().load(urns=urns, fields=fields)
+    people = User.objects.filter(state=User.State.ACTIVE, is_removed=False).values_list("urn", flat=True)
+    return {
+        (actor.urn, privilege, urn)
+        for actor in actor_resolution.load_actors(urns=list(people)).values()
+        for privilege in strategies.PRIVILEGES
+        for urn in urns
+        if decide(snapshot, Question(actor, privilege, resources[urn])).is_allowed
+    }
+
+
+def tally(pairs: Pairs) -> Tally:
+    """Count pairs, and the people and entities in them."""
+    return Tally(len(pairs), len({actor for actor, _, _ in pairs}), len({urn for _, _, urn in pairs}))

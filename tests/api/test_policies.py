@@ -289,3 +289,14 @@ def test_a_list_costs_the_same_number_of_queries_whatever_its_length(manager, st
 
     cost(1)
     assert cost(5) == cost(50)
+
+
+def test_times_in_a_document_count_though_none_stand_beside_it(client_of, manager):
+    asking = client_of("jo")
+    document = document_of(privileges=["EDIT_ENTITY_TAGS"], actors={"users": [JO]}, validUntil="2020-01-01T00:00:00Z")
+    answer = manager.post(POLICIES, {"family": "datahub", "document": document})
+    assert answer.json()["valid_until"] == "2020-01-01T00:00:00Z"
+    body = asking.post(
+        "/api/v1/authorize", {"privilege": "EDIT_ENTITY_TAGS", "at_least_version": int(answer["Policy-Version"])}
+    ).json()
+    assert body["decision"] == "DENY"

@@ -428,7 +428,8 @@ def _validate_columns(draft: PolicyInput, *, existing_urns: Container[str] | Non
         raise Invalid(problems)
     columns.setdefault("state", draft.state or Policy.State.ACTIVE)
     columns.setdefault("description", draft.description or "")
-    if draft.validity is not None:
+    # A family whose documents hold the times has them from there; beside them they can only agree.
+    if draft.validity is not None and "valid_from" not in columns:
         columns |= {"valid_from": draft.validity.begins, "valid_until": draft.validity.ends}
     return {**columns, "document": document}
 

@@ -109,6 +109,13 @@ def test_platform_privileges_make_no_pairs(manager: APIClient) -> None:
     assert body["gained"] == TALLY_OF_NONE
 
 
+def test_a_policy_outside_of_its_time_gives_nothing(manager: APIClient) -> None:
+    body = previewed(manager, put(granting(JO, validUntil="2020-01-01T00:00:00Z")))
+    assert body["gained"] == TALLY_OF_NONE
+    body = previewed(manager, put(granting(JO, validFrom="2020-01-01T00:00:00Z")))
+    assert body["gained"]["pairs"] == 2
+
+
 def test_owners_gain_what_they_own(manager: APIClient) -> None:
     tell(said(ORDERS, "ownership", {"owners": [{"owner": JO}]}))
     body = previewed(manager, put(granting(actors={"resourceOwners": True})))

@@ -34,6 +34,8 @@ class PolicyPutIn(strict_fields.StrictSerializer):
     family = strict_fields.StrictString(max_length=16)
     document = strict_fields.AnyJson()
     state = serializers.ChoiceField(Policy.State.choices, required=False)
+    valid_from = strict_fields.AnyJson(required=False)
+    valid_until = strict_fields.AnyJson(required=False)
 
 
 class StateChangeIn(strict_fields.StrictSerializer):

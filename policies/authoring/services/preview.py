@@ -14,6 +14,7 @@ from policies.authoring.services.net_change import NetChange
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput
 from policies.engine import families
 from policies.engine.errors import Problem
+from policies.engine.families.validity import Phase
 from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.errors import Invalid, NotFound
 from policies.models import Policy
@@ -25,7 +26,7 @@ MAX_CHANGES = 100
 PUT_POLICY, DELETE_POLICY, SET_STATE = "put_policy", "delete_policy", "set_state"
 
 #: Problems of a draft that are not in its document.
-_DRAFT_POINTERS = frozenset({"/family", "/urn"})
+_DRAFT_POINTERS = frozenset({"/family", "/urn", "/valid_from", "/valid_until"})
 _DISAGREEMENT_SUFFIX = ".disagrees"
 
 #: Report that computes what is too large here.
@@ -102,7 +103,11 @@ class _StagedPolicies:
         if change.kind == PUT_POLICY:
             value = change.value
             urn = value.get("urn") or policies.generate_urn()
-            draft = PolicyInput(value["family"], value["document"], state=value.get("state"))
+            draft, _ = policies.validate_draft_with_times(
+                PolicyInput(value["family"], value["document"], state=value.get("state")),
+                begins=value.get("valid_from"),
+                ends=value.get("valid_until"),
+            )
             self.policies[urn] = policies.stage_write(urn=urn, policy=self.policies.get(urn), draft=draft, by=self._by)
         elif change.kind == DELETE_POLICY:
             policies.check_deletion(self._get(change.value))
@@ -126,7 +131,7 @@ def _find_urn(change: Change) -> str | None:
 
 
 def _compile_active(policy: Policy) -> tuple[Statement, ...]:
-    if policy.state != Policy.State.ACTIVE:
+    if policy.state != Policy.State.ACTIVE or policy.phase != Phase.CURRENT:
         return ()
     return families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name))
 

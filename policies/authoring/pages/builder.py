@@ -14,6 +14,7 @@ from policies.authoring.pages.datahub_wording import is_deny
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.pages.presenters import MANAGE_GUARD
+from policies.authoring.pages.validity_fields import format_field
 from policies.authoring.queries import policies
 from policies.engine import wording
 from policies.engine.errors import Problem
@@ -24,7 +25,20 @@ from policies.pdp import authorizer
 
 #: The steps: label, and pointers of the parts of the document that the step edits.
 STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Policy", ("/displayName", "/description", "/effect", "/type", "/state", "/editable", "/lastUpdatedTimestamp")),
+    (
+        "Policy",
+        (
+            "/displayName",
+            "/description",
+            "/effect",
+            "/type",
+            "/state",
+            "/validFrom",
+            "/validUntil",
+            "/editable",
+            "/lastUpdatedTimestamp",
+        ),
+    ),
     ("Resources and privileges", ("/resources", "/privileges")),
     ("Actors", ("/actors",)),
 )
@@ -36,6 +50,10 @@ _EFFECT_CHOICES = (
         "Deny",
         "Whom the policy is for may not use its privileges, even where other policies allow it: a deny always wins.",
     ),
+)
+_TIME_FIELDS = (
+    (datahub_fields.VALID_FROM, "Begins (UTC)", "If empty, it counts at once."),
+    (datahub_fields.VALID_UNTIL, "Ends (UTC)", "If empty, it counts without end."),
 )
 _STATE_CHOICES = (("ACTIVE", "Active"), ("INACTIVE", "Inactive"), ("DRAFT", "Draft"))
 _SCOPE_CHOICES = (
@@ -155,7 +173,7 @@ class Builder(PolicyEditor):
 
     def _build_head_context(self, _fields: BuilderFields, notes: FieldNotes) -> dict[str, Any]:
         document = self.draft.document
-        names = ("displayName", "description", "effect", "type", "state", "editable")
+        names = ("displayName", "description", "effect", "type", "state", "validFrom", "validUntil", "editable")
         field_notes = {name: notes.find(f"/{name}") for name in names}
         return {
             "notes": field_notes,
@@ -163,6 +181,11 @@ class Builder(PolicyEditor):
             "effects": _mark_choice(_EFFECT_CHOICES, document.get(datahub_fields.EFFECT) or datahub.ALLOW),
             "kinds": [(*kind, document.get("type") == kind[0]) for kind in _TYPE_CHOICES],
             "states": _mark_choice(_STATE_CHOICES, document.get("state")),
+            "times": [
+                {"name": key, "label": label, "hint": hint, "text": format_field(document.get(key))}
+                | {"notes": field_notes[key]}
+                for key, label, hint in _TIME_FIELDS
+            ],
             "is_editable": document.get("editable") is not False,
         }
 

@@ -20,6 +20,7 @@ from policies.authoring.pages.datahub_wording import (
     effective_criteria,
 )
 from policies.authoring.pages.form_values import merge_values, parse_index, split_lines
+from policies.authoring.pages.validity_fields import format_field, parse_field
 from policies.authoring.services.policies import PolicyInput
 from policies.engine import wording
 from policies.engine.errors import Problem
@@ -153,7 +154,18 @@ class DataHubDraft:
         effect = data.get("effect")
         if effect and effect != (self.document.get(datahub_fields.EFFECT) or datahub.ALLOW):
             self.document[datahub_fields.EFFECT] = effect
+        for key in (datahub_fields.VALID_FROM, datahub_fields.VALID_UNTIL):
+            self._apply_time(key, data.get(key))
         _put_flag(self.document, "editable", is_on="editable" in data, default=True)
+
+    def _apply_time(self, key: str, text: str | None) -> None:
+        """Take over a time unless the field shows the stored one, which may be written in other ways."""
+        if text is None or text.strip() == format_field(self.document.get(key)):
+            return
+        if text.strip():
+            self.document[key] = parse_field(text.strip())
+        else:
+            self.document.pop(key, None)
 
     def _apply_resources(self, data: QueryDict) -> None:
         privileges = self.document.get("privileges") or []

@@ -16,8 +16,10 @@ from policies.authoring.pages.datahub_wording import (
     is_deny,
     subresource_constraints,
 )
+from policies.authoring.pages.validity_fields import build_phase_badge, describe_validity
 from policies.engine import families, wording
 from policies.engine.families import datahub, vocabulary
+from policies.engine.families.validity import UNLIMITED
 from policies.engine.model import Effect
 from policies.models import Policy
 from policies.pdp import authorizer
@@ -66,10 +68,12 @@ def policy_type_label(policy: Policy) -> str:
 
 def summary_facts(policy: Policy, names: Mapping[str, str], effects: Collection[Effect]) -> list[dict[str, Any]]:
     """Return the facts at the head of a policy's page; `names` has the names of its creator and last editor, by URN."""
+    phase_badge = build_phase_badge(policy)
     return [
         {"label": "Effect", "badges": [build_effect_badge(effects) or {"label": "Allow", "kind": "success"}]},
         {"label": "Type", "value": policy_type_label(policy)},
-        {"label": "State", "badges": [state_badge(policy.state)]},
+        {"label": "State", "badges": [badge for badge in (state_badge(policy.state), phase_badge) if badge]},
+        *([{"label": "Counts", "value": describe_validity(policy.validity)}] if policy.validity != UNLIMITED else []),
         {"label": "URN", "template": "policies/_urn.html", "urn": policy.urn},
         {"label": "Version", "value": policy.version},
         {

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from policies.authoring.pages.validity_fields import describe_validity, read_instant
 from policies.engine import wording
 from policies.engine.families import datahub, datahub_fields, vocabulary
+from policies.engine.families.validity import UNLIMITED, Validity
 from policies.pdp import authorizer
 
 PolicyDocument = Mapping[str, Any]
@@ -24,6 +26,8 @@ EXCLUDED_ACTOR_LISTS = (
 EXCLUDED_OWNER_TYPES = (datahub_fields.EXCLUDED_OWNER_TYPES, "Except owners of these types")
 ACTOR_FLAGS = (("allUsers", "All users"), ("allGroups", "All groups"), ("resourceOwners", "Owners"))
 
+_BEGINS, _ENDS = datahub_fields.VALID_FROM, datahub_fields.VALID_UNTIL
+
 #: The phrase for all users.
 _EVERYBODY = "everybody"
 
@@ -41,7 +45,9 @@ def describe_policy(document: PolicyDocument) -> str:
     sentence = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
     text = sentence.describe_deny(document) if is_deny(document) else sentence.describe_allow(document)
     state_sentence = _STATE_SENTENCES.get(document.get("state") or "", "")
-    return wording.capitalize(text) + state_sentence.format("denies" if is_deny(document) else "grants")
+    validity = Validity(*(read_instant(document.get(key)) for key in (_BEGINS, _ENDS)))
+    time_sentence = f" It counts {describe_validity(validity)}." if validity != UNLIMITED else ""
+    return wording.capitalize(text) + time_sentence + state_sentence.format("denies" if is_deny(document) else "grants")
 
 
 def is_deny(document: PolicyDocument) -> bool:

@@ -14,6 +14,7 @@ from policies.authoring.pages.datahub_wording import (
     is_deny,
     subresource_constraints,
 )
+from policies.authoring.pages.validity_fields import describe_time
 from policies.authoring.pages.version_diff import DiffField, DiffFields
 from policies.engine import wording
 from policies.engine.families import vocabulary
@@ -26,6 +27,8 @@ _LABELED_KEYS = (
     "type",
     "state",
     "editable",
+    "validFrom",
+    "validUntil",
     "privileges",
     "actors",
     "resources",
@@ -39,6 +42,10 @@ def diff_fields(document: Mapping[str, Any]) -> DiffFields:
         "Name": DiffField.from_value(document.get("displayName") or ""),
         "Effect": DiffField.from_value("Deny" if is_deny(document) else "Allow"),
         "Type": DiffField.from_value(str(document.get("type") or "").capitalize()),
+        **{
+            label: DiffField.from_value(describe_time(document.get(key)))
+            for key, label in (("validFrom", "Begins"), ("validUntil", "Ends"))
+        },
         "Can be edited": DiffField.from_value(_format_flag(document.get("editable") is not False)),
         **_resource_fields(document),
         "Privileges": DiffField(tuple(document.get("privileges") or ())),

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from policies.authoring.pages import datahub_presenter, presenters, propagation_status
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
+from policies.authoring.pages.validity_fields import build_phase_badge
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import import_export
 from policies.authoring.services import policies as service
@@ -100,6 +101,7 @@ def _build_rows(policies: list[Policy], request: HttpRequest) -> list[dict[str, 
             "url": reverse("policy", args=[policy.urn]),
             "type": datahub_presenter.policy_type_label(policy),
             "state": datahub_presenter.state_badge(policy.state),
+            "phase": build_phase_badge(policy),
             "effect": datahub_presenter.build_effect_badge(
                 presenters.get_presenter(policy.family).list_effects(policy.document)
             ),

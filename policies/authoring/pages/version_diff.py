@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.authoring.pages import datahub_presenter
+from policies.authoring.pages.validity_fields import describe_time
 from policies.engine.families import vocabulary
 from policies.engine.wording import join_words
 from policies.pdp import authorizer
@@ -22,6 +23,7 @@ _MAX_QUOTED_CHARACTERS = 80
 
 #: Columns beside the document that policies of every family have → label.
 _COLUMN_LABELS = {"state": "State", "description": "Description"}
+_TIME_LABELS = {"valid_from": "Begins", "valid_until": "Ends"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,10 @@ def compare_fields(before: DiffFields, after: DiffFields) -> list[FieldChange]:
 
 def snapshot_fields(snapshot: Mapping[str, Any]) -> dict[str, DiffField]:
     """Return the columns beside the document in a state of the change log, as fields by label."""
-    return {label: DiffField.from_value(snapshot.get(name) or "") for name, label in _COLUMN_LABELS.items()}
+    columns = {label: DiffField.from_value(snapshot.get(name) or "") for name, label in _COLUMN_LABELS.items()}
+    # Documents of DataHub policies have their times themselves.
+    times = {label: snapshot[name] for name, label in _TIME_LABELS.items() if name in snapshot}
+    return columns | {label: DiffField.from_value(describe_time(value)) for label, value in times.items()}
 
 
 def build_change_rows(changes: Iterable[Sequence[FieldChange]]) -> list[list[dict[str, Any]]]:

@@ -1,0 +1,66 @@
+"""The time in which a policy counts: as text of form fields, as words, and as a badge. All times are in UTC."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from policies.engine.families.validity import Phase, Validity, parse_instant
+from policies.models import Policy
+
+_PHASE_BADGES = {Phase.PENDING: ("Begins later", "warning"), Phase.ENDED: ("Ended", "neutral")}
+
+
+def format_field(value: Any) -> str:
+    """Return a time of a document as text of a form field, '' for none; what is no time is returned as it is."""
+    if value is None:
+        return ""
+    try:
+        instant = parse_instant(value)
+    except ValueError:
+        return str(value)
+    # A field without a fraction and without seconds is what browsers send for a full minute.
+    timespec = "milliseconds" if instant.microsecond else "seconds" if instant.second else "minutes"
+    return instant.replace(tzinfo=None).isoformat(timespec=timespec)
+
+
+def parse_field(text: str) -> str:
+    """Return the text of a form field as a time of a document; what is no time is returned as it is."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    if instant.tzinfo is not None:
+        return text
+    timespec = "milliseconds" if instant.microsecond else "seconds"
+    return f"{instant.isoformat(timespec=timespec)}Z"
+
+
+def read_instant(value: Any) -> datetime | None:
+    """Return a time of a document, None where it is absent or cannot be read."""
+    try:
+        return None if value is None else parse_instant(value)
+    except ValueError:
+        return None
+
+
+def describe_time(value: Any) -> str:
+    """Return a time of a document in words, '' where it is absent."""
+    instant = read_instant(value)
+    return format_instant(instant) if instant is not None else ""
+
+
+def describe_validity(validity: Validity) -> str:
+    """Return the time in words, as "from 2026-12-01 00:00 UTC until 2027-01-01 00:00 UTC"; '' for any time."""
+    bounds = (("from", validity.begins), ("until", validity.ends))
+    return " ".join(f"{word} {format_instant(instant)}" for word, instant in bounds if instant is not None)
+
+
+def format_instant(instant: datetime) -> str:
+    """Return an instant in words."""
+    timespec = "seconds" if instant.second or instant.microsecond else "minutes"
+    return f"{instant.astimezone(UTC).replace(tzinfo=None).isoformat(' ', timespec)} UTC"
+
+
+def build_phase_badge(policy: Policy) -> dict[str, str] | None:
+    """Return the phase of a policy that does not count now as label and kind of a badge; None where it counts."""
+    badge = _PHASE_BADGES.get(Phase(policy.phase))
+    return {"label": badge[0], "kind": badge[1], "title": describe_validity(policy.validity)} if badge else None

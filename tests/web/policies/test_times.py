@@ -1,0 +1,123 @@
+"""The time in which a policy counts: written in the builder, kept as it was written, and said everywhere."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from policies.authoring.pages import datahub_wording, validity_fields
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
+from policies.authoring.services.policies import PolicyInput
+from policies.engine.families.validity import Validity
+from policies.models import Policy
+from policies.pdp import authorizer
+from tests.web.conftest import DOOR, document_of
+from tests.web.policies.writing import BASE, Builder
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"),
+    [
+        ("2026-12-01T00:00:00Z", None),
+        (None, "2999-12-01T01:30:00+02:00"),
+        (1764547200123, 32503680000000),
+        ("2026-12-01T00:00:30.123456Z", "2999-12-01T00:00Z"),
+    ],
+)
+def test_the_steps_and_saving_keep_times_as_they_were_written(browse, world, write, begins, ends):
+    policy = write("kept", validFrom=begins, validUntil=ends)
+    before = json.dumps(policy.document)
+    for path in (f"edit/{policy.urn}", f"new?like={policy.urn}"):
+        builder = Builder(browse("root"), f"{BASE}/{path}")
+        for go in ("2", "3", "1"):
+            builder.press(go)
+        assert builder.press("save", name="A policy", state="ACTIVE").status_code == 302
+    assert [json.dumps(copy.document) for copy in Policy.objects.filter(name="A policy")] == [before, before]
+
+
+def test_times_are_written_and_taken_back(browse, world):
+    builder = Builder(browse("root"), f"{BASE}/new?template=ownership")
+    builder.press("refresh", validFrom="2026-12-01T08:30", validUntil="2999-01-01T00:00:10")
+    assert "It counts from 2026-12-01 08:30 UTC until 2999-01-01 00:00:10 UTC." in builder.text
+    builder.press("save", name="Timed")
+    policy = Policy.objects.get(name="Timed")
+    assert (policy.document["validFrom"], policy.document["validUntil"]) == (
+        "2026-12-01T08:30:00Z",
+        "2999-01-01T00:00:10Z",
+    )
+    builder = Builder(browse("root"), f"{BASE}/edit/{policy.urn}")
+    builder.press("save", validFrom="")
+    document = policy_queries.get_policy(urn=policy.urn).document
+    assert "validFrom" not in document
+    assert document["validUntil"] == "2999-01-01T00:00:10Z"
+    history = browse("root").get(f"{BASE}/history/{policy.urn}")
+    (change,) = (row["change"] for row in history.context["rows"][0]["changes"])
+    assert (change.label, change.old_value, change.new_value) == ("Begins", "2026-12-01 08:30 UTC", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"validFrom": "tomorrow"}, "validFrom"),
+        ({"validUntil": "12026-01-01T00:00"}, "validUntil"),
+        ({"validFrom": "2026-12-02T00:00", "validUntil": "2026-12-01T00:00"}, "validUntil"),
+    ],
+)
+def test_a_wrong_time_is_said_at_its_field(browse, world, changes, field):
+    builder = Builder(browse("root"), f"{BASE}/new?template=ownership")
+    builder.press("save", name="Timed", **changes)
+    assert builder.response.status_code == 422
+    assert builder.response.context["notes"][field]["errors"]
+    assert f'value="{changes[field]}"' in builder.text
+
+
+def test_an_end_in_the_past_is_noted(browse, world):
+    builder = Builder(browse("root"), f"{BASE}/new?template=ownership")
+    builder.press("refresh", name="Timed", validUntil="2020-01-01T00:00")
+    assert builder.response.context["notes"]["validUntil"]["lints"]
+
+
+def test_lists_and_pages_say_what_does_not_count_now(browse, world, write):
+    write("later", displayName="Timed later", validFrom="2999-01-01T00:00:00Z")
+    write("ended", displayName="Timed before", validUntil="2020-01-01T00:00:00Z", effect="DENY")
+    write("now", displayName="Timed now", validUntil="2999-01-01T00:00:00Z")
+    statements = [{"effect": "allow", "resource": "dataset:*", "actions": ["dataset:read"]}]
+    document = {"name": "Timed zone", "roles": ["urn:li:dataHubRole:Reader"], "statements": statements}
+    draft = PolicyInput("datazone", document, validity=Validity(ends=datetime(2020, 1, 1, tzinfo=UTC)))
+    urn = policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy.urn
+    rows = browse("root").get(BASE, {"q": "Timed"}).context["rows"]
+    labels = {row["policy"].name: row["phase"] and row["phase"]["label"] for row in rows}
+    assert labels == {"Timed later": "Begins later", "Timed before": "Ended", "Timed now": None, "Timed zone": "Ended"}
+    page = browse("root").get(f"{BASE}/{urn}")
+    facts = {fact["label"]: fact for fact in page.context["facts"]}
+    assert facts["Counts"]["value"] == "until 2020-01-01 00:00 UTC"
+    assert [badge["label"] for badge in facts["State"]["badges"]] == ["Active", "Ended"]
+    policies.update(
+        urn=urn,
+        draft=PolicyInput("datazone", document, validity=Validity(begins=datetime(2021, 1, 1, tzinfo=UTC))),
+        by=authorizer.SYSTEM,
+        channel=DOOR,
+    )
+    history = browse("root").get(f"{BASE}/history/{urn}")
+    assert {row["label"] for row in history.context["rows"][0]["changes"]} == {"Begins", "Ends"}
+
+
+def test_the_sentence_says_when_before_it_says_that_it_is_inactive(world):
+    document = document_of(validUntil="2027-01-01T00:00:00+01:00", state="INACTIVE")
+    assert datahub_wording.describe_policy(document).endswith(
+        "It counts until 2026-12-31 23:00 UTC. It is not active, so it grants nothing."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-12-01T00:00", "2026-12-01T00:00:00Z"),
+        ("2026-12-01T00:00:01.5", "2026-12-01T00:00:01.500Z"),
+        ("2026-12-01T00:00+01:00", "2026-12-01T00:00+01:00"),
+        ("soon", "soon"),
+    ],
+)
+def test_fields_become_times_of_documents(text, value):
+    assert validity_fields.parse_field(text) == value

@@ -42,10 +42,39 @@ def test_a_document_comes_back_as_it_was_sent(manager, made):
         "state": "ACTIVE",
         "editable": True,
         "version": 1,
+        "valid_from": None,
+        "valid_until": None,
         "document": None,
         "lints": [],
     }
     assert shown["ETag"] == '"1"'
+
+
+def test_the_times_of_a_document_stand_beside_it_in_one_spelling(manager):
+    times = {"validFrom": "2026-12-01T13:00:00+01:00", "validUntil": 1_796_126_400_001}
+    answer = manager.post(POLICIES, {"family": "datahub", "document": document_of(**times)})
+    policy = answer.json()
+    assert (policy["valid_from"], policy["valid_until"]) == ("2026-12-01T12:00:00Z", "2026-12-01T12:00:00.001000Z")
+    assert {name: policy["document"][name] for name in times} == times
+    (listed,) = manager.get(POLICIES, {"q": policy["name"]}).json()["results"]
+    assert (listed["valid_from"], listed["valid_until"]) == (policy["valid_from"], policy["valid_until"])
+    assert manager.put(place(policy["urn"]), policy).status_code == 200
+
+
+def test_every_problem_of_times_is_named_with_those_of_the_document(manager):
+    document = document_of(validFrom="2026-12-01", validUntil=-1, effect="MAYBE")
+    body = {"family": "datahub", "document": document, "valid_from": "soon", "valid_until": []}
+    times = ("/validFrom", "/validUntil", "/valid_from", "/valid_until")
+    problems = {*(("type.time", pointer) for pointer in times), ("choice", "/effect")}
+    assert pointers_of(manager.post(POLICIES, body)) == problems
+    errors = manager.post(f"{POLICIES}validate/", body).json()["errors"]
+    assert {(problem["code"], problem["pointer"]) for problem in errors} == problems
+    assert not Policy.objects.filter(name=document["displayName"]).exists()
+    empty = {"validFrom": "2026-12-01T12:00:00Z", "validUntil": "2026-12-01T12:00:00Z"}
+    answer = manager.post(POLICIES, {"family": "datahub", "document": document_of(**empty)})
+    assert [code for code, _ in pointers_of(answer)] == ["validity.empty"]
+    disagreeing = {"family": "datahub", "document": document_of(), "valid_until": "2026-12-01T12:00:00Z"}
+    assert pointers_of(manager.post(POLICIES, disagreeing)) == {("valid_until.disagrees", "/valid_until")}
 
 
 def test_a_write_counts_from_the_next_question_on(client_of, manager):

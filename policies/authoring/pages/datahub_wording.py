@@ -105,9 +105,10 @@ class _PolicySentence:
         """Return the sentences of a policy that denies: who may not do what on what, and whom that leaves alone."""
         phrases, privileges = self._list_actor_phrases(document), self._join_privileges(document, "or")
         scope = f"{self._describe_resources(document, 'anything')}{self._describe_constraints(document, 'any')}"
-        if not phrases or not privileges:
-            denied_actors = wording.join_words(phrases, "and") or "nobody yet"
-            return f"this denies {denied_actors} {privileges or 'nothing yet'} {scope}."
+        if not phrases:
+            return f"nobody is denied {privileges or 'anything'} yet {scope}."
+        if not privileges:
+            return f"this denies {wording.join_words(phrases, 'and')} nothing yet {scope}."
         exceptions = self._describe_exceptions(document)
         exception_sentence = f" It leaves out {exceptions}." if exceptions else ""
         main_clause = f"{self._describe_denied_subject(document, phrases)} {privileges}"

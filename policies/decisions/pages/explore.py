@@ -141,7 +141,8 @@ def _build_actors_answer(form: WhyForm, viewer: AnswerViewer, request: HttpReque
         {"kind": kind, "label": label, "urn": urn, "name": names.get(urn, urn), "url": viewer.account_url(urn)}
         for kind, label, urn in page
     ]
-    return {"answer": answer, "page": page, "rows": rows, "columns": [{"label": "Who"}, {"label": "What they are"}]}
+    columns = [{"label": "Who may not" if lists_exceptions else "Who"}, {"label": "What they are"}]
+    return {"answer": answer, "page": page, "rows": rows, "columns": columns}
 
 
 def _list_actor_rows(actors: AllowedActors | ActorUrns) -> list[tuple[str, str, str]]:

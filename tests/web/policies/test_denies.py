@@ -186,7 +186,7 @@ def test_the_builder_shows_these_notes(browse, world):
             {"effect": "DENY", "actors": {"users": [STELLA], "resourceOwners": True}},
             "Stella Steward and its owners may not Edit Tags on anything, even where other policies allow it.",
         ),
-        ({"effect": "DENY", "privileges": []}, "This denies nobody yet nothing yet on anything."),
+        ({"effect": "DENY", "privileges": []}, "Nobody is denied anything yet on anything."),
         (
             {"effect": "DENY", "actors": {"users": [OTTO]}, "privileges": []},
             "This denies Otto Outsider nothing yet on anything.",

@@ -16,9 +16,7 @@ from tests.spec.tables import Asked
 from tests.worlds import World
 
 EXTRA = st.dictionaries(st.just("lastUpdatedTimestamp"), st.integers(0, 9), max_size=1)
-UNKNOWN = st.dictionaries(
-    st.sampled_from(["effects", "validUntil", "x/y", ""]), st.integers(0, 9), min_size=1, max_size=2
-)
+UNKNOWN = st.dictionaries(st.sampled_from(["effects", "validTo", "x/y", ""]), st.integers(0, 9), min_size=1, max_size=2)
 
 
 @given(raw=strategies.documents(), extra=EXTRA)

@@ -16,6 +16,7 @@ FINDING_LABELS: Mapping[str, str] = {
     "DIRECT_USER_GRANT": "Access granted to a person directly",
     # Policy hygiene.
     "ORPHAN": "Names something that does not exist",
+    "UNKNOWN_FIELDS": "Inactive because of unknown fields",
     "REACHES_NOBODY": "Applies to nobody",
     "REACHES_NOTHING": "Applies to no entity",
     "SHADOWED": "Covered by another policy",

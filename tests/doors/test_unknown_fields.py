@@ -9,6 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
+from catalog.models import Report
+from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
 from policies.authoring.services import role_with_policies
 from policies.models import Policy, PolicyEvent
 from policies.pdp import authorizer
@@ -256,6 +258,13 @@ def test_what_an_earlier_release_stored_in_force_grants_nothing_and_can_be_deact
     Policy.objects.filter(urn=POLICY).update(state="ACTIVE", document=holding("/priority"))
     assert not may_tag(root)
     assert patch_state(root, "INACTIVE").status_code == 200
+
+
+def test_the_report_of_hygiene_is_told(root, kept, tmp_path):
+    root.write(proposal("urn:li:dataHubPolicy:fine", INFO, document(state="INACTIVE")))
+    policy_hygiene_spec.prepare(Report(), tmp_path)
+    known = json.loads((tmp_path / "known.json").read_text(encoding="utf-8"))
+    assert known["unknown_fields"] == {POLICY: ["/priority"]}
 
 
 def test_an_object_can_be_sent_back_as_it_was_read(root, kept):

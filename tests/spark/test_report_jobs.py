@@ -93,19 +93,22 @@ def test_policy_hygiene(spark: SparkSession, world: World, tmp_path: Path):
         "gone",
         document(privileges=[VIEW], actors={"users": [AL]}, resources=matching_all(criterion("TAG", "urn:li:tag:x"))),
     )
-    given = job(spark, world, tmp_path, known={"people": [JO, AL, READERS]})
+    known = {"people": [JO, AL, READERS], "unknown_fields": {"urn:li:dataHubPolicy:newer": ["/priority", "/a~1b"]}}
+    given = job(spark, world, tmp_path, known=known)
     assert numbers(policy_hygiene_job.compute_results(given)) == {
         "Policies": 4,
-        "Policies with findings": 2,
-        "Findings": 3,
+        "Policies with findings": 3,
+        "Findings": 4,
     }
     found = slices.read(tmp_path / "out", "findings")
     assert [(row["type"], row["policy"].rpartition(":")[2], row["other"]) for row in found] == [
         ("ORPHAN", "gone", None),
+        ("UNKNOWN_FIELDS", "newer", None),
         ("REACHES_NOTHING", "gone", None),
         ("SHADOWED", "twice", "urn:li:dataHubPolicy:readers"),
     ]
-    assert len({row["key"] for row in found}) == 3
+    assert "/priority, /a~1b" in found[1]["sentence"]
+    assert len({row["key"] for row in found}) == 4
     policies = slices.read(tmp_path / "out", "policies")
     assert [(row["policy"].rpartition(":")[2], row["people"], row["entities"]) for row in policies] == [
         ("gone", 1, 0),

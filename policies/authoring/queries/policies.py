@@ -1,14 +1,18 @@
 """Queries of policies and their versions."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import StrIndex, Upper
 from django.db.models.lookups import GreaterThan
 
+from policies.engine import families
+from policies.engine.errors import Problem
 from policies.errors import NotFound
 from policies.models import Policy, PolicyEvent, PolicyFacet
 from policies.models.fields import is_storable
+
+_CHUNK_SIZE = 500
 
 
 def list_policies(
@@ -67,6 +71,14 @@ def get_policy(*, urn: str) -> Policy:
 def find_policies(*, urns: Collection[str]) -> QuerySet[Policy]:
     """Return the stored policies among these URNs, by URN."""
     return Policy.objects.filter(urn__in=urns).order_by("urn")
+
+
+def iterate_unknown_fields() -> Iterator[tuple[str, tuple[Problem, ...]]]:
+    """Yield (URN, problems) for each policy with fields that are unknown here and keep it INACTIVE, by URN."""
+    rows = Policy.objects.exclude(state=Policy.State.ACTIVE).order_by("urn").only("urn", "family", "document")
+    for policy in rows.iterator(chunk_size=_CHUNK_SIZE):
+        if problems := families.get(policy.family).unknown_fields(policy.document):
+            yield policy.urn, problems
 
 
 def list_versions(*, urn: str) -> QuerySet[PolicyEvent]:

@@ -41,6 +41,8 @@ VIEW_GUARD = Guard(any_of=required_privileges.VIEW_GROUPS)
 CREATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("group.create"))
 REMOVE_GUARD = Guard.from_requirement(required_privileges.privilege_group("group.delete"))
 
+_MAX_WARNED_POLICIES = 5
+
 
 @page_view(VIEW_GUARD)
 def list_groups(request: HttpRequest) -> HttpResponse:
@@ -238,6 +240,15 @@ def _list_losses(group: GroupProfile) -> list[str]:
         losses.append(f"Its roles are no longer assigned: {', '.join(group.role_names)}.")
     if policy_count:
         losses.append(f"Policies that name it ({policy_count}) stay, and apply to nobody of that name.")
+    narrowing_names = [
+        mention.name
+        for mention in policy_mentions.list_mentions(actor=group.urn)
+        if mention.is_active and (mention.is_denying or mention.is_excepted)
+    ]
+    if narrowing_names:
+        suffix = " and others" if len(narrowing_names) > _MAX_WARNED_POLICIES else ""
+        names_text = ", ".join(narrowing_names[:_MAX_WARNED_POLICIES])
+        losses.append(f"Its members may be allowed what these policies keep from the group: {names_text}{suffix}.")
     return [*losses, *removal_warnings.list_losses(urn=group.urn)]
 
 

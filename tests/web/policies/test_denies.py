@@ -15,7 +15,7 @@ from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import import_export, lints, policies
 from policies.authoring.services.policies import PolicyInput
 from policies.errors import Conflict
-from policies.identity.services import roles
+from policies.identity.services import groups, roles
 from policies.models import Policy, PolicyFacet
 from policies.pdp import active_policies, authorizer
 from tests.web.conftest import DOOR, document_of
@@ -342,3 +342,12 @@ def test_the_upgrade_derives_the_same_facets(world, write):
     migration.derive_facets(apps, SimpleNamespace(connection=connection))
     after = set(rows.values_list("policy", "field", "value"))
     assert after - {(odd.pk, "EXCEPTION", READER[:-6])} == before
+
+
+def test_removing_a_group_says_what_policies_keep_from_it(browse, world, write):
+    groups.create(identifier="interns", name="Interns", by=authorizer.SYSTEM, channel=DOOR)
+    write("first", displayName="Kept out", effect="DENY", actors={"groups": [INTERNS]})
+    write("second", displayName="Left out", actors={"allUsers": True, "excludedGroups": [INTERNS]})
+    write("third", displayName="Asleep", actors={"allUsers": True, "excludedGroups": [INTERNS]}, state="INACTIVE")
+    page = browse("root").get(reverse("group-remove", args=[INTERNS])).content.decode()
+    assert "Its members may be allowed what these policies keep from the group: Kept out, Left out." in page

@@ -17,8 +17,9 @@ from catalog.reports.spark.partition_facts import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine.model import Actor
 
-ORPHAN, REACHES_NOBODY, REACHES_NOTHING, SHADOWED, DUPLICATE = (
+ORPHAN, UNKNOWN_FIELDS, REACHES_NOBODY, REACHES_NOTHING, SHADOWED, DUPLICATE = (
     "ORPHAN",
+    "UNKNOWN_FIELDS",
     "REACHES_NOBODY",
     "REACHES_NOTHING",
     "SHADOWED",
@@ -29,6 +30,7 @@ ORPHAN, REACHES_NOBODY, REACHES_NOTHING, SHADOWED, DUPLICATE = (
 SEVERITIES = {
     Antipattern.ROLE_BESIDE: "HIGH",
     ORPHAN: "MEDIUM",
+    UNKNOWN_FIELDS: "MEDIUM",
     REACHES_NOBODY: "MEDIUM",
     DUPLICATE: "MEDIUM",
     REACHES_NOTHING: "LOW",
@@ -40,8 +42,8 @@ SEVERITIES = {
     Antipattern.CONTAINER_CHAIN: "LOW",
 }
 
-#: Other policies that a sentence names at most.
-_MAX_NAMED_POLICIES = 3
+#: Other policies, or fields, that a sentence names at most.
+_MAX_NAMES = 3
 
 
 def compute_results(job: Job) -> Summary:
@@ -58,8 +60,10 @@ def compute_results(job: Job) -> Summary:
     hygiene_facts = HygieneFacts(
         map_partitions(job, hygiene.collect_facts, query, fields=fields, stage="Looking at policies")
     )
+    known = job.read_json("known.json")
     finding_rows = [
-        *find_idle(policies, query, actors, hygiene_facts, frozenset(job.read_json("known.json")["people"])),
+        *list_unknown_fields(known["unknown_fields"]),
+        *find_idle(policies, query, actors, hygiene_facts, frozenset(known["people"])),
         *list_antipatterns(policies, actors, state.descendants, hygiene_facts),
     ]
     finding_rows.sort(key=lambda row: (list(SEVERITIES).index(row["type"]), row["policy"], row["key"]))
@@ -106,6 +110,13 @@ def watch_wide_roles(
     )
 
 
+def list_unknown_fields(pointers_by_policy: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
+    """Yield the findings about policies that are INACTIVE because of fields that are unknown here."""
+    for urn, pointers in pointers_by_policy.items():
+        sentence = f"It is INACTIVE until fields that are unknown here are removed: {_join_names(pointers)}."
+        yield _finding_row(UNKNOWN_FIELDS, urn, sentence)
+
+
 def find_idle(
     policies: Sequence[PolicyStatements],
     query: HygieneQuery,
@@ -124,11 +135,11 @@ def find_idle(
             yield _finding_row(REACHES_NOTHING, policy.urn, "Nothing in the catalog is meant by it.")
         elif duplicates := query.duplicates.get(policy.urn):
             yield _finding_row(
-                DUPLICATE, policy.urn, f"It says the same as {_join_urns(duplicates)}.", other=duplicates[0]
+                DUPLICATE, policy.urn, f"It says the same as {_join_names(duplicates)}.", other=duplicates[0]
             )
         elif hygiene_facts.is_shadowed(policy.urn):
             shadowing_policies = hygiene_facts.list_shadowing(policy.urn)
-            shadowing_names = _join_urns(shadowing_policies) if shadowing_policies else "several others together"
+            shadowing_names = _join_names(shadowing_policies) if shadowing_policies else "several others together"
             sentence = f"As the catalog is now, everything that it gives is given by {shadowing_names} too."
             yield _finding_row(
                 SHADOWED, policy.urn, sentence, other=shadowing_policies[0] if shadowing_policies else ""
@@ -166,9 +177,9 @@ def _finding_row(
     }
 
 
-def _join_urns(urns: Sequence[str]) -> str:
-    suffix = f" and {len(urns) - _MAX_NAMED_POLICIES} more" if len(urns) > _MAX_NAMED_POLICIES else ""
-    return f"{', '.join(urns[:_MAX_NAMED_POLICIES])}{suffix}"
+def _join_names(names: Sequence[str]) -> str:
+    suffix = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{', '.join(names[:_MAX_NAMES])}{suffix}"
 
 
 def _is_editable(document: str) -> bool:

@@ -7,12 +7,21 @@ from catalog.models import Report
 from catalog.reports import finding_writer
 from catalog.reports.kinds.policy_hygiene import tables
 from catalog.reports.spec import ReportSpec
+from policies.authoring.queries import policies
 from policies.pdp import display_names
 
 
 def prepare(_: Report, folder: Path) -> None:
-    """Write known.json: the URNs of all users, groups and roles; the tables of a snapshot do not have all of them."""
-    document = {"people": sorted(display_names.load_people_urns())}
+    """Write known.json, since a snapshot has neither all people nor policies that are not active.
+
+    It holds the URNs of all users, groups and roles, and policy URN → pointers of the fields that keep it INACTIVE.
+    """
+    document = {
+        "people": sorted(display_names.load_people_urns()),
+        "unknown_fields": {
+            urn: [problem.pointer for problem in problems] for urn, problems in policies.iterate_unknown_fields()
+        },
+    }
     (folder / "known.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 

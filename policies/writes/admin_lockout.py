@@ -1,29 +1,40 @@
 """Lockout of the last administrator: a change after which nobody can manage policies is refused.
 
 Checked inside the transaction that writes, on the tables as they are there, so that two concurrent changes cannot both
-pass. Where a policy denies that privilege, or excludes people from it, joining a group can take it, too. The
-system actor is exempt: an operator who runs its commands can also restore the privilege.
+pass. Where a policy denies that privilege, or excludes people from it, joining a group can take it, too. What ends, and
+what begins to deny, counts as if it had: nobody is asked when that time comes. The system actor is exempt: an operator
+who runs its commands can also restore the privilege.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
-from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, StatementOrigin
+from policies.engine.families.validity import Phase
+from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
 from policies.errors import Conflict
 from policies.models import Policy, PolicyEffect, PolicyFacet, User
 from policies.models.people import HAS_PASSWORD
-from policies.pdp import active_policies, actor_resolution, users_by_actor_clause
+from policies.pdp import actor_resolution, users_by_actor_clause
 
 _MANAGE_POLICIES = "MANAGE_POLICIES"
 
 #: Users examined per batch; one of the first can nearly always manage policies.
 _USER_BATCH_SIZE = 200
+
+
+class Manageability(IntEnum):
+    """How long somebody who can sign in may manage policies, if nothing is changed."""
+
+    LOST = 0
+    FOR_NOW = 1
+    LASTING = 2
 
 
 @contextmanager
@@ -32,21 +43,26 @@ def guard_policies(*, policies: Collection[Policy], by: Actor, loss: str) -> Ite
 
     They are in memory as they will be, and stored as they are; `loss` names what is lost.
     """
-    is_watched = (_may_give(policies) or any(map(_may_take, policies))) and is_at_risk(by=by)
+    is_watched = _may_give(policies) or any(map(_may_take, policies))
+    before = measure_risk(by=by) if is_watched else Manageability.LOST
     yield
-    if is_watched:
-        refuse_loss(loss=loss)
+    refuse_loss(before=before, loss=loss)
 
 
-def is_at_risk(*, by: Actor) -> bool:
-    """Whether a change that revokes something has to be checked by `refuse_loss`; call it before the change."""
-    return by.urn != SYSTEM_ACTOR and is_manageable()
+def measure_risk(*, by: Actor) -> Manageability:
+    """Return what a change by this actor may not diminish (`refuse_loss`); call it before the change."""
+    return Manageability.LOST if by.urn == SYSTEM_ACTOR else find_manageability()
 
 
-def refuse_loss(*, loss: str) -> None:
-    """Raise Conflict if nobody can manage policies any more; `loss` names the revoked thing. Call after the change."""
-    if not is_manageable():
+def refuse_loss(*, before: Manageability, loss: str) -> None:
+    """Raise Conflict if policies can be managed less long than before; `loss` names what is revoked."""
+    if not before:
+        return
+    after = find_manageability()
+    if not after:
         raise Conflict(f"Nobody who can sign in could manage policies without {loss}.")
+    if after < before:
+        raise Conflict(f"There would come a time at which nobody could manage policies without {loss}.")
 
 
 def can_narrow(*, by: Actor) -> bool:
@@ -59,16 +75,30 @@ def can_narrow(*, by: Actor) -> bool:
     return by.urn != SYSTEM_ACTOR and _list_granting_policies().filter(Exists(narrowing_facets)).exists()
 
 
-def is_manageable() -> bool:
-    """Whether some active person with a usable password may manage policies."""
-    compiled_policies = [
-        (policy.urn, families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name)))
-        for policy in _list_granting_policies()
-    ]
-    snapshot = Snapshot.build(0, compiled_policies)
-    tokens = frozenset[str]().union(
-        *(statement.actors.tokens for statement in snapshot.list_statements(_MANAGE_POLICIES))
-    )
+def find_manageability() -> Manageability:
+    """Return how long some active person with a usable password may manage policies.
+
+    It is lasting by policies without an end alone, and against each deny that has begun or will begin.
+    """
+    current_policies, lasting_policies = [], []
+    for policy in _list_granting_policies():
+        origin = StatementOrigin(policy.urn, policy.name)
+        statements = families.get(policy.family).compile(policy.document, origin)
+        is_current = policy.phase == Phase.CURRENT
+        if is_current:
+            current_policies.append((policy.urn, statements))
+        if _is_deny(statements) or (is_current and policy.valid_until is None):
+            lasting_policies.append((policy.urn, statements))
+    if _has_manager(lasting_policies):
+        return Manageability.LASTING
+    has_limits = lasting_policies != current_policies
+    return Manageability.FOR_NOW if has_limits and _has_manager(current_policies) else Manageability.LOST
+
+
+def _has_manager(policies: Iterable[tuple[str, tuple[Statement, ...]]]) -> bool:
+    snapshot = Snapshot.build(0, policies)
+    statements = snapshot.list_statements(_MANAGE_POLICIES)
+    tokens = frozenset[str]().union(*(item.actors.tokens for item in statements if item.effect is Effect.ALLOW))
     users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
     urns = users.filter(HAS_PASSWORD, kind=User.Kind.PERSON).values_list("urn", flat=True)
     batch_urns = list(urns[:_USER_BATCH_SIZE])
@@ -93,11 +123,17 @@ def _may_give(policies: Collection[Policy]) -> bool:
 
 def _may_take(policy: Policy) -> bool:
     statements = families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name))
-    return any(item.effect is Effect.DENY and _MANAGE_POLICIES in item.privileges for item in statements)
+    return _is_deny(statements) and any(_MANAGE_POLICIES in item.privileges for item in statements)
+
+
+def _is_deny(statements: Iterable[Statement]) -> bool:
+    return any(item.effect is Effect.DENY for item in statements)
 
 
 def _list_granting_policies() -> QuerySet[Policy]:
+    """Return the policies that give or take the privilege, now or later."""
     granting_facets = PolicyFacet.objects.filter(
         policy=OuterRef("pk"), field=PolicyFacet.Field.PRIVILEGE, value__in=_privilege_names()
     )
-    return active_policies.list_active_policies().filter(Exists(granting_facets))
+    rows = Policy.objects.filter(state=Policy.State.ACTIVE).exclude(phase=Phase.ENDED).order_by("urn")
+    return rows.filter(Exists(granting_facets))

@@ -251,3 +251,56 @@ def test_signing_in_is_refused_where_groups_withhold_together_only(user, group, 
     with pytest.raises(Forbidden, match="MANAGE_TAGS"):
         sign_in("plain")
     assert actor_resolution.load_actor(urn=PLAIN).groups == {SOURCE, CREW}
+
+
+LATER, LONG_AGO = "2999-01-01T00:00:00Z", "2001-01-01T00:00:00Z"
+
+#: Changes after which nobody manages policies one day, though somebody does today.
+SOON = {
+    "an end": lambda **by: policies.update(
+        urn=POLICY, draft=draft("MANAGE_POLICIES", actors={"users": [MIA]}, validUntil=LATER), **by
+    ),
+    "a beginning": lambda **by: policies.update(
+        urn=POLICY, draft=draft("MANAGE_POLICIES", actors={"users": [MIA]}, validFrom=LATER), **by
+    ),
+    "a deny that begins": lambda **by: policies.create(
+        draft=draft("MANAGE_POLICIES", actors={"users": [MIA]}, effect="DENY", validFrom=LATER), **by
+    ),
+    "a deny that ends": lambda **by: policies.create(
+        draft=draft("MANAGE_POLICIES", actors={"users": [MIA]}, effect="DENY", validUntil=LATER), **by
+    ),
+    "a group that will be denied": lambda **by: groups.add_members(urn=CREW, members=[MIA], **by),
+}
+
+
+@pytest.mark.parametrize("change", SOON)
+def test_the_last_manager_is_not_lost_one_day(user, group, system, change):
+    user("mia", password=PASSWORD)
+    group("crew")
+    put(POLICY, system, "MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS", actors={"users": [MIA]})
+    put(f"{POLICY}-later", system, "MANAGE_POLICIES", actors={"groups": [CREW]}, effect="DENY", validFrom=LATER)
+    by = actor_resolution.load_actor(urn=MIA)
+    with pytest.raises(Conflict, match="could manage policies without"):
+        SOON[change](by=by, channel=DOOR)
+    user("mo", password=PASSWORD)
+    put(f"{POLICY}-mo", system, "MANAGE_POLICIES", actors={"users": ["urn:li:corpuser:mo"]})
+    SOON[change](by=by, channel=DOOR)
+
+
+def test_who_manages_for_a_time_alone_is_not_lost_before(user, system):
+    user("mia", password=PASSWORD)
+    put(POLICY, system, "MANAGE_POLICIES", actors={"users": [MIA]}, validUntil=LATER)
+    by = actor_resolution.load_actor(urn=MIA)
+    with pytest.raises(Conflict, match="Nobody who can sign in could manage policies"):
+        policies.delete(urn=POLICY, by=by, channel=DOOR)
+    # No less long than before: it ended before, too.
+    shorter = draft("MANAGE_POLICIES", actors={"users": [MIA]}, validUntil="2998-01-01T00:00:00Z")
+    policies.update(urn=POLICY, draft=shorter, by=by, channel=DOOR)
+
+
+def test_a_deny_that_has_ended_takes_nothing(user, system):
+    user("mia", password=PASSWORD)
+    put(POLICY, system, "MANAGE_POLICIES", actors={"users": [MIA]})
+    by = actor_resolution.load_actor(urn=MIA)
+    ended = draft("MANAGE_POLICIES", actors={"users": [MIA]}, effect="DENY", validUntil=LONG_AGO)
+    policies.create(draft=ended, by=by, channel=DOOR)

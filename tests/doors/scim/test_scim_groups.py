@@ -2,6 +2,7 @@
 
 import pytest
 
+from policies.authoring.services import policies
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups
 from policies.models import GroupProfile, Membership
@@ -171,3 +172,16 @@ def test_a_member_has_no_field_that_nobody_evaluates(connector, three):
     whole = {"value": member["value"], "type": "User", "display": "Eve", "$ref": "x"}
     connector.patch(path, {"op": "add", "path": "members", "value": [whole]}, status=204)
     assert connector.told("PUT", path, group | {"members": [whole]})["members"][0]["value"] == member["value"]
+
+
+def test_leaving_a_group_that_policies_deny_gives_only_what_the_connector_holds(connector, three):
+    ada, bo, _ = three
+    path = f"/Groups/{connector.make_group('Staff', ada, bo)}"
+    for effect, actors in (("ALLOW", {"users": ["urn:li:corpuser:ada"]}), ("DENY", {"groups": [STAFF]})):
+        document = {"displayName": effect, "type": "PLATFORM", "state": "ACTIVE", "privileges": ["MANAGE_TAGS"]}
+        draft = policies.PolicyInput("datahub", document | {"effect": effect, "actors": actors})
+        policies.create(draft=draft, by=authorizer.SYSTEM, channel="test")
+    connector.patch(path, {"op": "remove", "path": f'members[value eq "{bo}"]'}, status=204)
+    connector.patch(path, {"op": "remove", "path": f'members[value eq "{ada}"]'}, status=403)
+    assert connector.send("DELETE", path).status_code == 403
+    assert external() == ["ada"]

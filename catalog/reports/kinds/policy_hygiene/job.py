@@ -60,10 +60,10 @@ def compute_results(job: Job) -> Summary:
     hygiene_facts = HygieneFacts(
         map_partitions(job, hygiene.collect_facts, query, fields=fields, stage="Looking at policies")
     )
-    known = job.read_json("known.json")
+    known_document = job.read_json("known.json")
     finding_rows = [
-        *list_unknown_fields(known["unknown_fields"]),
-        *find_idle(policies, query, actors, hygiene_facts, frozenset(known["people"])),
+        *list_unknown_fields(known_document["unknown_fields"]),
+        *find_idle(policies, query, actors, hygiene_facts, frozenset(known_document["people"])),
         *list_antipatterns(policies, actors, state.descendants, hygiene_facts),
     ]
     finding_rows.sort(key=lambda row: (list(SEVERITIES).index(row["type"]), row["policy"], row["key"]))

@@ -33,16 +33,21 @@ def _load_side(roles: Collection[str], tokens: Collection[str]) -> PolicySide:
     role_statements = tuple(
         statement
         for statement in snapshot_store.get_current().statements
-        if not statement.actors.tokens.isdisjoint(roles)
+        if not statement.actors.tokens.isdisjoint(roles) and statement.actors.excluded_tokens.isdisjoint(roles)
     )
     statements = _exclude_platform_statements(role_statements, roles)
     allows = [statement for statement in statements if statement.effect is Effect.ALLOW]
     if not allows:
         return PolicySide(people, None, role_statements)
     privileges = frozenset[str]().union(*(statement.privileges for statement in allows))
-    # A deny is subtracted only if it denies every privilege that the allows give.
+    # A deny is subtracted only if it denies every privilege that the allows give, to every holder.
     denies = [
-        statement for statement in statements if statement.effect is Effect.DENY and privileges <= statement.privileges
+        statement
+        for statement in statements
+        if statement.effect is Effect.DENY
+        and privileges <= statement.privileges
+        and not statement.needs_subresource
+        and not statement.actors.excluded_tokens
     ]
     return PolicySide(people, Coverage(Actor(""), _unique_covers(allows), _unique_covers(denies)), role_statements)
 

@@ -67,6 +67,33 @@ def test_giving_a_role_tells_whom_and_what_it_would_reach(browse, crew, carried)
     assert meant(client.post(address, {"actors": [OTTO], "go": "look"})) == [("1", "2"), ("3", "3")]
 
 
+@pytest.mark.parametrize(
+    ("changes", "entities"),
+    [
+        ({}, ("0", "0")),
+        ({"excludedUsers": [ADA]}, ("0", "3")),
+        ({"privilegeConstraints": {"criteria": []}}, ("0", "3")),
+    ],
+    ids=["of all", "with an exception", "of a sub-resource"],
+)
+def test_a_deny_counts_where_it_denies_every_holder(browse, crew, carried, write, changes, entities):
+    constraints = {name: changes[name] for name in changes if name == "privilegeConstraints"}
+    actors = {"roles": [carried["editor"]]} | {name: changes[name] for name in changes if name not in constraints}
+    block = {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": ["dataset"]}]}, **constraints}
+    write("deny", displayName="deny", effect="DENY", actors=actors, resources=block)
+    asked = browse("root").post(f"{ROLES}/assign/{carried['editor']}", {"actors": [OTTO], "go": "look"})
+    assert meant(asked) == [("0", "1"), entities]
+
+
+def test_a_policy_that_excludes_the_role_gives_it_nothing(browse, crew, carried, write):
+    block = {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": ["dataset"]}]}}
+    role = roles.create(identifier="left-out", name="left-out", by=SYSTEM, channel=DOOR).urn
+    write("left-out", displayName="left out", actors={"roles": [role], "excludedRoles": [role]}, resources=block)
+    asked = browse("root").post(f"{ROLES}/assign/{role}", {"actors": [OTTO], "go": "look"})
+    assert meant(asked)[0] == ("0", "1")
+    assert asked.context["means"]["impact_entities"] is None
+
+
 @pytest.mark.parametrize("kind", ["user", "group"])
 def test_choosing_roles_tells_what_they_would_reach(browse, crew, carried, kind):
     urn = STELLA if kind == "user" else crew["group"].urn

@@ -15,6 +15,7 @@ from policies.authoring.services import policies
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput, PolicyWrite
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
+from policies.engine.families import datahub, datahub_fields
 from policies.engine.families.document_reader import escape
 from policies.engine.families.validity import UNLIMITED
 from policies.engine.model import SYSTEM_ACTOR, Actor
@@ -31,7 +32,9 @@ MAX_SIGNS = 1_000_000
 
 _TIME_FIELDS = ("valid_from", "valid_until")
 _ENTRY_FIELDS = ("urn", "family", "name", "description", "state", "editable", "version", *_TIME_FIELDS, "document")
-_DATAHUB_ENTRY_FIELDS = ("urn", "info")
+#: The key of the document in an entry as DataHub has it.
+_DATAHUB_DOCUMENT_KEY = "info"
+_DATAHUB_ENTRY_FIELDS = ("urn", _DATAHUB_DOCUMENT_KEY)
 _TEXT_FIELDS = ("urn", "family", "name", "description", "state")
 
 
@@ -198,6 +201,17 @@ class _FileEntry:
     times: tuple[Any, Any] | None
 
 
+def _keep_own_fields(entry: _FileEntry, policy: Policy | None) -> _FileEntry:
+    """Return an entry of DataHub's with what it leaves out of our own fields as it is stored, as by its protocols."""
+    document = entry.draft.document
+    is_of_datahub = entry.document_pointer == f"/{_DATAHUB_DOCUMENT_KEY}" and isinstance(document, dict)
+    if not is_of_datahub or policy is None or policy.family != datahub.NAME:
+        return entry
+    return replace(
+        entry, draft=replace(entry.draft, document=datahub_fields.keep_own_fields(document, policy.document))
+    )
+
+
 class _ImportReader:
     """Reader of the entries of one file, each with its pointer; `_problems` collects their errors."""
 
@@ -242,9 +256,10 @@ class _ImportReader:
                 policies.validate_urn(entry.urn)
         except Invalid as error:
             self._note(entry.pointer, error.problems)
+        policy = self._policies_by_urn.get(entry.urn or "")
+        entry = _keep_own_fields(entry, policy)
         try:
             # A document with unknown fields is invalid, unless it is stored already.
-            policy = self._policies_by_urn.get(entry.urn or "")
             draft = replace(entry.draft, keeps_unknown=policy is not None and _has_same_document(policy, entry.draft))
             if entry.times is None:
                 document = policies.validate_draft(draft, existing_urns=existing_urns)
@@ -276,9 +291,9 @@ class _ImportReader:
         if not isinstance(entry, dict):
             self._note(pointer, [Problem("type.object", "", "A policy is an object.")])
             return {}, ""
-        if "document" not in entry and "info" not in entry:
+        if "document" not in entry and _DATAHUB_DOCUMENT_KEY not in entry:
             return {"document": entry}, ""
-        allowed_names = _DATAHUB_ENTRY_FIELDS if "info" in entry else _ENTRY_FIELDS
+        allowed_names = _DATAHUB_ENTRY_FIELDS if _DATAHUB_DOCUMENT_KEY in entry else _ENTRY_FIELDS
         for name in entry:
             if name not in allowed_names:
                 self._note(pointer, [Problem("field.unknown", f"/{escape(name)}", f"There is no field {name!r} here.")])
@@ -286,7 +301,7 @@ class _ImportReader:
             value = entry.get(name)
             if value is not None and not isinstance(value, str):
                 self._note(pointer, [Problem("type.text", f"/{name}", "This must be a text.")])
-        document_key = "info" if "info" in entry else "document"
+        document_key = _DATAHUB_DOCUMENT_KEY if _DATAHUB_DOCUMENT_KEY in entry else "document"
         return {**entry, "document": entry[document_key]}, f"/{document_key}"
 
     def _plan_entry(self, entry: _FileEntry, policy: Policy | None, by: Actor) -> PlannedPolicy:

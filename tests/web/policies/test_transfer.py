@@ -97,6 +97,21 @@ def test_what_is_stored_is_replaced_after_the_question(browse, some):
     assert policy_queries.get_policy(urn=f"{PREFIX}b").name == "Beta 2"
 
 
+def test_a_file_of_datahub_keeps_a_deny_and_ours_replaces_it(browse, some):
+    client, urn = browse("root"), f"{PREFIX}b"
+    deny = document_of(
+        displayName="Beta", effect="DENY", actors={"allUsers": True, "excludedUsers": ["urn:li:corpuser:x"]}
+    )
+    confirm(client, send(client, {"urn": urn, "document": deny}))
+    plain = document_of(displayName="Beta 2", actors={"allUsers": True})
+    confirm(client, send(client, [{"urn": urn, "info": plain}]))
+    kept = policy_queries.get_policy(urn=urn).document
+    assert (kept["displayName"], kept["effect"]) == ("Beta 2", "DENY")
+    assert kept["actors"] == deny["actors"]
+    confirm(client, send(client, {"urn": urn, "document": plain}))
+    assert policy_queries.get_policy(urn=urn).document == plain
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

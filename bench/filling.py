@@ -141,7 +141,7 @@ def _store_policies(company: Company) -> None:
 
 def _named(document: dict[str, Any]) -> set[tuple[str, str]]:
     actors = document["actors"]
-    found = {("PRIVILEGE", name) for name in document["privileges"]}
+    found = {("EFFECT", "ALLOW"), *(("PRIVILEGE", name) for name in document["privileges"])}
     return found | {("ACTOR", urn) for key in ("users", "groups", "roles") for urn in actors.get(key) or ()}
 
 

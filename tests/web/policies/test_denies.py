@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from policies.authoring.pages import datahub_wording
@@ -269,6 +270,26 @@ def test_the_list_is_filtered_by_effect_and_by_whom_policies_except(browse, worl
     exported = browse("root").get(f"{BASE}/export", {"effect": "DENY"}).json()["policies"]
     assert {entry["name"] for entry in exported} == {"Kept out", "Both"}
     assert browse("root").get(BASE, {"effect": "PERHAPS"}).context["form"].errors
+
+
+def test_exceptions_in_the_list_cost_no_further_queries(browse, world, write):
+    client, costs = browse("root"), []
+    write("first", displayName="Wide", actors={"allUsers": True})
+    for number in range(8):
+        if number in (0, 1, 7):
+            client.get(BASE, {"q": "Wide"})
+            with CaptureQueriesContext(connection) as queries:
+                assert len(client.get(BASE, {"q": "Wide"}).context["rows"]) == number + 1
+            costs.append(len(queries))
+        actors = {
+            "users": [OTTO],
+            "excludedUsers": [f"urn:li:corpuser:u{number}{index}" for index in range(9)],
+            "excludedGroups": [INTERNS],
+            "excludedRoles": [READER],
+        }
+        write(f"wide-{number}", displayName=f"Wide {number}", effect="DENY", actors=actors)
+    assert costs[1] == costs[2]
+    assert costs[1] <= costs[0] + 3, "the names of users, groups and roles are loaded where rows name some"
 
 
 def test_an_exported_policy_is_imported_unchanged(browse, world, write):

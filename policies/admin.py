@@ -32,6 +32,7 @@ from policies.models import (
     PolicyVersion,
     Role,
     RoleAssignment,
+    ScheduledMembership,
     User,
 )
 from policies.pdp.reach_comparison import MAX_COUNT
@@ -266,7 +267,16 @@ class GroupAdmin(ReadOnlyAdmin):
 class MembershipAdmin(ReadOnlyAdmin):
     """Memberships of users in groups."""
 
-    list_display = ("user", "group", "is_native", "is_external")
+    list_display = ("user", "group", "is_native", "is_external", "valid_until")
+    list_select_related = ("user", "group")
+    search_fields = ("=user__username", "=group__name")
+
+
+@admin.register(ScheduledMembership, site=site)
+class ScheduledMembershipAdmin(ReadOnlyAdmin):
+    """Memberships that have not begun."""
+
+    list_display = ("user", "group", "valid_from", "valid_until", "created_by")
     list_select_related = ("user", "group")
     search_fields = ("=user__username", "=group__name")
 

@@ -65,4 +65,7 @@ BOOTSTRAP_HOOKS: tuple[str, ...] = (
 # return a context manager, entered before the deactivation is written and left before the change is stored.
 DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.cdap.grant_services.reassign_sole_grants",)
 # What begins and ends at a time: classes with the methods of `policies.pdp.due_changes.DueChangeSource`.
-DUE_CHANGE_SOURCES: tuple[str, ...] = ("policies.authoring.services.policy_validity.PolicyDueChanges",)
+DUE_CHANGE_SOURCES: tuple[str, ...] = (
+    "policies.authoring.services.policy_validity.PolicyDueChanges",
+    "policies.identity.services.membership_times.MembershipDueChanges",
+)

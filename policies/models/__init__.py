@@ -3,7 +3,7 @@
 from policies.models.decision import LoggedDecision
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
 from policies.models.links import InviteToken, ResetToken
-from policies.models.people import GroupProfile, Membership, User
+from policies.models.people import GroupProfile, Membership, ScheduledMembership, User
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
 from policies.models.roles import Role, RoleAssignment
 from policies.models.tokens import AccessToken
@@ -29,6 +29,7 @@ __all__ = [
     "ResetToken",
     "Role",
     "RoleAssignment",
+    "ScheduledMembership",
     "User",
     "Verb",
     "open_write",

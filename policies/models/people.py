@@ -18,6 +18,7 @@ from django.utils.crypto import salted_hmac
 
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 from policies.models.lookalikes import FoldedNameField
+from policies.models.timed_rows import ScheduledRow, TimedRow
 
 USER_PREFIX = "urn:li:corpuser:"
 GROUP_PREFIX = "urn:li:corpGroup:"
@@ -233,8 +234,11 @@ class GroupProfile(models.Model):
         return sorted((assignment.role.name for assignment in self.group.role_assignments.all()), key=str.casefold)
 
 
-class Membership(models.Model):
-    """A user in a group: native (assigned here), external (delivered by its source), or both."""
+class Membership(TimedRow):
+    """A user in a group: native (assigned here), external (delivered by its source), or both.
+
+    Its times are those of the native membership: what a source delivers lasts until the source ends it.
+    """
 
     # A compound index in each order serves either foreign key.
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", db_index=False)
@@ -246,8 +250,29 @@ class Membership(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["user", "group"], name="membership_once"),
             models.CheckConstraint(condition=Q(is_native=True) | Q(is_external=True), name="membership_has_origin"),
+            models.CheckConstraint(
+                condition=Q(is_native=True) | Q(valid_from__isnull=True, valid_until__isnull=True),
+                name="membership_with_times_is_native",
+            ),
         ]
-        indexes = [models.Index(fields=["group", "user"], name="membership_of_group")]
+        indexes = [
+            models.Index(fields=["group", "user"], name="membership_of_group"),
+            # Few memberships end.
+            models.Index(fields=["valid_until"], condition=Q(valid_until__isnull=False), name="membership_ends"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user_id} in {self.group_id}"
+
+
+class ScheduledMembership(ScheduledRow):
+    """A native membership that has not begun."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="scheduled_memberships", db_index=False)
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="scheduled_memberships")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "group"], name="scheduled_membership_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.group_id} from {self.valid_from}"

@@ -19,6 +19,9 @@ from policies.models import Gate, PolicyVersion, open_write
 from policies.models.version import outermost_block
 from policies.models.writes import WriteTransaction
 
+#: Channel of the events of what begins and ends by itself.
+CLOCK_CHANNEL = "clock"
+
 
 class DueChangeSource(Protocol):
     """One kind of thing that has a validity (settings.DUE_CHANGE_SOURCES)."""

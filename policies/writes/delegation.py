@@ -77,6 +77,19 @@ class Delegation:
             privileges - self.privileges_before.get(urn, frozenset()) for urn, privileges in privileges_after.items()
         )
 
+    def refuse_later_gain(self, changes: Iterable[tuple[Actor, Actor]]) -> None:
+        """Raise Forbidden if an actor will gain a privilege that the author may not give.
+
+        `changes` are actors as they are, and as they will be when something has begun or ended. A suspended user counts
+        as active: the suspension may end before.
+        """
+        if not self.withheld_privileges:
+            return
+        snapshot = snapshot_store.get_current()
+        for actor_now, actor_then in changes:
+            gained = _find_allowed_privileges(replace(actor_then, is_active=True), self.withheld_privileges, snapshot)
+            _refuse([gained - _find_allowed_privileges(replace(actor_now, is_active=True), gained, snapshot)])
+
 
 def find_withheld_privileges(*, by: Actor) -> frozenset[str]:
     """Return the platform privileges that the actor may not give: those it lacks; none if it may manage policies."""

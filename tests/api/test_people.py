@@ -286,3 +286,27 @@ def test_the_last_who_can_manage_policies_stays(manager, made):
         assert problem["code"] == "conflict"
         assert problem["detail"] == "Nobody who can sign in could manage policies without the account of manager."
     assert manager.get(here).json()["state"] == "ACTIVE"
+
+
+def test_members_for_a_time(manager, made):
+    user, members = made["user"]["urn"], f"{place('groups', made['group']['urn'])}members/"
+    bad = [{"urn": user, "valid_until": "tomorrow", "valid_from": "2026-01-01T00:00", "since": 1}, {"valid_from": None}]
+    assert pointers_of(manager.post(members, {"members": bad})) == {
+        ("type.time", "/members/0/valid_until"),
+        ("type.time", "/members/0/valid_from"),
+        ("field.unknown", "/members/0/since"),
+        ("required", "/members/1/urn"),
+    }
+    times = {"valid_from": "2126-01-01T01:00:00+01:00", "valid_until": 4_955_000_000_000}
+    shown = {"valid_from": "2126-01-01T00:00:00Z", "valid_until": "2127-01-07T12:53:20Z"}
+    answer = manager.post(members, {"members": [{"urn": user, **times, "reason": "Audit"}]})
+    assert (answer.status_code, answer.json()) == (201, {"members": [{"urn": user, **shown, "reason": "Audit"}]})
+    page = manager.get(members).json()
+    assert page["count"] == 1
+    assert page["results"][0].items() >= {"urn": user, "groups": [], **shown, "phase": "PENDING"}.items()
+    assert manager.get(place("groups", made["group"]["urn"])).json()["members"] == []
+    manager.post(members, {"members": [{"urn": user, "valid_until": times["valid_until"]}]})
+    row = manager.get(members).json()["results"][0]
+    assert (row["valid_from"], row["valid_until"], row["phase"]) == (None, shown["valid_until"], "CURRENT")
+    assert manager.delete(members, {"members": [user]}).status_code == 204
+    assert manager.get(members).json()["count"] == 0

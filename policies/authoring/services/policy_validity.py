@@ -10,9 +10,7 @@ from policies.engine.families.validity import Phase
 from policies.models import Policy, Verb
 from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
-
-#: Channel of the events of policies that begin and end by themselves.
-CLOCK_CHANNEL = "clock"
+from policies.pdp.due_changes import CLOCK_CHANNEL
 
 _VERBS = {Phase.CURRENT: Verb.BEGAN, Phase.ENDED: Verb.ENDED}
 

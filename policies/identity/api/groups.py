@@ -1,18 +1,21 @@
 """Group and member endpoints (api.md 3.2)."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from rest_framework import serializers
 
 from policies.engine.model import Actor
 from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.resource_view import ReplaceableResourceView, openapi_resource_operations, pop_identifier
+from policies.http.api.timed_holders import TimedHolderList, TimesOut
 from policies.http.api.views import CHANNEL, ApiView, PageParameters
 from policies.http.guard import signed_in
 from policies.identity.api.users import TAG, UserOut
 from policies.identity.queries import users_groups_roles
+from policies.identity.queries.users_groups_roles import HolderTimes
 from policies.identity.services import groups
 from policies.models import GroupProfile, User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
@@ -58,8 +61,27 @@ class GroupChange(GroupIn):
     """The fields of a group to change."""
 
 
+class MemberOut(TimesOut, UserOut):
+    """A member of a group. One that is PENDING has not begun and is no member yet."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._parts = UserOut(), TimesOut()
+
+    def to_representation(self, instance: tuple[User, HolderTimes]) -> dict[str, Any]:
+        """Return the user with its times."""
+        values = (part.to_representation(value) for part, value in zip(self._parts, instance, strict=True))
+        return {name: value for fields in values for name, value in fields.items()}
+
+
+class MembersAddIn(strict_fields.StrictSerializer):
+    """Users to add to a group, each as a URN or as an object with times and a reason."""
+
+    members = TimedHolderList(USER_PREFIX, max_length=groups.MAX_MEMBERS)
+
+
 class MembersIn(strict_fields.StrictSerializer):
-    """Users to add to a group or to remove from it."""
+    """Users to remove from a group."""
 
     members = strict_fields.StrictUrnList(USER_PREFIX, max_length=groups.MAX_MEMBERS)
 
@@ -113,22 +135,28 @@ class GroupDetailView(ReplaceableResourceView):
 class GroupMemberListView(ApiView):
     """The members of a group."""
 
-    @list_operation("groups_members", "List the members of a group", UserOut, "Member", tag=TAG)
+    @list_operation("groups_members", "List the members of a group", MemberOut, "Member", tag=TAG)
     def get(self, urn: str) -> QuerySet[User]:
-        """Return a page of members, by URN; needs the privilege to change the members."""
-        return users_groups_roles.list_members(group=_load_group(urn, self.actor))
+        """Return a page of members, by URN, also of those to come; needs the privilege to change the members."""
+        self._group = _load_group(urn, self.actor)
+        return users_groups_roles.list_members(group=self._group, address_condition=Q())
+
+    def prepare_rows(self, rows: Sequence[User]) -> list[tuple[User, HolderTimes]]:
+        """Return the users of a page with their times in the group."""
+        times = users_groups_roles.load_member_times(group=self._group, users=rows)
+        return [(user, times.get(user.urn, HolderTimes())) for user in rows]
 
     @api_operation(
         "groups_add_members",
         "Add members to a group",
-        body=MembersIn,
-        answer=MembersIn,
+        body=MembersAddIn,
+        answer=MembersAddIn,
         status=201,
         statuses=(409,),
         tag=TAG,
     )
     def post(self, payload: dict[str, Any], urn: str) -> dict[str, Any]:
-        """Add users; existing members stay."""
+        """Add users, now or for a time. A URN alone leaves the times of a member as they are, an object sets them."""
         groups.add_members(urn=urn, **payload, by=self.actor, channel=CHANNEL)
         return payload
 

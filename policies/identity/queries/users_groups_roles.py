@@ -6,15 +6,35 @@ costs the same number of queries at any length.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeVar
+from datetime import datetime
+from typing import NamedTuple, TypeVar
 
 from django.db.models import F, Model, Prefetch, Q, QuerySet
 
+from policies.engine.families.validity import Phase
 from policies.errors import NotFound
-from policies.models import GroupProfile, Membership, NameWord, PolicyFacet, Role, RoleAssignment, User
+from policies.models import (
+    GroupProfile,
+    Membership,
+    NameWord,
+    PolicyFacet,
+    Role,
+    RoleAssignment,
+    ScheduledMembership,
+    User,
+)
 from policies.models.fields import MAX_URN_LENGTH, is_storable
 from policies.models.words import LAST_CHARACTER, MAX_NAME_WORDS, split_search
 from policies.writes.validation import Checks
+
+
+class HolderTimes(NamedTuple):
+    """The times of a membership or an assignment: PENDING if it has not begun, else CURRENT."""
+
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    phase: Phase = Phase.CURRENT
+
 
 _Row = TypeVar("_Row", User, GroupProfile, Role)
 
@@ -133,9 +153,28 @@ def list_native_member_urns(*, group: GroupProfile, users: Collection[User]) -> 
     return list(rows.values_list("user__urn", flat=True))
 
 
-def list_members(*, group: GroupProfile) -> QuerySet[User]:
-    """Return the members of a group, native and external, by URN, with their groups and roles prefetched."""
-    return list_users(group=group.urn)
+def list_members(
+    *, group: GroupProfile, q: str = "", state: str | None = None, address_condition: Q | None = None
+) -> QuerySet[User]:
+    """Return the members of a group, native and external, and those whose membership has not begun, by URN.
+
+    Their groups and roles are prefetched, and their times are those of `load_member_times`. Searches as `list_users`.
+    """
+    members = Membership.objects.filter(group=group.group_id).values("user")
+    scheduled_members = ScheduledMembership.objects.filter(group=group.group_id).values("user")
+    rows = list_users(q=q, state=state, address_condition=address_condition)
+    return rows.filter(Q(pk__in=members) | Q(pk__in=scheduled_members))
+
+
+def load_member_times(*, group: GroupProfile, users: Collection[User]) -> dict[str, HolderTimes]:
+    """Return user URN → the times of its membership in the group, for those that have any; two queries."""
+    times: dict[str, HolderTimes] = {}
+    columns = ("user__urn", "valid_from", "valid_until")
+    scheduled_rows = ScheduledMembership.objects.filter(group=group.group_id, user__in=users).values_list(*columns)
+    current_rows = Membership.objects.filter(group=group.group_id, user__in=users).values_list(*columns)
+    for rows, phase in ((scheduled_rows, Phase.PENDING), (current_rows, Phase.CURRENT)):
+        times |= {urn: HolderTimes(begins, ends, phase) for urn, begins, ends in rows}
+    return times
 
 
 def load_member_urns(*, groups: Collection[str]) -> dict[str, list[str]]:

@@ -6,16 +6,19 @@ A removed user or group is as unknown here until its `status` aspect restores it
 import uuid
 from collections.abc import Sequence
 
+from django.utils import timezone
+
 from policies.engine.model import Actor
 from policies.errors import Conflict
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import people_writer
+from policies.identity.services import membership_times, people_writer
 from policies.identity.services import roles as role_service
 from policies.models import GroupProfile, Membership, documents
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.writes import required_privileges
+from policies.writes.timed_holders import HolderInput, check_holders, get_urn
 from policies.writes.unit_of_work import open_unit_of_work, refuse_stale
 from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
 
@@ -104,25 +107,27 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
         people_writer.remove(users_groups_roles.get_row(rows, urn=urn), uow=uow)
 
 
-def add_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Add users to a group and return the URNs of those that were not native members before.
+def add_members(*, urn: str, members: Sequence[HolderInput], by: Actor, channel: str) -> list[str]:
+    """Add users to a group, now or from a time on, and return the URNs of those that were not native members before.
 
-    Raises Forbidden, NotFound, Conflict for a group whose members come from its identity source, Invalid naming every
-    unknown user, or for more than MAX_MEMBERS.
+    A URN leaves the times of a member as they are, a TimedHolder sets them. Raises Forbidden, NotFound, Conflict for a
+    group whose members come from its identity source, Invalid naming every unknown user and every problem of times, or
+    for more than MAX_MEMBERS.
     """
     required_privileges.require(by=by, requirement=required_privileges.group_members(), urn=urn, type=ENTITY_TYPE)
     Checks().validate_count(members, "/members", limit=MAX_MEMBERS)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        group = _get_native_group(urn)
-        users = users_groups_roles.get_rows(users_groups_roles.select_present_users(), urns=members, pointer="/members")
-        native_urns = set(users_groups_roles.list_native_member_urns(group=group, users=users))
-        added_users = [user for user in users if user.urn not in native_urns]
-        people_writer.add_members(users=added_users, groups=[group], kind=people_writer.NATIVE, uow=uow)
-    return [user.urn for user in added_users]
+        group, now, checks = _get_native_group(urn), timezone.now(), Checks()
+        users = {
+            user.urn: user for user in users_groups_roles.select_present_users().filter(urn__in=map(get_urn, members))
+        }
+        check_holders(checks, members, users, pointer="/members", noun="user", now=now)
+        checks.finish()
+        return membership_times.add_members(group=group, holders=members, users=users, uow=uow, now=now)
 
 
 def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Remove users from a group and return the URNs of those that were native members.
+    """Remove users from a group, also before they are members, and return the URNs of those that were native members.
 
     Unknown users are ignored; external membership stays. Raises Forbidden, NotFound, Conflict as `add_members`, and
     when nobody could manage policies afterwards.
@@ -134,6 +139,7 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str)
         rows = Membership.objects.filter(group=group.group_id, user__urn__in=members, is_native=True)
         removed_users = [row.user for row in rows.select_related("user").order_by("user__urn")]
         people_writer.remove_members(users=removed_users, group=group, kind=people_writer.NATIVE, uow=uow)
+        membership_times.cancel_scheduled(group=group, urns=members, uow=uow)
     return [user.urn for user in removed_users]
 
 

@@ -8,16 +8,20 @@ of work whose service has checked the privileges, and the number of queries does
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 
+from policies.engine.families.validity import Phase
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.identity.services import name_index
-from policies.models import GroupProfile, Membership, Role, RoleAssignment, User, Verb, documents
+from policies.models import GroupProfile, Membership, Role, RoleAssignment, ScheduledMembership, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, django_group_name
+from policies.models.writes import announce_boundaries
+from policies.writes.timed_holders import TimedHolder, describe_times
 from policies.writes.unit_of_work import UnitOfWork, fingerprint
 
 UserOrGroup = User | GroupProfile
@@ -104,12 +108,22 @@ def remove(row: UserOrGroup, *, uow: UnitOfWork) -> None:
     (row if isinstance(row, User) else row.group).delete()
 
 
-def add_members(*, users: Sequence[User], groups: Sequence[GroupProfile], kind: str, uow: UnitOfWork) -> None:
-    """Make each of these users, none of them a member of this kind, a member of each of these groups."""
+def add_members(
+    *,
+    users: Sequence[User],
+    groups: Sequence[GroupProfile],
+    kind: str,
+    uow: UnitOfWork,
+    times: Mapping[str, TimedHolder] = MappingProxyType({}),
+) -> None:
+    """Make each of these users, none of them a member of this kind, a member of each of these groups.
+
+    `times` are those of native members, by URN, who are members for a time.
+    """
     uow.announce(*(user.urn for user in users))
-    _insert_memberships([(user, group) for group in groups for user in users], kind)
+    _insert_memberships([(user, group) for group in groups for user in users], kind, times)
     for group in groups:
-        _record_members(group, added_users=users, uow=uow)
+        _record_members(group, added_users=users, uow=uow, times=times)
 
 
 def remove_members(*, users: Collection[User], group: GroupProfile, kind: str, uow: UnitOfWork) -> None:
@@ -232,34 +246,65 @@ def _find_verb(before: Facts | None, after: Facts) -> Verb:
     return Verb.SUSPENDED if after["state"] == User.State.SUSPENDED else Verb.ACTIVATED
 
 
-def _insert_memberships(pairs: Collection[tuple[User, GroupProfile]], kind: str) -> None:
-    """Store memberships of this kind; one of the other kind becomes both."""
+def _insert_memberships(
+    pairs: Collection[tuple[User, GroupProfile]],
+    kind: str,
+    times: Mapping[str, TimedHolder] = MappingProxyType({}),
+) -> None:
+    """Store memberships of this kind; one of the other kind becomes both, and one that was to begin later begins."""
+    rows = [Membership(user=user, group_id=group.group_id, **{kind: True}) for user, group in pairs]
+    for row, (user, _) in zip(rows, pairs, strict=True):
+        if holder := times.get(user.urn):
+            row.valid_from, row.valid_until = holder.validity.begins, holder.validity.ends
+            announce_boundaries(holder.validity.list_boundaries(Phase.CURRENT))
+    time_columns = ["valid_from", "valid_until"] if kind == NATIVE else []
     Membership.objects.bulk_create(
-        [Membership(user=user, group_id=group.group_id, **{kind: True}) for user, group in pairs],
-        update_conflicts=True,
-        unique_fields=["user", "group"],
-        update_fields=[kind],
+        rows, update_conflicts=True, unique_fields=["user", "group"], update_fields=[kind, *time_columns]
     )
+    if kind == NATIVE and pairs:
+        _delete_scheduled(pairs)
+
+
+def _delete_scheduled(pairs: Collection[tuple[User, GroupProfile]]) -> None:
+    """Delete the memberships of these users in these groups that have not begun."""
+    keys = {(user.pk, group.group_id) for user, group in pairs}
+    rows = ScheduledMembership.objects.filter(
+        user__in={user_id for user_id, _ in keys}, group__in={group_id for _, group_id in keys}
+    )
+    scheduled_keys = rows.values_list("pk", "user_id", "group_id")
+    if scheduled_ids := [pk for pk, user_id, group_id in scheduled_keys if (user_id, group_id) in keys]:
+        ScheduledMembership.objects.filter(pk__in=scheduled_ids).delete()
 
 
 def _end_memberships(rows: QuerySet[Membership], kind: str) -> None:
     """Delete memberships; one that is of the other kind, too, stays as that."""
     rows.filter(**{EXTERNAL if kind == NATIVE else NATIVE: False}).delete()
-    rows.update(**{kind: False})
+    ended_columns: dict[str, Any] = {kind: False}
+    rows.update(**ended_columns | ({"valid_from": None, "valid_until": None} if kind == NATIVE else {}))
 
 
 def _record_members(
-    group: GroupProfile, *, uow: UnitOfWork, added_users: Iterable[User] = (), removed_users: Iterable[User] = ()
+    group: GroupProfile,
+    *,
+    uow: UnitOfWork,
+    added_users: Iterable[User] = (),
+    removed_users: Iterable[User] = (),
+    times: Mapping[str, TimedHolder] = MappingProxyType({}),
 ) -> None:
     before, after = [user.urn for user in removed_users], [user.urn for user in added_users]
     uow.touch_members(added_urns=after, removed_urns=before)
+    described_times = {
+        urn: describe_times(times[urn].validity, times[urn].reason)
+        for urn in after
+        if urn in times and times[urn] != TimedHolder(urn)
+    }
     if before or after:
         uow.audit(
             urn=group.urn,
             name=group.name,
             verb=Verb.MEMBERS_CHANGED,
             before={"members": before},
-            after={"members": after},
+            after={"members": after} | ({"times": described_times} if described_times else {}),
         )
 
 

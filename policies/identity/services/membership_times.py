@@ -1,0 +1,245 @@
+"""Memberships that begin or end at a time: how they are added, and what is written when they come due."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Min
+
+from policies.engine.families.validity import Phase
+from policies.engine.model import Actor
+from policies.identity.services import people_writer
+from policies.models import GroupProfile, Membership, RoleAssignment, ScheduledMembership, User, Verb
+from policies.models.writes import WriteTransaction, announce_boundaries
+from policies.pdp import actor_resolution, authorizer, snapshot_store
+from policies.pdp.due_changes import CLOCK_CHANNEL
+from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times, get_urn
+from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
+
+_UrnsByReason = Mapping[str, str]
+
+
+def add_members(
+    *, group: GroupProfile, holders: Sequence[HolderInput], users: Mapping[str, User], uow: UnitOfWork, now: datetime
+) -> list[str]:
+    """Make holders, whose rows are `users`, native members of a group now or from their beginning on.
+
+    A bare URN leaves the times of a membership as they are, a TimedHolder sets them: one that begins later is no member
+    until then. Returns the URNs of those who neither were native members nor were going to be.
+    """
+    rows = Membership.objects.filter(group=group.group_id, user__in=users.values(), is_native=True)
+    memberships = {row.user_id: row for row in rows}
+    scheduled_rows = ScheduledMembership.objects.filter(group=group.group_id, user__in=users.values())
+    scheduled_ids = set(scheduled_rows.values_list("user_id", flat=True))
+    joining: dict[str, TimedHolder] = {}
+    scheduled: dict[str, TimedHolder] = {}
+    changed: dict[str, TimedHolder] = {}
+    for holder in {get_urn(holder): holder for holder in holders}.values():
+        membership = memberships.get(users[get_urn(holder)].pk)
+        if isinstance(holder, str):
+            if membership is None:
+                joining[holder] = TimedHolder(holder)
+        elif holder.validity.find_phase(now) is Phase.PENDING:
+            scheduled[holder.urn] = holder
+        elif membership is None:
+            joining[holder.urn] = holder
+        elif membership.validity != holder.validity:
+            changed[holder.urn] = holder
+    leaving = [users[urn] for urn in scheduled if users[urn].pk in memberships]
+    people_writer.remove_members(users=leaving, group=group, kind=people_writer.NATIVE, uow=uow)
+    people_writer.add_members(
+        users=[users[urn] for urn in joining], groups=[group], kind=people_writer.NATIVE, uow=uow, times=joining
+    )
+    _change_times(group, {users[urn].pk: holder for urn, holder in changed.items()}, memberships, uow)
+    _insert_scheduled(group, [(users[urn], holder) for urn, holder in scheduled.items()], uow)
+    return [
+        urn for urn in (*joining, *scheduled) if users[urn].pk not in memberships and users[urn].pk not in scheduled_ids
+    ]
+
+
+def cancel_scheduled(*, group: GroupProfile, urns: Collection[str], uow: UnitOfWork) -> None:
+    """Delete the memberships of these users that have not begun."""
+    rows = ScheduledMembership.objects.filter(group=group.group_id, user__urn__in=urns).select_related("user")
+    if cancelled_rows := list(rows.order_by("user__urn")):
+        _record_scheduled(group, before=_describe_rows(cancelled_rows), after={}, uow=uow)
+        ScheduledMembership.objects.filter(pk__in=[row.pk for row in cancelled_rows]).delete()
+
+
+class MembershipDueChanges:
+    """Memberships as a source of due changes (`policies.pdp.due_changes`)."""
+
+    def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:  # noqa: ARG002 - the unit of work joins it
+        """End the memberships that are over and begin those that are scheduled, each group with an event.
+
+        One whose user or group was removed, or is given its members by a source now, does not begin.
+        """
+        ended_rows = Membership.objects.filter(valid_until__lte=now).select_related("user", "group__profile")
+        begun_rows = ScheduledMembership.objects.filter(valid_from__lte=now).select_related("user", "group__profile")
+        ended, begun = list(ended_rows.order_by("pk")), list(begun_rows.order_by("pk"))
+        if not ended and not begun:
+            return
+        with open_unit_of_work(by=authorizer.SYSTEM, channel=CLOCK_CHANNEL) as uow:
+            for group, memberships in _group_rows(ended):
+                users = [row.user for row in memberships]
+                people_writer.remove_members(users=users, group=group, kind=people_writer.NATIVE, uow=uow)
+            for group, scheduled_rows in _group_rows(begun):
+                _begin(group, scheduled_rows, uow, now)
+
+    def list_next_boundaries(self) -> Iterable[datetime]:
+        """Return the earliest end of a membership and the earliest beginning of a scheduled one, if there are any."""
+        ends = Membership.objects.filter(valid_until__isnull=False).aggregate(boundary=Min("valid_until"))
+        begins = ScheduledMembership.objects.aggregate(boundary=Min("valid_from"))
+        return [item["boundary"] for item in (ends, begins) if item["boundary"] is not None]
+
+
+def _change_times(
+    group: GroupProfile,
+    holders: Mapping[int, TimedHolder],
+    memberships: Mapping[int, Membership],
+    uow: UnitOfWork,
+) -> None:
+    """Set the times of current memberships (by user id); raises Forbidden if an end gives what the author lacks."""
+    if not holders:
+        return
+    ending_urns = [
+        holder.urn
+        for user_id, holder in holders.items()
+        if holder.validity.ends is not None and not memberships[user_id].is_external
+    ]
+    _refuse_gain_by_leaving(group, ending_urns, uow)
+    before = {holder.urn: describe_times(memberships[user_id].validity) for user_id, holder in holders.items()}
+    rows = [memberships[user_id] for user_id in holders]
+    for row in rows:
+        validity = holders[row.user_id].validity
+        row.valid_from, row.valid_until = validity.begins, validity.ends
+        announce_boundaries(validity.list_boundaries(Phase.CURRENT))
+    Membership.objects.bulk_update(rows, ("valid_from", "valid_until"))
+    after = {holder.urn: describe_times(holder.validity, holder.reason) for holder in holders.values()}
+    uow.touched_urns.update(before)
+    uow.audit(
+        urn=group.urn, name=group.name, verb=Verb.MEMBERS_CHANGED, before={"times": before}, after={"times": after}
+    )
+
+
+def _insert_scheduled(group: GroupProfile, additions: Sequence[tuple[User, TimedHolder]], uow: UnitOfWork) -> None:
+    """Store memberships that have not begun; raises Forbidden if they will give what the author lacks now."""
+    if not additions:
+        return
+    _refuse_gain_by_joining(group, [user.urn for user, _ in additions], uow)
+    old_rows = ScheduledMembership.objects.filter(group=group.group_id, user__in=[user for user, _ in additions])
+    before = _describe_rows(old_rows.select_related("user").order_by("user__urn"))
+    old_rows.delete()
+    ScheduledMembership.objects.bulk_create(
+        ScheduledMembership(
+            user=user,
+            group_id=group.group_id,
+            valid_from=begins,
+            valid_until=holder.validity.ends,
+            reason=holder.reason,
+            created_by=uow.by.urn,
+        )
+        for user, holder in additions
+        if (begins := holder.validity.begins) is not None
+    )
+    for _, holder in additions:
+        announce_boundaries(holder.validity.list_boundaries(Phase.PENDING))
+    after = {user.urn: describe_times(holder.validity, holder.reason) for user, holder in additions}
+    _record_scheduled(group, before=before, after=after, uow=uow)
+
+
+def _begin(group: GroupProfile, rows: Sequence[ScheduledMembership], uow: UnitOfWork, now: datetime) -> None:
+    begun_rows: list[ScheduledMembership] = []
+    dropped: dict[str, str] = {}
+    for row in rows:
+        if because := _find_obstacle(row, group, now):
+            dropped[row.user.urn] = because
+        else:
+            begun_rows.append(row)
+    if dropped:
+        dropped_rows = [row for row in rows if row.user.urn in dropped]
+        _record_scheduled(group, before=_describe_rows(dropped_rows), after={}, uow=uow, dropped=dropped)
+    ScheduledMembership.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    if begun_rows:
+        people_writer.add_members(
+            users=[row.user for row in begun_rows],
+            groups=[group],
+            kind=people_writer.NATIVE,
+            uow=uow,
+            times={row.user.urn: TimedHolder(row.user.urn, row.validity, row.reason) for row in begun_rows},
+        )
+
+
+def _find_obstacle(row: ScheduledMembership, group: GroupProfile, now: datetime) -> str:
+    """Return why a scheduled membership cannot begin; empty if it can."""
+    if row.validity.find_phase(now) is Phase.ENDED:
+        return "It had ended before anything could begin."
+    if row.user.is_removed:
+        return "The user is removed."
+    if group.is_removed:
+        return "The group is removed."
+    return "The members come from an identity source." if group.origin == GroupProfile.Origin.EXTERNAL else ""
+
+
+def _refuse_gain_by_joining(group: GroupProfile, urns: Collection[str], uow: UnitOfWork) -> None:
+    if not uow.delegation.withheld_privileges:
+        return
+    roles = RoleAssignment.objects.filter(group=group.group_id).values_list("role__urn", flat=True)
+    actors = actor_resolution.load_actors(urns=urns).values()
+    uow.delegation.refuse_later_gain(
+        (actor, replace(actor, groups=actor.groups | {group.urn}, roles=actor.roles.union(roles))) for actor in actors
+    )
+
+
+def _refuse_gain_by_leaving(group: GroupProfile, urns: Collection[str], uow: UnitOfWork) -> None:
+    """Raise Forbidden if the users gain by leaving the group, since a policy denies or excludes it."""
+    snapshot = snapshot_store.get_current()
+    withheld_privileges = uow.delegation.withheld_privileges if urns else frozenset[str]()
+    if not withheld_privileges or not snapshot.has_narrowing(withheld_privileges):
+        return
+    actors = actor_resolution.load_actors(urns=urns)
+    roles_by_holder: dict[str, set[str]] = defaultdict(set)
+    for column, holder_urns in (
+        ("user__urn", set(actors)),
+        ("group__profile__urn", frozenset[str]().union(*(actor.groups for actor in actors.values()))),
+    ):
+        rows = RoleAssignment.objects.filter(**{f"{column}__in": holder_urns})
+        for urn, role_urn in rows.values_list(column, "role__urn"):
+            roles_by_holder[urn].add(role_urn)
+
+    def leave(actor: Actor) -> Actor:
+        groups = actor.groups - {group.urn}
+        roles = frozenset(roles_by_holder[actor.urn]).union(*(roles_by_holder[urn] for urn in groups))
+        return replace(actor, groups=groups, roles=roles)
+
+    uow.delegation.refuse_later_gain((actor, leave(actor)) for actor in actors.values())
+
+
+def _record_scheduled(
+    group: GroupProfile,
+    *,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    uow: UnitOfWork,
+    dropped: _UrnsByReason | None = None,
+) -> None:
+    uow.audit(
+        urn=group.urn,
+        name=group.name,
+        verb=Verb.MEMBERS_CHANGED,
+        before={"scheduled": dict(before)},
+        after={"scheduled": dict(after)} | ({"dropped": dict(dropped)} if dropped else {}),
+    )
+
+
+def _describe_rows(rows: Iterable[ScheduledMembership]) -> dict[str, dict[str, str | None]]:
+    return {row.user.urn: describe_times(row.validity, row.reason) for row in rows}
+
+
+def _group_rows(rows: Iterable[Any]) -> Iterable[tuple[GroupProfile, list[Any]]]:
+    """Return each group with its rows."""
+    rows_by_group: dict[GroupProfile, list[Any]] = defaultdict(list)
+    for row in rows:
+        rows_by_group[row.group.profile].append(row)
+    return rows_by_group.items()

@@ -4,8 +4,8 @@ import pytest
 
 from policies.engine import explain
 from policies.engine.evaluate import decide, decide_requirement
-from policies.engine.families import vocabulary
-from policies.engine.model import DecisionCode, Question
+from policies.engine.families import datahub, vocabulary
+from policies.engine.model import DecisionCode, Question, StatementOrigin
 from policies.engine.requirements import Need, Quantifier, Requirement, any_of_requirement
 from policies.engine.snapshot import Snapshot
 from tests.worlds import World, criterion, denying, document, matching_all, name_actors, urn
@@ -87,6 +87,16 @@ def test_a_criterion_that_cannot_be_read_holds_for_a_deny_and_an_empty_one_does_
     world.policy("no", denying(tags(resources=matching_all(item))))
     question = Question(world.actor(urn("jo")), TAGS, world.resource(urn("dataset:orders")))
     assert decide(world.snapshot(), question).is_allowed is not is_denied
+
+
+@pytest.mark.parametrize("value", [None, "x", 1, [], {}, [1, None], [["x"]], {"a": 1}, True])
+def test_what_earlier_releases_stored_under_our_names_breaks_nothing(value):
+    clause = dict.fromkeys(("excludedUsers", "excludedGroups", "excludedRoles", "excludedResourceOwnersTypes"), value)
+    raw = tags(effect=value, validFrom=value, validUntil=value, actors={"allUsers": True} | clause)
+    datahub.column_values(raw)
+    for statement in datahub.compile(raw, StatementOrigin("p", "p")):
+        assert value in (None, [], {})
+        assert not statement.actors.excluded_tokens
 
 
 def test_owners_are_looked_up_for_an_exclusion_of_owners():

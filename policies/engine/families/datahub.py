@@ -54,7 +54,7 @@ ACTIVE, INACTIVE, DRAFT = "ACTIVE", "INACTIVE", "DRAFT"
 
 #: The values of the field `effect`; absent or null means the first.
 ALLOW, DENY = "ALLOW", "DENY"
-_EFFECTS = {None: Effect.ALLOW, ALLOW: Effect.ALLOW, DENY: Effect.DENY}
+_EFFECTS = {ALLOW: Effect.ALLOW, DENY: Effect.DENY}
 
 #: Number of problems in a document up to which unknown privileges get a suggestion: each one takes milliseconds.
 MAX_SUGGESTIONS = 20
@@ -121,7 +121,7 @@ def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple
     An unknown field or condition of a criterion makes the criterion false for an allow, under NOT_EQUALS too (a.4), and
     true for a deny. An effect that is none grants nothing.
     """
-    effect = _EFFECTS.get(document.get(EFFECT))
+    effect = _EFFECTS.get(str(document.get(EFFECT) or ALLOW))
     if document.get("state") != ACTIVE or effect is None or datahub_fields.has_unknown_fields(document):
         return ()
     is_platform = document.get("type") == PLATFORM
@@ -313,9 +313,14 @@ def _compile_actors(actors: Mapping[str, JsonValue], *, is_platform: bool) -> Ac
     if actors.get("resourceOwners") and not is_platform:
         types = actors.get("resourceOwnersTypes")
         tokens |= {owner_token(None)} if types is None else {owner_token(owner_type) for owner_type in types}
-    excluded_tokens = {intern(urn) for name in EXCLUDED_ACTOR_LISTS for urn in actors.get(name) or ()}
-    excluded_tokens.update(owner_token(owner_type) for owner_type in actors.get(EXCLUDED_OWNER_TYPES) or ())
+    excluded_tokens = {intern(urn) for name in EXCLUDED_ACTOR_LISTS for urn in _list_texts(actors.get(name))}
+    excluded_tokens.update(owner_token(owner_type) for owner_type in _list_texts(actors.get(EXCLUDED_OWNER_TYPES)))
     return ActorMatch(frozenset(tokens), frozenset(excluded_tokens))
+
+
+def _list_texts(value: JsonValue) -> list[str]:
+    """Return the texts of a list; none for what earlier releases stored as an unknown field, which was not checked."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _compile_criteria(block: Mapping[str, JsonValue]) -> tuple[tuple[Criterion, ...], tuple[ActorCondition, ...]]:

@@ -231,11 +231,12 @@ def test_a_policy_sent_again_keeps_what_the_client_does_not_know(program):
 urn = "urn:li:dataHubPolicy:sdk-deny"
 denying = {
     "displayName": "No tags", "description": "", "type": "METADATA", "state": "ACTIVE", "effect": "DENY",
-    "privileges": ["EDIT_ENTITY_TAGS"], "actors": {"allUsers": True, "excludedUsers": ["urn:li:corpuser:sdk"]},
+    "privileges": ["EDIT_ENTITY_TAGS"],
+    "actors": {"users": ["urn:li:corpuser:denied"], "excludedUsers": ["urn:li:corpuser:sdk"]},
 }
 graph.emit_mcp(Change(entityUrn=urn, aspect=DataHubPolicyInfoClass(
     displayName="Before", description="", type="METADATA", state="ACTIVE", privileges=["EDIT_ENTITY_TAGS"],
-    actors=DataHubActorFilterClass(allUsers=True))))
+    actors=DataHubActorFilterClass(users=["urn:li:corpuser:denied"]))))
 url, headers = f"{server}/openapi/v3/entity/datahubpolicy?async=false", {"content-type": "application/json"}
 body = json.dumps([{"urn": urn, "dataHubPolicyInfo": {"value": denying}}])
 graph._session.post(url, data=body, headers=headers).raise_for_status()
@@ -247,5 +248,5 @@ print(json.dumps(graph.get_entity_raw(urn)["aspects"]["dataHubPolicyInfo"]["valu
 """
     )
     assert (found["displayName"], found["effect"], found["state"]) == ("No tags at all", "DENY", "ACTIVE")
-    assert found["actors"]["allUsers"]
+    assert found["actors"]["users"] == ["urn:li:corpuser:denied"]
     assert found["actors"]["excludedUsers"] == ["urn:li:corpuser:sdk"]

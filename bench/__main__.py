@@ -16,6 +16,7 @@ NAMES = (
     "http",
     "mapping",
     "profile",
+    "proofs",
     "reports",
     "revoke",
     "scale",

@@ -321,9 +321,6 @@ class Snapshot(StatementIndex):
         yield candidates & ~self._apply_subresource_constraints(candidates, question.subresources)
         yield from self._iterate_condition_failures(candidates & self._conditional_bits, actor, resource)
 
-    def _match_privileges(self, privileges: Iterable[str]) -> int:
-        return union(self._by_privilege.get(privilege, 0) for privilege in privileges)
-
     def _apply_subresource_constraints(self, candidates: int, subresources: tuple[Resource, ...]) -> int:
         """Keep the statements whose constraint the sub-resources meet: one allow must cover them all (a.5)."""
         if not subresources:

@@ -4,6 +4,7 @@ A statement's number is its bit in every set. Free numbers are given to the next
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Self
 
 from policies.engine.criterion_index import CriterionIndex, create_criterion_index
@@ -76,6 +77,33 @@ class StatementIndex:
         numbers = self._list_numbers(bits)
         numbers.sort(key=self._sort_keys.__getitem__)
         return tuple([statement for number in numbers if (statement := statements[number]) is not None])
+
+    def find_differences(self, other: "StatementIndex") -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
+        """Return the statements that only this index has, and those that only the other one has."""
+        pairs = [
+            pair for pair in zip_longest(self._statements, other._statements) if pair[0] is not pair[1]
+        ]  # of two snapshots of which one replaced the other, few pairs are left
+        own_statements = {statement: None for statement, _ in pairs if statement is not None}
+        other_statements = {statement: None for _, statement in pairs if statement is not None}
+        return (
+            tuple(statement for statement in own_statements if statement not in other_statements),
+            tuple(statement for statement in other_statements if statement not in own_statements),
+        )
+
+    def list_allows(self, privileges: Iterable[str]) -> tuple[Statement, ...]:
+        """Return the allows that list one of the privileges."""
+        return self.select(self._match_privileges(privileges) & ~self._deny_bits)
+
+    def has_restrictions(self, privileges: Iterable[str]) -> bool:
+        """Whether an allow that lists one of the privileges has a restriction."""
+        return bool(self._match_privileges(privileges) & self._restricted_bits)
+
+    def has_constraints(self, privileges: Iterable[str]) -> bool:
+        """Whether a statement that lists one of the privileges constrains sub-resources."""
+        return bool(self._match_privileges(privileges) & self._constrained_bits)
+
+    def _match_privileges(self, privileges: Iterable[str]) -> int:
+        return union(self._by_privilege.get(privilege, 0) for privilege in privileges)
 
     def _copy_from(self, other: Self) -> None:
         self._statements = other._statements.copy()

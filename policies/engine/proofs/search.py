@@ -1,0 +1,98 @@
+"""The search for a question: solutions of the solver are put to `decide`, which names the statements to look at next.
+
+Statements are translated only when they matched a solution that should have none of them, so a search touches the few
+policies that have to do with what it looks for. Without solutions the statements in the way are the reason.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from policies.engine.model import Effect, Question, Statement
+from policies.engine.proofs.formula import Formula, TimeOver
+from policies.engine.proofs.verdicts import Proof, ProofContradiction, Verdict
+from policies.engine.proofs.world_terms import WorldTerms
+
+#: Most statements that one solution adds to those in the way: others that matter match the next solution, too.
+_MAX_ADDED = 16
+#: Most sub-resources of a question. Where a proof would need more of them, it is unknown.
+MAX_SUBRESOURCES = 6
+#: Longest list of reasons that is searched for unneeded ones.
+_MAX_SHORTENED = 24
+
+#: Names the statements that a question must not match; none: it is what was looked for.
+Judge = Callable[[Question], Sequence[Statement]]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSearch:
+    """A search for a question that matches one of the statements of each list and is accepted by the judge.
+
+    `fields` are all that the judge may test. `has_constraints`: whether sub-resources matter.
+    `is_over` says when to give up. `obstacles` are the statements in the way, found so far.
+    """
+
+    lists: tuple[tuple[Statement, ...], ...]
+    privileges: frozenset[str]
+    fields: frozenset[str]
+    judge: Judge
+    is_over: Callable[[], bool]
+    has_constraints: bool = False
+    obstacles: dict[Statement, None] = field(default_factory=dict)
+
+    def run(self) -> Proof:
+        """Return yes with the question, no with the statements in the way, or unknown. Raises ProofUnavailable."""
+        number_of_subresources = 1 if self.has_constraints else 0
+        try:
+            while True:
+                proof = self._run_with(number_of_subresources)
+                needed_number = self._count_needed_subresources()
+                if proof.verdict is Verdict.YES or needed_number <= number_of_subresources:
+                    return proof
+                if needed_number > MAX_SUBRESOURCES:
+                    return Proof(Verdict.UNKNOWN)
+                number_of_subresources = needed_number
+        except TimeOver:
+            return Proof(Verdict.UNKNOWN)
+
+    def _run_with(self, number_of_subresources: int) -> Proof:
+        with Formula(self.is_over) as formula:
+            world = WorldTerms(formula, self.privileges, self.fields, number_of_subresources)
+            for statements in self.lists:
+                formula.require(*(world.applies(statement) for statement in statements))
+            literals = {world.applies(statement): statement for statement in self.obstacles}
+            while formula.solve(-literal for literal in literals):
+                question = world.find_question()
+                new_obstacles = self.judge(question)[:_MAX_ADDED]
+                if not new_obstacles:
+                    return Proof(Verdict.YES, question)
+                if not self.obstacles.keys().isdisjoint(new_obstacles):
+                    raise ProofContradiction(question, "A statement matches that the solver excluded:")
+                self.obstacles.update(dict.fromkeys(new_obstacles))
+                literals |= {world.applies(statement): statement for statement in new_obstacles}
+            reasons = _shorten_core(formula, formula.list_core())
+            return Proof(Verdict.NO, because_of=tuple(literals[-literal] for literal in reasons))
+
+    def _count_needed_subresources(self) -> int:
+        """Return how many sub-resources a question needs at most: one to fail each constraint in the way, one to pass.
+
+        Every other sub-resource can be left out, and all that holds of the question still does.
+        """
+        constraints = {
+            statement.subresources
+            for statement in self.obstacles
+            if statement.effect is Effect.ALLOW and statement.subresources is not None
+        }
+        is_needed_to_pass = any(statement.needs_subresource for statements in self.lists for statement in statements)
+        return len(constraints) + is_needed_to_pass
+
+
+def _shorten_core(formula: Formula, core: Iterable[int]) -> list[int]:
+    """Return reasons none of which can be left out, if they are few enough to try."""
+    reasons = sorted(core, key=abs)
+    if len(reasons) > _MAX_SHORTENED:
+        return reasons
+    for reason in reasons.copy():
+        others = [other for other in reasons if other != reason]
+        if not formula.solve(others):
+            reasons = [other for other in others if other in formula.list_core()]
+    return reasons

@@ -33,6 +33,7 @@ from policies.models import (
     Role,
     RoleAssignment,
     ScheduledMembership,
+    ScheduledRoleAssignment,
     User,
 )
 from policies.pdp.reach_comparison import MAX_COUNT
@@ -294,7 +295,16 @@ class RoleAdmin(ReadOnlyAdmin):
 class RoleAssignmentAdmin(ReadOnlyAdmin):
     """Assignments of roles to users and groups."""
 
-    list_display = ("role", "user", "group", "created_by", "created_at")
+    list_display = ("role", "user", "group", "created_by", "created_at", "valid_until")
+    list_select_related = ("role", "user", "group")
+    search_fields = ("=role__urn", "=user__username", "=group__name")
+
+
+@admin.register(ScheduledRoleAssignment, site=site)
+class ScheduledRoleAssignmentAdmin(ReadOnlyAdmin):
+    """Assignments of roles that have not begun."""
+
+    list_display = ("role", "user", "group", "valid_from", "valid_until", "created_by")
     list_select_related = ("role", "user", "group")
     search_fields = ("=role__urn", "=user__username", "=group__name")
 

@@ -68,4 +68,5 @@ DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.cdap.grant_services.reassign_sole_g
 DUE_CHANGE_SOURCES: tuple[str, ...] = (
     "policies.authoring.services.policy_validity.PolicyDueChanges",
     "policies.identity.services.membership_times.MembershipDueChanges",
+    "policies.identity.services.role_times.RoleDueChanges",
 )

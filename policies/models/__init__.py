@@ -5,7 +5,7 @@ from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
 from policies.models.links import InviteToken, ResetToken
 from policies.models.people import GroupProfile, Membership, ScheduledMembership, User
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
-from policies.models.roles import Role, RoleAssignment
+from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
 from policies.models.tokens import AccessToken
 from policies.models.version import PolicyVersion
 from policies.models.words import NameWord
@@ -30,6 +30,7 @@ __all__ = [
     "Role",
     "RoleAssignment",
     "ScheduledMembership",
+    "ScheduledRoleAssignment",
     "User",
     "Verb",
     "open_write",

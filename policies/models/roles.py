@@ -8,7 +8,8 @@ from django.db.models.functions import Concat
 from django.utils import timezone
 
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
-from policies.models.people import MAX_IDENTIFIER_LENGTH, MAX_NAME_LENGTH, new_object_id
+from policies.models.people import MAX_IDENTIFIER_LENGTH, MAX_NAME_LENGTH, GroupProfile, User, new_object_id
+from policies.models.timed_rows import ScheduledRow, TimedRow
 
 ROLE_PREFIX = "urn:li:dataHubRole:"
 
@@ -40,7 +41,7 @@ class Role(models.Model):
         return self.name
 
 
-class RoleAssignment(models.Model):
+class RoleAssignment(TimedRow):
     """The assignment of a role to a user or a group."""
 
     role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="assignments")
@@ -64,6 +65,54 @@ class RoleAssignment(models.Model):
                 fields=["role", "group"], condition=Q(group__isnull=False), name="role_assignment_group_once"
             ),
         ]
+        # Few assignments end.
+        indexes = [
+            models.Index(fields=["valid_until"], condition=Q(valid_until__isnull=False), name="role_assignment_ends")
+        ]
 
     def __str__(self) -> str:
         return f"{self.role_id} for user {self.user_id}, group {self.group_id}"
+
+    @property
+    def holder_row(self) -> User | GroupProfile:
+        """The user or group that holds the role."""
+        return _get_holder(self)
+
+
+class ScheduledRoleAssignment(ScheduledRow):
+    """The assignment of a role to a user or a group that has not begun."""
+
+    role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="scheduled_assignments")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="scheduled_roles", null=True, blank=True
+    )
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="scheduled_roles", null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=True, group__isnull=False) | Q(user__isnull=False, group__isnull=True),
+                name="scheduled_role_has_one_holder",
+            ),
+            models.UniqueConstraint(
+                fields=["role", "user"], condition=Q(user__isnull=False), name="scheduled_role_user_once"
+            ),
+            models.UniqueConstraint(
+                fields=["role", "group"], condition=Q(group__isnull=False), name="scheduled_role_group_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role_id} for user {self.user_id}, group {self.group_id} from {self.valid_from}"
+
+    @property
+    def holder_row(self) -> User | GroupProfile:
+        """The user or group that will hold the role."""
+        return _get_holder(self)
+
+
+def _get_holder(assignment: RoleAssignment | ScheduledRoleAssignment) -> User | GroupProfile:
+    if assignment.group is not None:
+        return assignment.group.profile
+    user: User = assignment.user  # type: ignore[assignment]  # the database keeps exactly one of the two
+    return user

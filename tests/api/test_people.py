@@ -14,6 +14,7 @@ from tests.api.conftest import pointers_of, problem_of
 
 API = "/api/v1"
 PASSWORD = "Correct-Horse-7-battery"
+ALWAYS = {"valid_from": None, "valid_until": None, "phase": "CURRENT"}
 
 
 def place(kind, urn):
@@ -188,8 +189,8 @@ def test_roles_and_holders(manager, made, stored):
     actors = f"{place('roles', role['urn'])}actors/"
     assert manager.post(actors, {"actors": [user["urn"], group["urn"]]}).status_code == 201
     assert manager.get(actors).json()["results"] == [
-        {"urn": user["urn"], "type": "corpuser"},
-        {"urn": group["urn"], "type": "corpGroup"},
+        {"urn": user["urn"], "type": "corpuser", **ALWAYS},
+        {"urn": group["urn"], "type": "corpGroup", **ALWAYS},
     ]
     one = f"{actors}{quote(group['urn'], safe='')}/"
     assert manager.delete(one).status_code == 204
@@ -310,3 +311,18 @@ def test_members_for_a_time(manager, made):
     assert (row["valid_from"], row["valid_until"], row["phase"]) == (None, shown["valid_until"], "CURRENT")
     assert manager.delete(members, {"members": [user]}).status_code == 204
     assert manager.get(members).json()["count"] == 0
+
+
+def test_roles_for_a_time(manager, made):
+    user, group, actors = made["user"]["urn"], made["group"]["urn"], f"{place('roles', made['role']['urn'])}actors/"
+    assert pointers_of(manager.post(actors, {"actors": [{"urn": user, "valid_until": "soon"}]})) == {
+        ("type.time", "/actors/0/valid_until")
+    }
+    begins, ends = "2126-01-01T00:00:00Z", "2127-01-01T00:00:00Z"
+    given = [{"urn": group, "valid_until": ends}, {"urn": user, "valid_from": begins}]
+    assert manager.post(actors, {"actors": given}).status_code == 201
+    assert manager.get(actors).json()["results"] == [
+        {"urn": user, "type": "corpuser", "valid_from": begins, "valid_until": None, "phase": "PENDING"},
+        {"urn": group, "type": "corpGroup", "valid_from": None, "valid_until": ends, "phase": "CURRENT"},
+    ]
+    assert manager.get(place("users", user)).json()["roles"] == []

@@ -11,12 +11,14 @@ from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.resource_view import ReplaceableResourceView, openapi_resource_operations, pop_identifier
+from policies.http.api.timed_holders import TimedHolderList, TimesOut
 from policies.http.api.views import CHANNEL, ApiView, PageParameters
 from policies.http.guard import signed_in
 from policies.identity.api.users import TAG
 from policies.identity.queries import users_groups_roles
+from policies.identity.queries.users_groups_roles import HolderRow
 from policies.identity.services import roles
-from policies.models import Role, RoleAssignment
+from policies.models import Role
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import display_names
@@ -57,21 +59,21 @@ class RoleListFilters(PageParameters):
     q = strict_fields.SearchText("Part of the name or id.")
 
 
-class HolderOut(serializers.Serializer[Any]):
-    """A user or group that holds a role directly."""
+class HolderOut(TimesOut):
+    """A user or group that holds a role directly. One that is PENDING does not hold it yet."""
 
     urn = serializers.CharField()
     type = serializers.ChoiceField(["corpuser", "corpGroup"])
 
 
 class HoldersIn(strict_fields.StrictSerializer):
-    """Users and groups."""
+    """Users and groups, each as a URN or as an object with times and a reason."""
 
-    actors = strict_fields.StrictUrnList(USER_PREFIX, GROUP_PREFIX, max_length=roles.MAX_ACTORS)
+    actors = TimedHolderList(USER_PREFIX, GROUP_PREFIX, max_length=roles.MAX_ACTORS)
 
 
 @extend_schema_serializer(component_name="AssignIn")
-class ReplacingAssignmentIn(HoldersIn):
+class ReplacingAssignmentIn(strict_fields.StrictSerializer):
     """The only role that these actors shall hold; null removes all their roles. Unknown actors are skipped."""
 
     role = strict_fields.StrictUrn(prefixes=(ROLE_PREFIX,), allow_null=True)
@@ -151,20 +153,21 @@ class RoleHolderListView(ApiView):
     """The holders of a role."""
 
     @list_operation("roles_actors", "List who holds a role", HolderOut, "Holder", tag=TAG)
-    def get(self, urn: str) -> QuerySet[RoleAssignment]:
-        """Return a page of users and groups, users first, by URN; needs MANAGE_POLICIES."""
+    def get(self, urn: str) -> QuerySet[Any, HolderRow]:
+        """Return a page of users and groups, users first, by URN, also of those to come; needs MANAGE_POLICIES."""
         required_privileges.require(by=self.actor, requirement=required_privileges.MANAGE_POLICIES)
-        return users_groups_roles.list_holders(role=users_groups_roles.get_role(urn=urn))
+        return users_groups_roles.list_holder_times(role=users_groups_roles.get_role(urn=urn))
 
-    def prepare_rows(self, rows: Sequence[RoleAssignment]) -> list[dict[str, str]]:
-        """Return URN and type of the holders of a page."""
-        users = [{"urn": row.user.urn, "type": "corpuser"} for row in rows if row.user is not None]
-        groups = [{"urn": row.group.profile.urn, "type": "corpGroup"} for row in rows if row.group is not None]
-        return [*users, *groups]
+    def prepare_rows(self, rows: Sequence[HolderRow]) -> list[dict[str, Any]]:
+        """Return the holders of a page with their types."""
+        return [row._asdict() | {"type": "corpGroup" if row.is_group else "corpuser"} for row in rows]
 
     @api_operation("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
     def post(self, payload: dict[str, Any], urn: str) -> dict[str, Any]:
-        """Assign the role to users and groups in addition to their roles."""
+        """Assign the role, now or for a time. A URN alone leaves the a holder's times as they are, an object sets them.
+
+        The holders keep their roles.
+        """
         roles.grant(urn=urn, **payload, by=self.actor, channel=CHANNEL)
         return payload
 

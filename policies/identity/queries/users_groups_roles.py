@@ -5,11 +5,12 @@ costs the same number of queries at any length.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from django.db.models import F, Model, Prefetch, Q, QuerySet
+from django.db.models import Case, CharField, F, IntegerField, Model, Prefetch, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce
 
 from policies.engine.families.validity import Phase
 from policies.errors import NotFound
@@ -21,6 +22,7 @@ from policies.models import (
     Role,
     RoleAssignment,
     ScheduledMembership,
+    ScheduledRoleAssignment,
     User,
 )
 from policies.models.fields import MAX_URN_LENGTH, is_storable
@@ -34,6 +36,16 @@ class HolderTimes(NamedTuple):
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     phase: Phase = Phase.CURRENT
+
+
+class HolderRow(NamedTuple):
+    """A holder of a role with its times."""
+
+    urn: str
+    is_group: int
+    valid_from: datetime | None
+    valid_until: datetime | None
+    phase: str
 
 
 _Row = TypeVar("_Row", User, GroupProfile, Role)
@@ -218,6 +230,24 @@ def list_holders(*, role: Role) -> QuerySet[RoleAssignment]:
     """Return the assignments of a role, users before groups, each by URN; `user` and `group.profile` are loaded."""
     rows = RoleAssignment.objects.filter(role=role).select_related("user", "group__profile")
     return rows.order_by(F("user__urn").asc(nulls_last=True), "group__profile__urn")
+
+
+def list_holder_times(*, role: Role) -> QuerySet[Any, HolderRow]:
+    """Return who holds a role and who is going to, users before groups, each by URN; a row is `HolderRow`."""
+    parts: Iterable[QuerySet[Any, Any]] = (
+        model.objects.filter(role=role)
+        .order_by()
+        .annotate(
+            urn=Coalesce("user__urn", "group__profile__urn"),
+            is_group=Case(When(user__isnull=True, then=Value(1)), default=Value(0), output_field=IntegerField()),
+            phase=Value(phase.value, output_field=CharField()),
+        )
+        .values_list(*HolderRow._fields, named=True)
+        for model, phase in ((RoleAssignment, Phase.CURRENT), (ScheduledRoleAssignment, Phase.PENDING))
+    )
+    current, scheduled = parts
+    rows: QuerySet[Any, HolderRow] = current.union(scheduled, all=True)
+    return rows.order_by("is_group", "urn", "phase")
 
 
 def count_holders(*, roles: Collection[Role]) -> dict[str, tuple[int, int]]:

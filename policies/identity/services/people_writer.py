@@ -14,11 +14,21 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 
-from policies.engine.families.validity import Phase
+from policies.engine.families.validity import UNLIMITED, Phase
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.identity.services import name_index
-from policies.models import GroupProfile, Membership, Role, RoleAssignment, ScheduledMembership, User, Verb, documents
+from policies.models import (
+    GroupProfile,
+    Membership,
+    Role,
+    RoleAssignment,
+    ScheduledMembership,
+    ScheduledRoleAssignment,
+    User,
+    Verb,
+    documents,
+)
 from policies.models.people import GROUP_PREFIX, django_group_name
 from policies.models.writes import announce_boundaries
 from policies.writes.timed_holders import TimedHolder, describe_times
@@ -181,12 +191,16 @@ def replace_groups(
 
 
 def change_roles(
-    *, holders: Collection[UserOrGroup], choose: Callable[[UserOrGroup, list[Role]], Sequence[Role]], uow: UnitOfWork
+    *,
+    holders: Collection[UserOrGroup],
+    choose: Callable[[UserOrGroup, list[Role]], Sequence[Role]],
+    uow: UnitOfWork,
+    times: Mapping[str, TimedHolder] = MappingProxyType({}),
 ) -> list[str]:
     """Give each holder the direct roles that `choose` returns of its present ones; return the URNs of those changed.
 
-    The number of queries does not depend on the holders. The unit of work ends with Conflict when nobody could manage
-    policies without a revoked role.
+    `times` are those of the new assignments, by URN of the holder, that are for a time. The number of queries does not
+    depend on the holders. The unit of work ends with Conflict when nobody could manage policies without a revoked role.
     """
     uow.announce(*(holder.urn for holder in holders))
     assignments_by_holder = _load_assignments(holders)
@@ -200,11 +214,11 @@ def change_roles(
             continue
         changed_urns.append(holder.urn)
         column: dict[str, Any] = {"user": holder} if isinstance(holder, User) else {"group_id": holder.group_id}
-        new_assignments += [
-            RoleAssignment(role=role, created_by=uow.by.urn, **column)
-            for key, role in roles.items()
-            if key not in assignments
-        ]
+        new_roles = [role for key, role in roles.items() if key not in assignments]
+        validity = times[holder.urn].validity if holder.urn in times else UNLIMITED
+        announce_boundaries(validity.list_boundaries(Phase.CURRENT))
+        column |= {"valid_from": validity.begins, "valid_until": validity.ends}
+        new_assignments += [RoleAssignment(role=role, created_by=uow.by.urn, **column) for role in new_roles]
         if lost_ids := [row.pk for key, row in assignments.items() if key not in roles]:
             uow.announce_revocation(f"the roles of {holder.name} as they are")
             removed_ids += lost_ids
@@ -213,10 +227,12 @@ def change_roles(
             name=holder.name,
             verb=Verb.ROLES_CHANGED,
             before={"roles": [row.role.urn for row in assignments.values()]},
-            after={"roles": [role.urn for role in roles.values()]},
+            after={"roles": [role.urn for role in roles.values()]}
+            | _describe_new_times([role.urn for role in new_roles], times.get(holder.urn)),
         )
     RoleAssignment.objects.filter(pk__in=removed_ids).delete()
     RoleAssignment.objects.bulk_create(new_assignments)
+    _delete_scheduled_roles(new_assignments)
     return changed_urns
 
 
@@ -306,6 +322,25 @@ def _record_members(
             before={"members": before},
             after={"members": after} | ({"times": described_times} if described_times else {}),
         )
+
+
+def _describe_new_times(urns: Iterable[str], holder: TimedHolder | None) -> dict[str, Any]:
+    """Return the times of new memberships or assignments as the change log stores them; nothing for those without."""
+    if holder is None or holder == TimedHolder(holder.urn):
+        return {}
+    times = {urn: describe_times(holder.validity, holder.reason) for urn in urns}
+    return {"times": times} if times else {}
+
+
+def _delete_scheduled_roles(assignments: Collection[RoleAssignment]) -> None:
+    """Delete the assignments that have not begun of what these assignments give now."""
+    if not assignments:
+        return
+    keys = {(row.role_id, row.user_id, row.group_id) for row in assignments}
+    rows = ScheduledRoleAssignment.objects.filter(role__in={role_id for role_id, _, _ in keys})
+    scheduled_keys = rows.values_list("pk", "role_id", "user_id", "group_id")
+    if scheduled_ids := [pk for pk, *key in scheduled_keys if tuple(key) in keys]:
+        ScheduledRoleAssignment.objects.filter(pk__in=scheduled_ids).delete()
 
 
 def _load_assignments(holders: Iterable[UserOrGroup]) -> dict[str, list[RoleAssignment]]:

@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import Group
+from django.utils import timezone
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden, NotFound
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import people_writer
+from policies.identity.services import people_writer, role_times
 from policies.identity.services.people_writer import UserOrGroup
 from policies.models import GroupProfile, Role, User, Verb, documents
 from policies.models.fields import filter_storable
 from policies.models.people import MAX_NAME_LENGTH, django_group_name
 from policies.models.roles import ROLE_PREFIX
 from policies.writes import required_privileges
+from policies.writes.timed_holders import HolderInput, check_holders, get_urn
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work, refuse_stale
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
 
@@ -133,46 +135,47 @@ def delete(*, urn: str, by: Actor, channel: str) -> None:
         group.delete()
 
 
-def grant(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
-    """Assign a role to users and groups in addition to their roles; return the URNs that did not hold it before.
+def grant(*, urn: str, actors: Sequence[HolderInput], by: Actor, channel: str) -> list[str]:
+    """Assign a role to users and groups, now or from a time on; return the URNs that did not hold it before.
 
-    Raises Forbidden, NotFound, Invalid naming every unknown actor, or for more than MAX_ACTORS.
+    They keep their roles. A URN leaves the times of a holder as they are, a TimedHolder sets them. Raises Forbidden,
+    NotFound, Invalid naming every unknown actor and every problem of times, or for more than MAX_ACTORS.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        role = _get_role(urn)
-        holders_by_urn = load_holders(urns=actors)
-        checks = Checks()
-        checks.validate_known(actors, holders_by_urn, "/actors", "user or group")
+        role, now, checks = _get_role(urn), timezone.now(), Checks()
+        holders_by_urn = load_holders(urns=[get_urn(actor) for actor in actors])
+        check_holders(checks, actors, holders_by_urn, pointer="/actors", noun="user or group", now=now)
         checks.finish()
-        return people_writer.change_roles(
-            holders=holders_by_urn.values(), choose=lambda _, roles: [*roles, role], uow=uow
-        )
+        return role_times.assign_role(role=role, holders=actors, rows=holders_by_urn, uow=uow, now=now)
 
 
 def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
     """Revoke a role from users and groups and return the URNs that held it; other actors are ignored.
 
-    Removed ones lose it, too: what is revoked is not held again after a restoration. Raises Forbidden, NotFound,
-    Invalid for more than MAX_ACTORS, Conflict when nobody could manage policies afterwards.
+    What has not begun is cancelled. Removed ones lose the role, too: what is revoked is not held again after a
+    restoration. Raises Forbidden, NotFound, Invalid for more than MAX_ACTORS, Conflict when nobody could manage
+    policies afterwards.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
     with open_unit_of_work(by=by, channel=channel) as uow:
         role = _get_role(urn)
-        return people_writer.change_roles(
-            holders=load_holders(urns=actors, with_removed=True).values(),
-            choose=lambda _, roles: [item for item in roles if item != role],
-            uow=uow,
+        holders = load_holders(urns=actors, with_removed=True).values()
+        revoked_urns = people_writer.change_roles(
+            holders=holders, choose=lambda _, roles: [item for item in roles if item != role], uow=uow
         )
+        role_times.cancel_scheduled(holders=holders, role=role, uow=uow)
+        return revoked_urns
 
 
 def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) -> AssignmentResult:
     """Make a role the only direct role of these actors; None removes all their roles (rules/datahub.md a.11).
 
-    Unknown actors are skipped. Raises, without any change, Forbidden, NotFound for an unknown role, Invalid for more
-    than MAX_ACTORS, or Conflict when nobody could manage policies afterwards.
+    Roles that they were going to hold are cancelled. Unknown actors are skipped. Raises, without any change, Forbidden,
+    NotFound for an unknown role, Invalid for more than MAX_ACTORS, or Conflict when nobody could manage policies
+    afterwards.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
@@ -180,6 +183,7 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) 
         target_roles = [] if role is None else [_get_role(role)]
         holders_by_urn = load_holders(urns=actors)
         people_writer.change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
+        role_times.cancel_scheduled(holders=holders_by_urn.values(), uow=uow)
     unique_urns = dict.fromkeys(actors)
     return AssignmentResult(
         role,

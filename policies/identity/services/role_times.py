@@ -1,0 +1,210 @@
+"""Role assignments that begin or end at a time: how roles are assigned, and what is written when they come due."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from django.db.models import Min, Q
+
+from policies.engine.families.validity import Phase
+from policies.identity.services import people_writer
+from policies.identity.services.people_writer import UserOrGroup
+from policies.models import GroupProfile, Role, RoleAssignment, ScheduledRoleAssignment, User, Verb
+from policies.models.writes import WriteTransaction, announce_boundaries
+from policies.pdp import authorizer
+from policies.pdp.due_changes import CLOCK_CHANNEL
+from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times, get_urn
+from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
+
+_Assignment = TypeVar("_Assignment", RoleAssignment, ScheduledRoleAssignment)
+
+
+def assign_role(
+    *, role: Role, holders: Sequence[HolderInput], rows: Mapping[str, UserOrGroup], uow: UnitOfWork, now: datetime
+) -> list[str]:
+    """Assign a role to holders, whose rows are `rows`, in addition to their roles, now or from their beginning on.
+
+    A bare URN leaves the times of an assignment as they are, a TimedHolder sets them: one that begins later does not
+    hold the role until then. Returns the URNs of those who neither held the role nor were going to.
+    """
+    assignments = _index_by_holder(RoleAssignment.objects.filter(_build_condition(rows.values()), role=role), rows)
+    scheduled_rows = _index_by_holder(
+        ScheduledRoleAssignment.objects.filter(_build_condition(rows.values()), role=role), rows
+    )
+    joining: dict[str, TimedHolder] = {}
+    scheduled: dict[str, TimedHolder] = {}
+    changed: dict[str, TimedHolder] = {}
+    for holder in {get_urn(holder): holder for holder in holders}.values():
+        assignment = assignments.get(get_urn(holder))
+        if isinstance(holder, str):
+            if assignment is None:
+                joining[holder] = TimedHolder(holder)
+        elif holder.validity.find_phase(now) is Phase.PENDING:
+            scheduled[holder.urn] = holder
+        elif assignment is None:
+            joining[holder.urn] = holder
+        elif assignment.validity != holder.validity:
+            changed[holder.urn] = holder
+
+    def choose(holder: UserOrGroup, roles: list[Role]) -> list[Role]:
+        kept_roles = [item for item in roles if item != role]
+        return kept_roles if holder.urn in scheduled else [*kept_roles, role]
+
+    changing_urns = joining.keys() | (scheduled.keys() & assignments.keys())
+    people_writer.change_roles(
+        holders=[row for urn, row in rows.items() if urn in changing_urns], choose=choose, uow=uow, times=joining
+    )
+    _change_times(role, [(rows[urn], assignments[urn], holder) for urn, holder in changed.items()], uow)
+    _insert_scheduled(role, [(rows[urn], holder) for urn, holder in scheduled.items()], uow)
+    return [urn for urn in (*joining, *scheduled) if urn not in assignments and urn not in scheduled_rows]
+
+
+def cancel_scheduled(*, holders: Collection[UserOrGroup], uow: UnitOfWork, role: Role | None = None) -> None:
+    """Delete the assignments of this role, or of every role, to these holders that have not begun."""
+    rows = ScheduledRoleAssignment.objects.filter(_build_condition(holders))
+    rows = rows.filter(role=role) if role is not None else rows
+    holders_by_urn = {holder.urn: holder for holder in holders}
+    cancelled_rows = list(rows.select_related("role", "user", "group__profile").order_by("pk"))
+    for row in cancelled_rows:
+        holder = holders_by_urn[row.holder_row.urn]
+        _record_scheduled(holder, before={row.role.urn: describe_times(row.validity, row.reason)}, after={}, uow=uow)
+    ScheduledRoleAssignment.objects.filter(pk__in=[row.pk for row in cancelled_rows]).delete()
+
+
+class RoleDueChanges:
+    """Role assignments as a source of due changes (`policies.pdp.due_changes`)."""
+
+    def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:  # noqa: ARG002 - the unit of work joins it
+        """End the assignments that are over and begin those that are scheduled, each holder with an event.
+
+        One whose user or group was removed does not begin.
+        """
+        columns = ("role", "user", "group__profile")
+        ended = list(RoleAssignment.objects.filter(valid_until__lte=now).select_related(*columns).order_by("pk"))
+        due_rows = ScheduledRoleAssignment.objects.filter(valid_from__lte=now)
+        begun = list(due_rows.select_related(*columns).order_by("pk"))
+        if not ended and not begun:
+            return
+        with open_unit_of_work(by=authorizer.SYSTEM, channel=CLOCK_CHANNEL) as uow:
+            ended_roles: dict[str, set[int]] = defaultdict(set)
+            for assignment in ended:
+                ended_roles[assignment.holder_row.urn].add(assignment.role_id)
+            people_writer.change_roles(
+                holders={row.holder_row.urn: row.holder_row for row in ended}.values(),
+                choose=lambda holder, roles: [role for role in roles if role.pk not in ended_roles[holder.urn]],
+                uow=uow,
+            )
+            _begin(begun, uow, now)
+
+    def list_next_boundaries(self) -> Iterable[datetime]:
+        """Return the earliest end of an assignment and the earliest beginning of a scheduled one, if there are any."""
+        ends = RoleAssignment.objects.filter(valid_until__isnull=False).aggregate(boundary=Min("valid_until"))
+        begins = ScheduledRoleAssignment.objects.aggregate(boundary=Min("valid_from"))
+        return [item["boundary"] for item in (ends, begins) if item["boundary"] is not None]
+
+
+def _change_times(
+    role: Role, changes: Sequence[tuple[UserOrGroup, RoleAssignment, TimedHolder]], uow: UnitOfWork
+) -> None:
+    uow.announce(*(row.urn for row, _, _ in changes))
+    for row, assignment, holder in changes:
+        before = describe_times(assignment.validity)
+        assignment.valid_from, assignment.valid_until = holder.validity.begins, holder.validity.ends
+        announce_boundaries(holder.validity.list_boundaries(Phase.CURRENT))
+        uow.audit(
+            urn=row.urn,
+            name=row.name,
+            verb=Verb.ROLES_CHANGED,
+            before={"times": {role.urn: before}},
+            after={"times": {role.urn: describe_times(holder.validity, holder.reason)}},
+        )
+    RoleAssignment.objects.bulk_update([assignment for _, assignment, _ in changes], ("valid_from", "valid_until"))
+
+
+def _insert_scheduled(role: Role, additions: Sequence[tuple[UserOrGroup, TimedHolder]], uow: UnitOfWork) -> None:
+    """Store assignments that have not begun. Who assigns roles may give everything, so nothing is compared."""
+    rows = {row.urn: row for row, _ in additions}
+    uow.announce(*rows)
+    old_rows = ScheduledRoleAssignment.objects.filter(_build_condition(rows.values()), role=role)
+    before = {
+        urn: {role.urn: describe_times(item.validity, item.reason)}
+        for urn, item in _index_by_holder(old_rows, rows).items()
+    }
+    old_rows.delete()
+    ScheduledRoleAssignment.objects.bulk_create(
+        ScheduledRoleAssignment(
+            role=role,
+            user=row if isinstance(row, User) else None,
+            group_id=row.group_id if isinstance(row, GroupProfile) else None,
+            valid_from=begins,
+            valid_until=holder.validity.ends,
+            reason=holder.reason,
+            created_by=uow.by.urn,
+        )
+        for row, holder in additions
+        if (begins := holder.validity.begins) is not None
+    )
+    for row, holder in additions:
+        announce_boundaries(holder.validity.list_boundaries(Phase.PENDING))
+        after = {role.urn: describe_times(holder.validity, holder.reason)}
+        _record_scheduled(row, before=before.get(row.urn, {}), after=after, uow=uow)
+
+
+def _begin(rows: Sequence[ScheduledRoleAssignment], uow: UnitOfWork, now: datetime) -> None:
+    uow.announce(*(row.holder_row.urn for row in rows))
+    rows_by_role: dict[Role, list[ScheduledRoleAssignment]] = defaultdict(list)
+    for row in rows:
+        if because := _find_obstacle(row, now):
+            before = {row.role.urn: describe_times(row.validity, row.reason)}
+            _record_scheduled(row.holder_row, before=before, after={}, uow=uow, because=because)
+        else:
+            rows_by_role[row.role].append(row)
+    ScheduledRoleAssignment.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    for role, begun_rows in rows_by_role.items():
+        people_writer.change_roles(
+            holders=[row.holder_row for row in begun_rows],
+            choose=lambda _, roles, role=role: [*roles, role],  # type: ignore[misc]  # a default binds the role
+            uow=uow,
+            times={row.holder_row.urn: TimedHolder(row.holder_row.urn, row.validity, row.reason) for row in begun_rows},
+        )
+
+
+def _find_obstacle(row: ScheduledRoleAssignment, now: datetime) -> str:
+    """Return why a scheduled assignment cannot begin; empty if it can."""
+    if row.validity.find_phase(now) is Phase.ENDED:
+        return "It had ended before anything could begin."
+    return "The holder is removed." if row.holder_row.is_removed else ""
+
+
+def _record_scheduled(
+    holder: UserOrGroup,
+    *,
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+    uow: UnitOfWork,
+    because: str = "",
+) -> None:
+    uow.audit(
+        urn=holder.urn,
+        name=holder.name,
+        verb=Verb.ROLES_CHANGED,
+        before={"scheduled": dict(before)},
+        after={"scheduled": dict(after)} | ({"dropped": dict.fromkeys(before, because)} if because else {}),
+    )
+
+
+def _build_condition(holders: Collection[UserOrGroup]) -> Q:
+    """Return the condition on assignments to one of these users and groups."""
+    users = [holder.pk for holder in holders if isinstance(holder, User)]
+    groups = [holder.group_id for holder in holders if isinstance(holder, GroupProfile)]
+    return Q(user__in=users) | Q(group__in=groups)
+
+
+def _index_by_holder(assignments: Iterable[_Assignment], holders: Mapping[str, UserOrGroup]) -> dict[str, _Assignment]:
+    """Return holder URN → its assignment."""
+    users: dict[int | None, str] = {holder.pk: urn for urn, holder in holders.items() if isinstance(holder, User)}
+    groups: dict[int | None, str] = {
+        holder.group_id: urn for urn, holder in holders.items() if isinstance(holder, GroupProfile)
+    }
+    return {users[row.user_id] if row.user_id is not None else groups[row.group_id]: row for row in assignments}

@@ -13,6 +13,7 @@ NAMES = (
     "bulk",
     "ingest",
     "pages",
+    "preview",
     "http",
     "mapping",
     "profile",

@@ -23,12 +23,12 @@ class OrmPostingsSource:
     """`policies.engine.ports.PostingsSource` over the tables of the catalog."""
 
     def load_postings(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings | None:
-        """Return the present entities that one of the selectors covers, with these facets and their owners."""
+        """Return the present entities that one of the selectors covers, with these facets."""
         rows = _list_covered(covering)
         entities = list(rows.order_by("pk").values_list("pk", "urn", "type", "object_id", "project")[: limit + 1])
         if len(entities) > limit:
             return None
-        loaded_fields = (frozenset(fields) | {selectors.OWNER}) - selectors.CONSTANT_FACETS.keys()
+        loaded_fields = frozenset(fields) - selectors.CONSTANT_FACETS.keys()
         groups = list(_iterate_facet_groups(rows, loaded_fields, {entity[0]: n for n, entity in enumerate(entities)}))
         nodes = {value for field, value, _, _ in groups if field in selectors.HIERARCHICAL_FIELDS}
         urns = [entity[1] for entity in entities]
@@ -77,9 +77,9 @@ def _iterate_facet_groups(
         .annotate(ids=JoinedIds("entity_id"))
         .values_list("field", "value", "type", "ids")
     ):
+        numbers = list(map(number_by_id.get, map(int, ids.split(","))))
         # An entity that appeared since the entities were read is not one of them.
-        numbers = (number_by_id.get(int(text)) for text in ids.split(","))
-        yield field, value, type_, array("I", (number for number in numbers if number is not None))
+        yield field, value, type_, array("I", [number for number in numbers if number is not None])
 
 
 def _iterate_object_rows(entities: Sequence[Sequence[Any]], fields: Collection[str]) -> Iterator[FacetRow]:

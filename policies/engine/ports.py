@@ -89,7 +89,7 @@ class PostingsSource(Protocol):
     def load_postings(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings | None:
         """Return the entities, without removed ones, that one of the selectors covers; None for more than `limit`.
 
-        With these facets and the owners; hierarchies are closed. A constant number of queries.
+        With these facets; hierarchies are closed. A constant number of queries.
         """
 
 

@@ -1,0 +1,64 @@
+"""How long the net change of one policy takes at a large company on PostgreSQL."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench.tables import Table
+
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT / ".make"))
+
+import servers  # noqa: E402  # found through the line above
+
+#: What a preview of one policy may take, in milliseconds (issue J).
+LIMIT = 1_000
+
+#: Policies, users and entities.
+LARGE, SMALL = (10_000, 10_000, 100_000), (500, 1_000, 2_000)
+
+
+def run(*, is_quick: bool) -> list[Table]:
+    """Measure deleted, edited and new policies of a company."""
+    world = SMALL if is_quick else LARGE
+    if servers.postgres_folder() is None:
+        return [Table("Net changes", ("change",), notes=["There is no PostgreSQL on this machine."])]
+    with (
+        tempfile.TemporaryDirectory(prefix="authzsite-bench-") as folder,
+        servers.postgres(is_for_tests=False) as address,
+    ):
+        names = ("DATABASE_URL", "REDIS_URL")
+        environment = {name: value for name, value in os.environ.items() if name not in names}
+        environment |= {
+            "VAR_DIR": folder,
+            "DJANGO_SETTINGS_MODULE": "authzsite.settings",
+            "PLAIN_HTTP": "true",
+            "LOG_LEVEL": "ERROR",
+            "DATABASE_URL": address,
+        }
+        command = [sys.executable, "-m", "bench.previewing", ",".join(map(str, world))]
+        done = subprocess.run(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    columns = ("change", "median ms", "p95 ms", "longest ms", "of it at work, p95", "exact", "within")
+    rows = [
+        (
+            one["change"],
+            one["median"],
+            one["p95"],
+            one["longest"],
+            one["work"],
+            f"{one['exact']}/{one['number']}",
+            "yes" if one["p95"] < LIMIT else "NO",
+        )
+        for one in found
+    ]
+    policies, users, entities = world
+    notes = [
+        f"{policies:,} policies, {users:,} people, {entities:,} entities; the p95 of a change may take {LIMIT} ms.",
+        "At work: the processor time of this process and the database, which other programs do not lengthen.",
+    ]
+    return [Table("Net change of one policy, on PostgreSQL", columns, list(rows), notes)]

@@ -1,0 +1,115 @@
+"""`python -m bench.previewing WORLD`: fill an installation, preview changes of policies, print times as JSON.
+
+Runs in a process of its own, whose environment names the database (bench.preview).
+"""
+
+import gc
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402  # the apps are there from here on
+from django.db import connection  # noqa: E402
+
+from bench import backends  # noqa: E402
+from bench.filling import fill  # noqa: E402
+from bench.worlds import GROUPS, Company, dice_of  # noqa: E402
+from policies.authoring.services import preview  # noqa: E402
+from policies.authoring.services.policies import PolicyInput  # noqa: E402
+from policies.authoring.services.preview import DELETE_POLICY, PUT_POLICY, Change, PolicyPut  # noqa: E402
+from policies.models import Policy  # noqa: E402
+from policies.pdp import authorizer, snapshot_store  # noqa: E402
+
+#: How many policies of each kind of change; the first is not counted.
+NUMBER = 41
+
+
+def main() -> None:
+    """Fill, preview, print."""
+    policies, users, entities = (int(number) for number in sys.argv[1].split(","))
+    call_command("migrate", verbosity=0)
+    call_command("createcachetable")
+    call_command("bootstrap", "--restricted", verbosity=0, stdout=sys.stderr)
+    fill(Company(policies, users=users, entities=entities))
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (ANALYZE)")
+    snapshot_store.get_current()
+    gc.freeze()
+    dice = dice_of("previews")
+    stored = list(Policy.objects.filter(urn__startswith="urn:li:dataHubPolicy:p", description="Measured"))
+    chosen = [dice.choice(stored) for _ in range(NUMBER)]
+    wide = {
+        "displayName": "wide",
+        "description": "",
+        "type": "METADATA",
+        "state": "ACTIVE",
+        "editable": True,
+        "privileges": ["EDIT_ENTITY_TAGS"],
+        "resources": {"filter": {"criteria": []}},
+    }
+    kinds: dict[str, Callable[[int], Change]] = {
+        "delete a policy": lambda number: Change(DELETE_POLICY, chosen[number].urn),
+        "add a group to a policy": lambda number: Change(PUT_POLICY, _with_group(chosen[number], number)),
+        "a group on everything": lambda number: _put(wide, {"groups": [f"urn:li:corpGroup:g{number}"]}),
+        "all users on the datasets of a domain": lambda number: _put(
+            wide
+            | {
+                "resources": {
+                    "filter": {
+                        "criteria": [
+                            {"field": "TYPE", "values": ["dataset"]},
+                            {"field": "DOMAIN", "values": [f"urn:li:domain:d{number}"]},
+                        ]
+                    }
+                }
+            },
+            {"allUsers": True},
+        ),
+        "all users on everything": lambda _: _put(wide, {"allUsers": True}),
+        "owners on everything": lambda _: _put(wide, {"resourceOwners": True}),
+    }
+    print(json.dumps([_measure(name, make) for name, make in kinds.items()]))  # noqa: T201
+
+
+def _with_group(policy: Policy, number: int) -> PolicyPut:
+    actors = policy.document["actors"]
+    groups = [*actors.get("groups", ()), f"urn:li:corpGroup:g{number % GROUPS}"]
+    document = {"description": "", "editable": True} | policy.document | {"actors": {**actors, "groups": groups}}
+    return PolicyPut(policy.urn, PolicyInput("datahub", document))
+
+
+def _put(document: dict[str, Any], actors: dict[str, Any]) -> Change:
+    return Change(PUT_POLICY, PolicyPut(None, PolicyInput("datahub", document | {"actors": actors})))
+
+
+def _measure(name: str, make: Callable[[int], Change]) -> dict[str, Any]:
+    spent, worked, exact = [], [], 0
+    numbers = backends.list_backends()
+    for number in range(NUMBER):
+        change = make(number)
+        began_work, began = backends.worked_ms(numbers), time.perf_counter()
+        found = preview.preview_changes(changes=[change], by=authorizer.SYSTEM, limit=100)
+        if number:
+            spent.append((time.perf_counter() - began) * 1000)
+            worked.append(backends.worked_ms(numbers) - began_work)
+            exact += found.change.is_exact
+    return {
+        "change": name,
+        "number": len(spent),
+        "exact": exact,
+        "median": statistics.median(spent),
+        "p95": statistics.quantiles(spent, n=20)[-1],
+        "longest": max(spent),
+        "work": statistics.quantiles(worked, n=20)[-1],
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,8 @@ from rest_framework.settings import api_settings
 from policies.authoring.api.policies import STATES
 from policies.authoring.services import preview
 from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, PlatformAccess
-from policies.authoring.services.preview import Change, Preview
+from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.preview import Change, PolicyPut, Preview, StateChange
 from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation
 from policies.http.api.views import ApiView
@@ -149,12 +150,21 @@ class PreviewView(ApiView):
 
         It needs what the changes themselves need.
         """
-        changes = [Change(*next(iter(change.items()))) for change in payload["changes"]]
+        changes = [_read_change(*next(iter(change.items()))) for change in payload["changes"]]
         return _serialize_preview(
             preview.preview_changes(
                 changes=changes, by=self.actor, privileges=payload.get("privileges"), limit=payload["limit"]
             )
         )
+
+
+def _read_change(kind: str, value: Any) -> Change:
+    if kind == preview.DELETE_POLICY:
+        return Change(kind, value)
+    if kind == preview.SET_STATE:
+        return Change(kind, StateChange(**value))
+    draft = PolicyInput(value["family"], value["document"], state=value.get("state"))
+    return Change(kind, PolicyPut(value.get("urn"), draft, value.get("valid_from"), value.get("valid_until")))
 
 
 def _serialize_preview(result: Preview) -> dict[str, Any]:

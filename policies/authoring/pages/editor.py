@@ -16,6 +16,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from policies.authoring.pages import presenters, version_diff
+from policies.authoring.pages.net_change_wording import describe_changes
 from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.pages.policy_templates import copy_draft, load_templates
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
@@ -23,6 +24,7 @@ from policies.authoring.queries import policies
 from policies.authoring.services import change_impact, import_export, lints, policy_storage
 from policies.authoring.services import policies as service
 from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.preview import PUT_POLICY, Change, PolicyPut
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
@@ -159,6 +161,7 @@ class PolicyEditor(View, ABC):
             "sentence": presenters.get_presenter(draft.family).describe_policy(draft.document),
             "lints": lint_problems,
             **impact_context(change_impact.measure_impact(before=before, after=draft) if is_sound else None),
+            "net_change": self._describe_net_change(draft) if is_sound else [],
             "exact": import_export.format_proposal(draft=draft, urn=policy.urn if policy else "") if is_sound else "",
             "is_new": policy is None,
         }
@@ -167,6 +170,10 @@ class PolicyEditor(View, ABC):
             return render(self.request, self.aside_template, {**aside, **self.build_aside_context(lint_problems)})
         context = {**aside, **self._build_frame_context(draft), **self.build_context(problems, lint_problems)}
         return render(self.request, self.template_name, context, status=self.status)
+
+    def _describe_net_change(self, draft: PolicyInput) -> list[str]:
+        put = PolicyPut(self.policy.urn if self.policy else None, draft)
+        return describe_changes(changes=[Change(PUT_POLICY, put)], by=get_actor(self.request))
 
     def _load_start(self) -> PolicyInput:
         """Return the start of a new policy that the query names: a copy of a policy or of one version, or a template.

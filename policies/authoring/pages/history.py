@@ -7,13 +7,15 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from policies.authoring.pages import datahub_presenter, presenters, version_diff
-from policies.authoring.pages.impact_wording import OTHER_POLICIES, describe_change
+from policies.authoring.pages.net_change_wording import describe_changes
 from policies.authoring.pages.policy_actions import ask_and_change, parse_version
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
 from policies.authoring.services import policy_storage
+from policies.authoring.services.preview import PUT_POLICY, Change, PolicyPut
 from policies.errors import NotFound
+from policies.http.guard import get_actor
 from policies.http.pages import channel_names
 from policies.http.pages.list_and_form_pages import form_view, get_page, page_view, render_list
 from policies.models import Policy, PolicyEvent
@@ -97,10 +99,12 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
         partial(service.restore, urn=urn, version=number, if_version=parse_version(request.GET.get("version"))),
         f"Version {number} of {event.name} was restored. Decisions follow it from now on.",
         reverse("policy", args=[urn]),
-        losses=lambda: [*version_diff.describe_changes(changes), *describe_change(policy=policy, after=draft)],
+        losses=lambda: [
+            *version_diff.describe_changes(changes),
+            *describe_changes(changes=[Change(PUT_POLICY, PolicyPut(urn, draft))], by=get_actor(request)),
+        ],
         title=f"Restore version {number} of {policy.name}?",
-        text=f"The policy says again what it said in version {number}. What it says now stays in its history. "
-        f"{OTHER_POLICIES}",
+        text=f"The policy says again what it said in version {number}. What it says now stays in its history.",
         label="Restore this version",
         kind="primary",
         cancel_url=reverse("policy-history", args=[urn]),

@@ -9,12 +9,13 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from policies.authoring.pages.impact_wording import OTHER_POLICIES, describe_change
+from policies.authoring.pages.net_change_wording import describe_changes
 from policies.authoring.pages.policy_templates import copy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.queries import policies
 from policies.authoring.services import change_impact
 from policies.authoring.services import policies as service
+from policies.authoring.services.preview import DELETE_POLICY, SET_STATE, Change, StateChange
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
 from policies.http.pages.list_and_form_pages import CHANNEL, action_view, ask_and_act, form_view, redirect_with_message
@@ -47,9 +48,9 @@ def set_state(request: HttpRequest, urn: str) -> HttpResponse:
         partial(service.set_state, urn=urn, state=state, if_version=parse_version(parameters.get("version"))),
         f"{policy.name} is {adjective} now.",
         url,
-        losses=lambda: describe_change(policy=policy, after=service.draft_with_state(policy, state)),
+        losses=lambda: describe_changes(changes=[Change(SET_STATE, StateChange(urn, state))], by=get_actor(request)),
         title=f"{verb} \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
-        text=f"{effect} {OTHER_POLICIES}",
+        text=effect,
         label=f"{verb} policy",
         kind=kind,
         cancel_url=url,
@@ -75,10 +76,9 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
         f"{policy.name} is deleted.",
         reverse("policies"),
         refused_url=url,
-        losses=lambda: describe_change(policy=policy, after=None),
+        losses=lambda: describe_changes(changes=[Change(DELETE_POLICY, urn)], by=get_actor(request)),
         title=f"Delete \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
-        text="It stops working at once. Its history is kept, and a new policy can be made of any version in it. "
-        f"{OTHER_POLICIES}",
+        text="It stops working at once. Its history is kept, and a new policy can be made of any version in it.",
         label="Delete policy",
         cancel_url=url,
     )

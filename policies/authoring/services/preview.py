@@ -33,11 +33,27 @@ _DISAGREEMENT_SUFFIX = ".disagrees"
 REPORT_KIND = "policy_impact"
 
 
+class PolicyPut(NamedTuple):
+    """A draft that would be stored under a URN (None: a new one), with the JSON values of its times beside it."""
+
+    urn: str | None
+    draft: PolicyInput
+    begins: Any = None
+    ends: Any = None
+
+
+class StateChange(NamedTuple):
+    """The state that a policy would get."""
+
+    urn: str
+    state: str
+
+
 class Change(NamedTuple):
-    """One change by its name in the API, with what stands there."""
+    """One change by its name in the API; a deletion has the URN of the policy."""
 
     kind: str
-    value: Any
+    value: PolicyPut | StateChange | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +116,21 @@ class _StagedPolicies:
         return {"kind": REPORT_KIND, "parameters": {"proposed": proposed, "removed": removed}}
 
     def _apply(self, change: Change) -> None:
-        if change.kind == PUT_POLICY:
-            value = change.value
-            urn = value.get("urn") or policies.generate_urn()
-            draft, _ = policies.validate_draft_with_times(
-                PolicyInput(value["family"], value["document"], state=value.get("state")),
-                begins=value.get("valid_from"),
-                ends=value.get("valid_until"),
-            )
-            self.policies[urn] = policies.stage_write(urn=urn, policy=self.policies.get(urn), draft=draft, by=self._by)
-        elif change.kind == DELETE_POLICY:
-            policies.check_deletion(self._get(change.value))
-            self.policies[change.value] = None
-        else:
-            urn = change.value["urn"]
-            policy = self._get(urn)
-            draft = policies.draft_with_state(policy, change.value["state"])
-            self.policies[urn] = policies.stage_write(urn=urn, policy=policy, draft=draft, by=self._by)
+        match change.value:
+            case PolicyPut(urn, draft, begins, ends):
+                urn = urn or policies.generate_urn()
+                if begins is not None or ends is not None:
+                    draft, _ = policies.validate_draft_with_times(draft, begins=begins, ends=ends)
+                self._stage(urn, self.policies.get(urn), draft)
+            case StateChange(urn, state):
+                policy = self._get(urn)
+                self._stage(urn, policy, policies.draft_with_state(policy, state))
+            case urn:
+                policies.check_deletion(self._get(urn))
+                self.policies[urn] = None
+
+    def _stage(self, urn: str, policy: Policy | None, draft: PolicyInput) -> None:
+        self.policies[urn] = policies.stage_write(urn=urn, policy=policy, draft=draft, by=self._by)
 
     def _get(self, urn: str) -> Policy:
         policy = self.policies.get(urn)
@@ -126,8 +140,7 @@ class _StagedPolicies:
 
 
 def _find_urn(change: Change) -> str | None:
-    urn: str | None = change.value if change.kind == DELETE_POLICY else change.value.get("urn")
-    return urn
+    return change.value if isinstance(change.value, str) else change.value.urn
 
 
 def _compile_active(policy: Policy) -> tuple[Statement, ...]:

@@ -149,6 +149,7 @@ def test_the_pages_of_a_policy_name_nothing_hidden(client, shelves, address):
 def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
     draft = document_of(
         displayName="All datasets",
+        privileges=["EDIT_ENTITY_DOCS"],
         actors={"users": [OWNER]},
         resources={"filter": {"criteria": criteria("TYPE", "dataset")}},
     )
@@ -157,7 +158,7 @@ def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
     assert (page.context["impact_entities"]["now"], page.context["impact_entities"]["then"]) == ("1", "1")
     assert shelves("root").get(f"{BASE}/edit/{HIDDEN}").context["impact_entities"]["now"] == "2"
     losing = text(client.get(f"{BASE}/delete/{HIDDEN}"))
-    assert "1 entity is no longer covered: orders" in losing
+    assert "Olga Owner loses Edit Description on 1 entity." in losing, "counted, and not named"
     assert "salaries" not in losing
 
 

@@ -10,12 +10,15 @@ from django.db.models import Count, F, Q, QuerySet
 
 from catalog.access.coverage_sql import criterion_condition
 from catalog.access.entity_lists import search
+from catalog.access.paged_list import CountedList
 from catalog.access.view_permissions import build_view_conditions, filter_viewable, find_hidden
 from catalog.aspects.facet_fields import ASSET, PLATFORM
 from catalog.models import Ancestry, Entity, Facet
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.engine.selectors import Condition, Criterion
+from policies.pdp import fact_cache
+from policies.propagation.invalidating_cache import CacheRegion, process_cache
 
 #: Filters of a list besides text and type, as parameter name -> facet.
 FILTER_FIELDS: Mapping[str, str] = {
@@ -28,6 +31,11 @@ FILTER_FIELDS: Mapping[str, str] = {
 
 #: Types left out of browsing: they have pages of their own or only support other entities.
 UNLISTED_TYPES = ("ownershipType", "role")
+
+
+#: Numbers of entities by type, for those who may view them all.
+_EVERYTHING = ""
+_counts_by_type: CacheRegion[Mapping[str, int]] = process_cache.add_region(1, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +62,31 @@ def find(*, q: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[
     return filter_viewable(entities, by=by)
 
 
-def count_types(*, by: Actor) -> dict[str, int]:
-    """Return the number of entities of each type, ordered by type."""
-    rows = (
-        filter_viewable(Entity.objects.filter(is_removed=False), by=by)
-        .exclude(type__in=UNLISTED_TYPES)
-        .order_by("type")
-    )
+def find_counted(*, by: Actor, **filters: str) -> QuerySet[Entity] | CountedList:
+    """Return what `find` does, with its number if that is known from the numbers of all types."""
+    rows = find(by=by, **filters)
+    if set(filters) - {"type"} or build_view_conditions(by=by):
+        return rows
+    counts_by_type, type_ = count_types(by=by), filters.get("type")
+    if not type_:
+        return CountedList(rows, sum(counts_by_type.values()))
+    return CountedList(rows, counts_by_type[type_]) if type_ in counts_by_type else rows
+
+
+def count_types(*, by: Actor) -> Mapping[str, int]:
+    """Return the number of entities of each type, ordered by type.
+
+    Those of everything are kept until the next write: a database of a million entities counts them for half a second.
+    """
+    rows = Entity.objects.filter(is_removed=False).exclude(type__in=UNLISTED_TYPES).order_by("type")
+    if build_view_conditions(by=by):
+        return _count_rows_by_type(filter_viewable(rows, by=by))
+    return fact_cache.get_or_load(_counts_by_type, [_EVERYTHING], lambda _: {_EVERYTHING: _count_rows_by_type(rows)})[
+        _EVERYTHING
+    ]
+
+
+def _count_rows_by_type(rows: QuerySet[Entity]) -> Mapping[str, int]:
     return dict(rows.values_list("type").annotate(Count("type")))
 
 

@@ -2,7 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TypeVar, overload
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+from django.db.models import QuerySet
 
 RowT = TypeVar("RowT")
 
@@ -25,3 +28,18 @@ class PagedList(Sequence[RowT]):
         if start < 0 or stop < 0 or index.step not in (None, 1):
             raise ValueError("A list of rows is cut from its start, row by row.")
         return self.read_rows(start, max(start, stop))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedList(PagedList[Any]):
+    """Rows of which the number is known, so that nobody counts them again."""
+
+    rows: QuerySet[Any]
+    row_count: int
+
+    def __len__(self) -> int:
+        return self.row_count
+
+    def read_rows(self, start: int, stop: int) -> list[Any]:
+        """Return the rows from `start` to `stop`."""
+        return list(self.rows[start:stop])

@@ -36,14 +36,14 @@ class Invalidation(NamedTuple):
 class CacheRegion(Generic[Value]):
     """Values of one kind by URN (tokens by their digest), at most `capacity` of them.
 
-    `list_dependencies` gives the URNs that a value depends on beside its key. Dependencies with an `ignored_prefixes`
-    prefix never occur there and are not searched for.
+    `list_dependencies` gives the URNs that a value depends on beside its key; None: any write may change any value.
+    Dependencies with an `ignored_prefixes` prefix never occur there and are not searched for.
     """
 
     def __init__(
         self,
         capacity: int,
-        list_dependencies: Callable[[Value], Iterable[Collection[str]]],
+        list_dependencies: Callable[[Value], Iterable[Collection[str]]] | None,
         ignored_prefixes: tuple[str, ...],
     ) -> None:
         self.capacity = capacity
@@ -77,16 +77,22 @@ class CacheRegion(Generic[Value]):
                 del values[key]
 
     def _drop(self, urns: Collection[str], dependency_urns: Collection[str]) -> None:
+        if self._list_dependencies is None:
+            self._clear()
+            return
         for urn in urns:
             self._values.pop(urn, None)
         if dropped_dependencies := frozenset(
             urn for urn in dependency_urns if not urn.startswith(self._ignored_prefixes)
         ):
-            for key in [key for key, value in self._values.items() if self._is_dependent(value, dropped_dependencies)]:
+            list_dependencies = self._list_dependencies
+            dependent_keys = [
+                key
+                for key, value in self._values.items()
+                if any(not dropped_dependencies.isdisjoint(urns) for urns in list_dependencies(value))
+            ]
+            for key in dependent_keys:
                 del self._values[key]
-
-    def _is_dependent(self, value: Value, dependency_urns: frozenset[str]) -> bool:
-        return any(not dependency_urns.isdisjoint(urns) for urns in self._list_dependencies(value))
 
     def _clear(self) -> None:
         self._values.clear()
@@ -106,7 +112,7 @@ class InvalidatingCache:
     def add_region(
         self,
         capacity: int,
-        list_dependencies: Callable[[Value], Iterable[Collection[str]]],
+        list_dependencies: Callable[[Value], Iterable[Collection[str]]] | None,
         ignored_prefixes: tuple[str, ...] = (),
     ) -> CacheRegion[Value]:
         """Return a new region."""

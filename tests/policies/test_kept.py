@@ -50,6 +50,15 @@ def test_a_word_drops_what_it_names_and_a_gap_everything(memory, shelf, told, le
     assert kept(shelf) == left
 
 
+def test_what_any_write_may_change_is_dropped_by_each(memory):
+    counts: CacheRegion[int] = memory.add_region(1, None)
+    for told in (Invalidation(10, 11, []), Invalidation(11, 12, ["a"])):
+        memory.put_if_current(counts, {"all": 1}, memory.generation())
+        assert counts.get("all") == 1
+        memory.apply(told)
+        assert counts.get("all") is None
+
+
 def test_a_number_that_moved_is_waited_for_once_and_then_drops_everything(memory, shelf):
     assert memory.is_fresh(float("inf"))
     memory.confirm_sequence(11, 1.0)

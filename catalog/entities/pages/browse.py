@@ -63,7 +63,7 @@ def list_entities(request: HttpRequest) -> HttpResponse:
         "catalog/list.html",
         "catalog/_list.html",
         form=form,
-        query=partial(browsing.find, by=by),
+        query=partial(browsing.find_counted, by=by),
         build_rows=build_rows,
         **context,
     )

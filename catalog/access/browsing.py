@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from django.db.models import Count, F, Q, QuerySet
 
 from catalog.access.coverage_sql import criterion_condition
-from catalog.access.entity_lists import search
+from catalog.access.entity_lists import NamedEntries, find_named_entries, search
+from catalog.access.entity_types import find_present, load_types
 from catalog.access.paged_list import CountedList
 from catalog.access.view_permissions import build_view_conditions, filter_viewable, find_hidden
 from catalog.aspects.facet_fields import ASSET, PLATFORM
@@ -51,10 +52,17 @@ def find(*, q: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[
 
     A filter value that the viewer may not view gives an empty result, as if it did not exist.
     """
+    return _find_named(q, type, by, filters)
+
+
+def _find_named(
+    q: str, type: str, by: Actor, filters: Mapping[str, str], named_entries: NamedEntries | None = None
+) -> QuerySet[Entity]:
+    """Return what `find` does; `named_entries` are those of the text if they were read before."""
     values_by_field = {FILTER_FIELDS[name]: value for name, value in filters.items() if value}
     if find_hidden(urns=list(values_by_field.values()), by=by):
         return Entity.objects.none()
-    entities = search(text=q, types=[type] if type else ())
+    entities = search(text=q, types=[type] if type else (), named_entries=named_entries)
     if not type:
         entities = entities.exclude(type__in=UNLISTED_TYPES)
     for field, value in values_by_field.items():
@@ -62,15 +70,33 @@ def find(*, q: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[
     return filter_viewable(entities, by=by)
 
 
-def find_counted(*, by: Actor, **filters: str) -> QuerySet[Entity] | CountedList:
-    """Return what `find` does, with its number if that is known from the numbers of all types."""
-    rows = find(by=by, **filters)
-    if set(filters) - {"type"} or build_view_conditions(by=by):
-        return rows
-    counts_by_type, type_ = count_types(by=by), filters.get("type")
-    if not type_:
-        return CountedList(rows, sum(counts_by_type.values()))
-    return CountedList(rows, counts_by_type[type_]) if type_ in counts_by_type else rows
+def find_counted(*, q: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[Entity] | CountedList:
+    """Return what `find` does, with its number if that is known from the numbers of all types or from an index."""
+    if any(filters.values()) or build_view_conditions(by=by):
+        return find(q=q, type=type, by=by, **filters)
+    named_entries = find_named_entries(q)
+    rows = _find_named(q, type, by, {}, named_entries)
+    count = _count_named(named_entries, type) if q else _find_count(type, by)
+    return rows if count is None else CountedList(rows, count)
+
+
+def _find_count(type_: str, by: Actor) -> int | None:
+    """Return the number of entities of a type (none: of all), None for a type that is not counted."""
+    counts_by_type = count_types(by=by)
+    return counts_by_type.get(type_) if type_ else sum(counts_by_type.values())
+
+
+def _count_named(named_entries: NamedEntries, type_: str) -> int | None:
+    """Return how many of the entities with some words are of a type (none: of all); None when only a test tells."""
+    if named_entries.ids is None or named_entries.unread_words:
+        return None
+    present_ids = find_present(named_entries.ids)
+    if present_ids is None:
+        return None
+    entity_types = load_types(present_ids)
+    if type_:
+        return len(entity_types.select(present_ids, [type_]))
+    return len(entity_types.select(present_ids, ()) - entity_types.select(present_ids, UNLISTED_TYPES))
 
 
 def count_types(*, by: Actor) -> Mapping[str, int]:

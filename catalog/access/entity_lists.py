@@ -99,14 +99,15 @@ def list_entities(
     tag: str = "",
     platform: str = "",
     with_removed: bool = False,
+    named_entries: NamedEntries | None = None,
 ) -> QuerySet[Entity]:
     """Return the entities that pass all filters, ordered by name.
 
-    `coverage` limits to what its actor may reach; `domain` includes the domains below it; `text` is that of `search`.
-    Removed entities are left out unless `with_removed`.
+    `coverage` limits to what its actor may reach; `domain` includes the domains below it; `text` is that of `search`,
+    of which the entries may have been read (`find_named_entries`). Removed entities are left out unless `with_removed`.
     """
     rows = Entity.objects.all() if with_removed else Entity.objects.filter(is_removed=False)
-    rows = rows.filter(build_text_condition(text, find_named_entries(text)))
+    rows = rows.filter(build_text_condition(text, named_entries or find_named_entries(text)))
     if types:
         rows = rows.filter(type__among=types)
     for field, value in ((selectors.DOMAIN, domain), (selectors.TAG, tag), (PLATFORM, platform)):
@@ -116,14 +117,21 @@ def list_entities(
 
 
 def search(
-    *, text: str, types: Collection[str] = (), coverage: Coverage | None = None, with_removed: bool = False
+    *,
+    text: str,
+    types: Collection[str] = (),
+    coverage: Coverage | None = None,
+    with_removed: bool = False,
+    named_entries: NamedEntries | None = None,
 ) -> QuerySet[Entity]:
     """Return the entities whose name or URN has, for each word of the text, a word beginning with it; best first.
 
     Order: the URN equal to the text, names equal to it, names beginning with it, then the rest. A text that begins like
     a URN matches URNs by prefix. An empty text and `*` match everything.
     """
-    rows = list_entities(coverage=coverage, text=text, types=types, with_removed=with_removed)
+    rows = list_entities(
+        coverage=coverage, text=text, types=types, with_removed=with_removed, named_entries=named_entries
+    )
     if not any(parse_search(text)) or not is_storable(text):
         return rows
     folded_text = text.strip().lower()

@@ -46,6 +46,9 @@ class EntityTypes:
             )
 
 
+#: Maximum number of removed entities that are read: with more, entities are counted one by one.
+_MAX_REMOVED = 10_000
+
 _known_types = EntityTypes()
 
 
@@ -54,3 +57,10 @@ def load_types(ids: FrozenBitMap64) -> EntityTypes:
     types = EntityTypes() if transaction.get_connection().in_atomic_block else _known_types
     types.load(ids)
     return types
+
+
+def find_present(ids: FrozenBitMap64) -> FrozenBitMap64 | None:
+    """Return those of the ids whose entities are not removed; None when so many are removed that they are not read."""
+    rows = Entity.objects.filter(is_removed=True).order_by().values_list("pk", flat=True)
+    removed_ids = list(rows[: _MAX_REMOVED + 1])
+    return None if len(removed_ids) > _MAX_REMOVED else ids - FrozenBitMap64(removed_ids)

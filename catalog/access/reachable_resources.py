@@ -19,7 +19,7 @@ from catalog.access.coverage_simplify import narrow_coverage
 from catalog.access.coverage_sql import filter_covered
 from catalog.access.covered_entries import CoveredEntries, find_covered_entries, select_boundless
 from catalog.access.entity_lists import build_text_condition, find_named_entries, list_entities, parse_search
-from catalog.access.entity_types import load_types
+from catalog.access.entity_types import find_present, load_types
 from catalog.access.facet_entries import MAX_ENTRIES
 from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.paged_list import PagedList
@@ -46,9 +46,6 @@ _PEOPLE_TABLES: tuple[tuple[str, type[Any], str], ...] = (
 
 #: Names of the types of people and policies.
 _PEOPLE_NAMES = frozenset(name for type_, _, pattern_type in _PEOPLE_TABLES for name in (type_, pattern_type) if name)
-
-#: Maximum number of removed entities that are read: with more, entities are counted one by one.
-_MAX_REMOVED = 10_000
 
 
 class ReachableList(PagedList[ReachableRow]):
@@ -154,14 +151,11 @@ def _find_listed(covered_entries: CoveredEntries, ids: FrozenBitMap64, types: Co
     """Return those of the ids that are on a list of these types (none: of all); None when only a test tells."""
     if not covered_entries.is_exact:
         return None
-    removed_ids = list(
-        Entity.objects.filter(is_removed=True).order_by().values_list("pk", flat=True)[: _MAX_REMOVED + 1]
-    )
-    if len(removed_ids) > _MAX_REMOVED:
+    present_ids = find_present(ids)
+    if present_ids is None:
         return None
-    entity_types = load_types(ids)
-    reached_ids = covered_entries.select_ids(ids, entity_types)
-    listed_ids = entity_types.select(reached_ids - FrozenBitMap64(removed_ids), types)
+    entity_types = load_types(present_ids)
+    listed_ids = entity_types.select(covered_entries.select_ids(present_ids, entity_types), types)
     people_ids = entity_types.select(listed_ids, PEOPLE_TYPES)
     if not people_ids:
         return listed_ids

@@ -6,7 +6,7 @@ URN in a path is decoded once, by the server, so it may contain slashes and anyt
 
 from django.urls import URLPattern, path
 
-from policies.authoring.api import policies, preview, privilege_registry
+from policies.authoring.api import guardrails, policies, preview, privilege_registry
 from policies.decisions.api import audit, status
 from policies.http.api.paths import api_paths
 from policies.http.guard import API, public, signed_in
@@ -17,6 +17,7 @@ POLICY = r"(?P<urn>urn:li:dataHubPolicy:.+)"
 USER = r"(?P<urn>urn:li:corpuser:.+)"
 GROUP = r"(?P<urn>urn:li:corpGroup:.+)"
 ROLE = r"(?P<urn>urn:li:dataHubRole:.+)"
+GUARDRAIL = r"(?P<urn>urn:li:guardrail:.+)"
 NUMBER = r"(?P<number>[0-9]{1,9})"
 
 
@@ -33,6 +34,8 @@ urlpatterns: list[URLPattern] = [
     *api_paths(rf"policies/{POLICY}/versions/{NUMBER}/", policies.PolicyVersionDetailView, "api-policy-version"),
     *api_paths(rf"policies/{POLICY}/versions/", policies.PolicyVersionListView, "api-policy-versions"),
     *api_paths(rf"policies/{POLICY}/", policies.PolicyDetailView, "api-policy"),
+    *api_paths("guardrails/", guardrails.GuardrailListView, "api-guardrails"),
+    *api_paths(rf"guardrails/{GUARDRAIL}/", guardrails.GuardrailDetailView, "api-guardrail"),
     *api_paths("preview", preview.PreviewView, "api-preview"),
     *api_paths("privileges/", privilege_registry.PrivilegeListView, "api-privileges"),
     *api_paths("users/", users.UserListView, "api-users"),

@@ -5,6 +5,7 @@ An error lists everything that is wrong: all problems with their pointers, or al
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from policies.engine.alternatives import join_alternatives, sort_narrowest_first
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
@@ -101,6 +102,15 @@ class Conflict(PolicyAppError):
 
     code = "conflict"
     status = 409
+
+
+class GuardrailBroken(Conflict):
+    """A write that would break a guardrail: its URN, and an example of what nobody may have, as JSON; None without."""
+
+    def __init__(self, detail: str, *, guardrail: str, example: Mapping[str, Any] | None) -> None:
+        self.guardrail = guardrail
+        self.example = example
+        super().__init__(detail)
 
 
 class Stale(PolicyAppError):

@@ -64,6 +64,8 @@ BOOTSTRAP_HOOKS: tuple[str, ...] = (
 # Further work when a user, group or role is deactivated: functions called with `urn` and `uow` (the unit of work) that
 # return a context manager, entered before the deactivation is written and left before the change is stored.
 DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.cdap.grant_services.reassign_sole_grants",)
+# What is told of a guardrail that is broken or holds again: functions called with `guardrail` and `breaches`.
+GUARDRAIL_HOOKS: tuple[str, ...] = ("catalog.reports.guardrail_findings.record_breaches",)
 # What begins and ends at a time: classes with the methods of `policies.pdp.due_changes.DueChangeSource`.
 DUE_CHANGE_SOURCES: tuple[str, ...] = (
     "policies.authoring.services.policy_validity.PolicyDueChanges",

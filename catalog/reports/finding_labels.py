@@ -14,6 +14,8 @@ FINDING_LABELS: Mapping[str, str] = {
     "MEMBER_MISSING": "Declared member is missing in the source",
     "EXTRA_MEMBER": "Member that the catalog does not declare",
     "DIRECT_USER_GRANT": "Access granted to a person directly",
+    # Guardrails.
+    "GUARDRAIL_BROKEN": "Guardrail is broken",
     # Policy hygiene.
     "ORPHAN": "Names something that does not exist",
     "UNKNOWN_FIELDS": "Inactive because of unknown fields",

@@ -58,6 +58,16 @@ def reopen_expired(now: datetime) -> int:
         return _set_state(expired_findings, Finding.State.OPEN, now, None)
 
 
+def close(findings: QuerySet[Finding], now: datetime) -> int:
+    """Close these findings, which are gone, and return how many were not closed."""
+    return _set_state(findings.exclude(state=Finding.State.CLOSED), Finding.State.CLOSED, now, None)
+
+
+def reopen(findings: QuerySet[Finding], now: datetime) -> int:
+    """Open those of these findings that were closed, which are back, and return their number."""
+    return _set_state(findings.filter(state=Finding.State.CLOSED), Finding.State.OPEN, now, None)
+
+
 def record_events(ids: Iterable[int], **event_fields: Any) -> None:
     """Insert one event for each of these findings."""
     id_iterator = iter(ids)

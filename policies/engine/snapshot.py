@@ -181,6 +181,11 @@ class Snapshot(StatementIndex):
         """Return the numbers of the statements that list a privilege; privileges of equal sets are decided alike."""
         return self._by_privilege.get(privilege, 0)
 
+    def list_statements_of(self, policies: Iterable[str]) -> tuple[Statement, ...]:
+        """Return the statements of these policies, in the order of their origin."""
+        numbers = [number for policy in policies for number in self._by_policy.get(policy, ())]
+        return self.select(sum(1 << number for number in numbers))
+
     def has_denies(self, privileges: Iterable[str]) -> bool:
         """Whether a deny lists one of the privileges."""
         deny_bits = self._deny_bits

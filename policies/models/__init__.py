@@ -2,6 +2,7 @@
 
 from policies.models.decision import LoggedDecision
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
+from policies.models.guardrail import Guardrail
 from policies.models.links import InviteToken, ResetToken
 from policies.models.people import GroupProfile, Membership, ScheduledMembership, User
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
@@ -17,6 +18,7 @@ __all__ = [
     "ChangeSet",
     "Gate",
     "GroupProfile",
+    "Guardrail",
     "InviteToken",
     "LoggedDecision",
     "Membership",

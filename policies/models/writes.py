@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from enum import IntEnum
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from django.db import OperationalError, transaction
@@ -44,6 +44,16 @@ class Gate(IntEnum):
     PEOPLE = 2
 
 
+class WriteCheck(Protocol):
+    """A check of a whole write."""
+
+    def run(self) -> None:
+        """Raise an error if the rows may not stay as they are."""
+
+
+CheckT = TypeVar("CheckT", bound=WriteCheck)
+
+
 class WriteTransaction:
     """A write transaction that is open on a connection."""
 
@@ -56,6 +66,7 @@ class WriteTransaction:
         self._versions = 0
         self._boundary: int | None = None
         self._is_boundary_exact = False
+        self._checks: dict[str, Any] = {}
         self.depth = 0
 
     def pass_gates(self, gates: Sequence[Gate]) -> None:
@@ -101,6 +112,21 @@ class WriteTransaction:
         """Announce that nothing begins or ends before these instants: everything that was due is written."""
         self._boundary, self._is_boundary_exact = None, True
         self.announce_boundaries(boundaries)
+
+    def join_check(self, name: str, make: Callable[[], CheckT]) -> CheckT:
+        """Return the check of this name, which runs before the write takes its number; `make` makes the first one.
+
+        It looks at the rows as the whole write leaves them, and refuses the write by an error.
+        """
+        if name not in self._checks:
+            self._checks[name] = make()
+        check: CheckT = self._checks[name]
+        return check
+
+    def run_checks(self) -> None:
+        """Run the checks that were joined. Raises what they raise."""
+        for check in tuple(self._checks.values()):
+            check.run()
 
     def record(self, events: Sequence[ChangeEvent]) -> None:
         """Store change events in the change set of this write, which gets its number at the end."""
@@ -154,6 +180,7 @@ def open_write(*gates: Gate) -> Iterator[WriteTransaction]:
             write.pass_gates(gates)
             yield write
             if write.depth == 1:
+                write.run_checks()
                 write.finish()
                 _numbered_writes[connection] = (outermost_block(connection), write)
         finally:
@@ -162,15 +189,20 @@ def open_write(*gates: Gate) -> Iterator[WriteTransaction]:
                 del _open_writes[connection]
 
 
+def get_open_write() -> WriteTransaction:
+    """Return the write that is open on the connection; raises TransactionManagementError if none is."""
+    write = _open_writes.get(transaction.get_connection())
+    if write is None:
+        raise transaction.TransactionManagementError("This belongs inside a write.")
+    return write
+
+
 def announce_boundaries(boundaries: Iterable[datetime]) -> None:
     """Announce boundaries (`WriteTransaction.announce_boundaries`) of the write that is open on the connection.
 
     Raises TransactionManagementError if none is.
     """
-    write = _open_writes.get(transaction.get_connection())
-    if write is None:
-        raise transaction.TransactionManagementError("Validity is written inside a write.")
-    write.announce_boundaries(boundaries)
+    get_open_write().announce_boundaries(boundaries)
 
 
 def _begin(connection: BaseDatabaseWrapper) -> WriteTransaction:

@@ -258,6 +258,21 @@ def _catch_up(current: LoadedSnapshot, version: int) -> LoadedSnapshot:
     return LoadedSnapshot(current.snapshot.replace(version, statements_by_urn), stamps, last_event_id)
 
 
+def load_uncommitted() -> tuple[Snapshot, frozenset[str]]:
+    """Return the policies as the open transaction leaves them, and the URNs of those that changed since `get_current`.
+
+    For checks before the commit: the snapshot is not kept.
+    """
+    current = _slot.current
+    last_event = PolicyEvent.objects.order_by("-id").values_list("policy_version", flat=True).first()
+    version = max(last_event or 0, 0 if current is None else current.snapshot.version)
+    if current is None:
+        everything = _load_all(version)
+        return everything.snapshot, frozenset(everything.stamps)
+    pending = _catch_up(current, version)
+    return pending.snapshot, frozenset(urn for urn, _ in pending.stamps.items() ^ current.stamps.items())
+
+
 def _find_changes_since(current: LoadedSnapshot, version: int) -> tuple[int, frozenset[str]] | None:
     """Return the number of the last event and the URNs of the policies written since, according to the events.
 

@@ -6,18 +6,21 @@ matter: a group, a role, a policy that named them before they existed, the end o
 a policy denies or excludes. The holder of a credential can act as its account, so the author must hold every platform
 privilege of the account.
 
-Holders of MANAGE_POLICIES may give everything, since they can write a policy that does. settings.BOUNDED_DELEGATION
-false disables the rule, which is DataHub's own behaviour. docs/threats.md lists every path and its requirement.
+Holders of MANAGE_POLICIES may give everything, since they can write a policy that does; all but MANAGE_GUARDRAILS,
+which only its holders give, also by a policy. settings.BOUNDED_DELEGATION false disables the rule but for that one,
+which is DataHub's own behaviour. docs/threats.md lists every path and its requirement.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from django.conf import settings
 
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
-from policies.engine.model import Actor, Effect, MissingPrivilege, Question
+from policies.engine.model import Actor, Effect, MissingPrivilege, Question, Statement
+from policies.engine.selectors import ActorMatch
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.models import Membership, User
@@ -25,6 +28,9 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import actor_resolution, snapshot_store, users_by_actor_clause
 
 _MANAGE_POLICIES = "MANAGE_POLICIES"
+
+#: What stands above policies, so that whoever manages policies cannot take it.
+_MANAGE_GUARDRAILS = "MANAGE_GUARDRAILS"
 
 _PrivilegesByUrn = Mapping[str, frozenset[str]]
 
@@ -92,14 +98,41 @@ class Delegation:
 
 
 def find_withheld_privileges(*, by: Actor) -> frozenset[str]:
-    """Return the platform privileges that the actor may not give: those it lacks; none if it may manage policies."""
-    if not settings.BOUNDED_DELEGATION or not settings.AUTH_POLICIES_ENABLED:
+    """Return the platform privileges that the actor may not give: of those it lacks all, or one if it manages policies.
+
+    That one is MANAGE_GUARDRAILS.
+    """
+    if not settings.AUTH_POLICIES_ENABLED:
         return frozenset()
     snapshot = snapshot_store.get_current()
-    if _find_allowed_privileges(by, [_MANAGE_POLICIES], snapshot):
-        return frozenset()
-    names = _list_platform_names()
+    is_bounded = settings.BOUNDED_DELEGATION and not _find_allowed_privileges(by, [_MANAGE_POLICIES], snapshot)
+    names = _list_platform_names() if is_bounded else frozenset({_MANAGE_GUARDRAILS})
     return names - _find_allowed_privileges(by, names, snapshot)
+
+
+def require_given_guardrails(*, by: Actor, before: Iterable[Statement], after: Iterable[Statement]) -> None:
+    """Raise Forbidden if policies come to give MANAGE_GUARDRAILS, to others than before, and the author lacks it.
+
+    `before` and `after` are the statements of all changed policies. A deny that goes gives it, too.
+    """
+    earlier_clauses, clauses = _list_clauses(before), _list_clauses(after)
+    given_clauses = {clause for clause in clauses - earlier_clauses if clause[1] is Effect.ALLOW}
+    given_clauses |= {clause for clause in earlier_clauses - clauses if clause[1] is Effect.DENY}
+    if given_clauses and settings.AUTH_POLICIES_ENABLED:
+        _refuse([[_MANAGE_GUARDRAILS]] if _MANAGE_GUARDRAILS in find_withheld_privileges(by=by) else [])
+
+
+def is_about_guardrails(document: Mapping[str, Any]) -> bool:
+    """Whether a document lists MANAGE_GUARDRAILS, which nothing implies."""
+    return _MANAGE_GUARDRAILS in (document.get("privileges") or ())
+
+
+def _list_clauses(statements: Iterable[Statement]) -> set[tuple[str, Effect, ActorMatch]]:
+    return {
+        (statement.origin.policy, statement.effect, statement.actors)
+        for statement in statements
+        if _MANAGE_GUARDRAILS in statement.privileges
+    }
 
 
 def find_holders(*, privileges: Collection[str], urns: Collection[str]) -> _PrivilegesByUrn:

@@ -9,6 +9,7 @@ from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 MANAGE_POLICIES = privilege_requirement("MANAGE_POLICIES")
+MANAGE_GUARDRAILS = privilege_requirement("MANAGE_GUARDRAILS")
 MANAGE_CREDENTIALS = privilege_requirement("MANAGE_USER_CREDENTIALS")
 MANAGE_OWN_TOKENS = any_of_requirement([["GENERATE_PERSONAL_ACCESS_TOKENS"], ["MANAGE_ACCESS_TOKENS"]])
 MANAGE_OTHERS_TOKENS = privilege_requirement("MANAGE_ACCESS_TOKENS")

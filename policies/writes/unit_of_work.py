@@ -14,9 +14,10 @@ from policies.engine.model import Actor
 from policies.errors import Stale
 from policies.models import ChangeEvent, Gate, PolicyVersion, Verb, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.writes import admin_lockout
+from policies.writes import admin_lockout, guardrail_check
 from policies.writes.admin_lockout import Manageability
 from policies.writes.delegation import Delegation
+from policies.writes.guardrail_check import GuardrailCheck
 
 #: Verbs that give nobody a privilege. Services that create credentials check their author themselves (`delegation`).
 _VERBS_WITHOUT_GAIN = frozenset(
@@ -44,6 +45,7 @@ class UnitOfWork:
     by: Actor
     channel: str
     delegation: Delegation
+    guardrail_check: GuardrailCheck
     events: list[ChangeEvent] = field(default_factory=list)
     revocation: str | None = None
     manageability: Manageability = Manageability.LOST
@@ -56,6 +58,7 @@ class UnitOfWork:
 
         Enters the hooks of other apps (settings.DEPARTURE_HOOKS), which are left at the end of the change.
         """
+        self.guardrail_check.announce([urn])
         for path in settings.DEPARTURE_HOOKS:
             self.hooks.enter_context(import_string(path)(urn=urn, uow=self))
 
@@ -66,6 +69,7 @@ class UnitOfWork:
         user or group that was not announced. Where a policy denies MANAGE_POLICIES, or excludes people from it, this is
         an announced revocation, too: who joins a group can lose the privilege.
         """
+        self.guardrail_check.announce(urns)
         self.delegation.announce(urns)
         if urns and not self.has_additions:
             self.has_additions = True
@@ -78,6 +82,7 @@ class UnitOfWork:
         The write ends with Forbidden if one gains a privilege that the author lacks, by a policy that denies the group
         or excludes it. `touch_members` raises LookupError for a removed member that was not announced.
         """
+        self.guardrail_check.announce(urns)
         self.delegation.announce_removal(urns)
 
     def announce_revocation(self, description: str) -> None:
@@ -125,16 +130,17 @@ def open_unit_of_work(
     """Open the transaction of one write, after all earlier writes at these gates have ended.
 
     `author` answers for the privileges that the write gives, if it is not `by`. Raises Conflict, and stores nothing, if
-    an announced revocation leaves nobody who can manage policies, and Forbidden if a user gains a platform privilege
-    that the author may not give.
+    an announced revocation leaves nobody who can manage policies, GuardrailBroken if a guardrail would be, and
+    Forbidden if a user gains a platform privilege that the author may not give.
     """
     with open_write(*gates) as write:
-        uow = UnitOfWork(by, channel, Delegation(author or by))
+        uow = UnitOfWork(by, channel, Delegation(author or by), guardrail_check.join_check(write, by=by))
         with uow.hooks:
             yield uow
         uow.delegation.refuse_gain()
         if uow.revocation is not None:
             admin_lockout.refuse_loss(before=uow.manageability, loss=uow.revocation)
+        uow.guardrail_check.announce(uow.touched_urns)
         PolicyVersion.touch(uow.touched_urns, uow.touched_urns)
         write.record(uow.events)
 

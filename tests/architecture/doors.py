@@ -59,6 +59,13 @@ api-policy | PATCH /api/v1/policies/NO_POLICY/ | 401 403 403 403 400
 api-policy | DELETE /api/v1/policies/NO_POLICY/ | 401 403 403 403 404
 api-preview | POST /api/v1/preview | 401 403 403 403 400 | {"changes": [{"delete_policy": "NO_POLICY"}]}
 api-preview-other | POST /api/v1/preview/ | 401 400 400 400 400
+api-guardrails | GET /api/v1/guardrails/ | 401 403 403 403 200
+api-guardrails | POST /api/v1/guardrails/ | 401 403 403 403 400 | {"rule": {}}
+api-guardrails-other | POST /api/v1/guardrails | 401 403 403 403 400
+api-guardrail | GET /api/v1/guardrails/urn:li:guardrail:none/ | 401 403 403 403 404
+api-guardrail | PUT /api/v1/guardrails/urn:li:guardrail:none/ | 401 403 403 403 400
+api-guardrail | PATCH /api/v1/guardrails/urn:li:guardrail:none/ | 401 403 403 403 404
+api-guardrail | DELETE /api/v1/guardrails/urn:li:guardrail:none/ | 401 403 403 403 404
 api-privileges | GET /api/v1/privileges/ | 401 200 200 200 200
 api-users | GET /api/v1/users/ | 401 403 403 403 200
 api-users | POST /api/v1/users/ | 401 403 403 403 201 | {"username": "zoe"}

@@ -244,8 +244,7 @@ class PolicyEditor(View, ABC):
         base_event = events.filter(version=self.version).first()
         base = base_event.after if base_event is not None else None
         theirs = policy_storage.policy_snapshot(self.policy)
-        # Saving keeps the times that stand beside a document.
-        ours = {**theirs, "document": draft.document} | {
+        ours = {"document": draft.document} | {
             name: draft.document.get(name) or "" if (value := getattr(draft, name)) is None else value
             for name in ("state", "description")
         }

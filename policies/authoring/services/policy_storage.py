@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from policies.engine import families
 from policies.engine.families.validity import UNLIMITED, Phase
-from policies.engine.model import Actor, StatementOrigin
+from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.engine.selectors import CONSTANT_FACETS, is_relational
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
-from policies.models.writes import announce_boundaries
+from policies.models.writes import announce_boundaries, get_open_write
 from policies.pdp import policy_change_events
+from policies.writes import delegation, guardrail_check
 
 #: Most rows that one statement writes; SQLite allows fewer.
 _BATCH_SIZE = 500
@@ -89,7 +90,7 @@ def record(
     by: Actor,
     channel: str,
 ) -> None:
-    """Store one event for each policy, by verb, and publish the change on commit.
+    """Store one event for each policy, by verb, and publish the change on commit, if it breaks no guardrail.
 
     `before` maps the URNs of changed policies to their earlier state; a policy without one is new.
     """
@@ -109,8 +110,22 @@ def record(
         for verb, verb_policies in policies.items()
         for policy in verb_policies
     ]
+    _require_given_guardrails(events, by=by)
     PolicyEvent.objects.bulk_create(events, batch_size=_BATCH_SIZE)
+    guardrail_check.join_check(get_open_write(), by=by).has_policies = True
     transaction.on_commit(policy_change_events.publish_policy_change)
+
+
+def _require_given_guardrails(events: Sequence[PolicyEvent], *, by: Actor) -> None:
+    """Raise Forbidden unless the author may give what these writes give of the power over guardrails."""
+    statements: dict[str, list[Statement]] = {"before": [], "after": []}
+    for event in events:
+        for name, compiled_statements in statements.items():
+            snapshot = getattr(event, name)
+            if snapshot is not None and delegation.is_about_guardrails(snapshot["document"]):
+                origin = StatementOrigin(event.policy_urn, event.name)
+                compiled_statements += families.get(event.family).compile(snapshot["document"], origin)
+    delegation.require_given_guardrails(by=by, before=statements["before"], after=statements["after"])
 
 
 def _collect_facets(policy: Policy) -> set[tuple[str, str]]:

@@ -23,12 +23,15 @@ from policies.engine.errors import (
 )
 from policies.engine.families.document_reader import escape
 from policies.engine.model import MissingPrivilege
-from policies.errors import Forbidden, Invalid, PolicyAppError
+from policies.errors import Forbidden, GuardrailBroken, Invalid, PolicyAppError
 from policies.outages import find_outage
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+
+#: The `type` of a refusal by a guardrail.
+GUARDRAIL_TYPE = "/problems/guardrail"
 
 ProblemBody = dict[str, Any]
 
@@ -72,6 +75,9 @@ def refusal_body(error: PolicyAppError | ValidationError) -> ProblemBody:
             missing=_missing_entries(error.missing),
             missing_any=alternatives,
         )
+    if isinstance(error, GuardrailBroken):
+        members = {"type": GUARDRAIL_TYPE, "guardrail": error.guardrail, "example": error.example}
+        return problem_body(error.status, error.detail, code=error.code, **members)
     return problem_body(error.status, error.detail, code=error.code)
 
 

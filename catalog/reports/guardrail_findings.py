@@ -1,0 +1,42 @@
+"""Findings about guardrails: one for each that is broken, opened and closed as it is judged."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from catalog.models import Finding
+from catalog.reports import finding_writer
+from policies.models import Guardrail
+
+#: The kind of these findings; no report makes them.
+KIND = "guardrails"
+
+_TYPE = "GUARDRAIL_BROKEN"
+_UPDATED_COLUMNS = ["severity", "type", "sentence", "values", "subject", "last_seen_at"]
+
+
+def record_breaches(*, guardrail: Guardrail, breaches: Sequence[dict[str, Any]]) -> None:
+    """Open the finding of a guardrail that is broken, or close it; a guardrail that is off has none."""
+    now = timezone.now()
+    findings = Finding.objects.filter(kind=KIND, key=guardrail.urn).order_by()
+    if not breaches or guardrail.mode == Guardrail.Mode.OFF:
+        finding_writer.close(findings, now)
+        return
+    finding_writer.reopen(findings, now)
+    policy = next((breach["policy"] for breach in breaches if breach["policy"]), None)
+    count = len(breaches)
+    finding = Finding(
+        kind=KIND,
+        key=guardrail.urn,
+        type=_TYPE,
+        severity=Finding.Severity.HIGH,
+        subject=policy or guardrail.urn,
+        sentence=f"The guardrail {guardrail.name} is broken in {count} {'way' if count == 1 else 'ways'}.",
+        values={"guardrail": guardrail.urn},
+        first_seen_at=now,
+        last_seen_at=now,
+    )
+    Finding.objects.bulk_create(
+        [finding], update_conflicts=True, unique_fields=["kind", "key"], update_fields=_UPDATED_COLUMNS
+    )

@@ -1,0 +1,228 @@
+"""Rules of guardrails: from the JSON that states one to whom and what it is about (api-next.md section 3).
+
+Actors, privileges and resources are those of a DataHub policy, checked and compiled by that family.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from policies.engine.errors import InvalidPolicy, Problem
+from policies.engine.families import datahub, vocabulary
+from policies.engine.families.document_reader import DocumentReader, JsonValue
+from policies.engine.guardrails.witness import find_resource
+from policies.engine.model import Actor, Statement, StatementOrigin
+from policies.engine.selectors import EVERYONE, EVERYTHING, ActorMatch, Selector, is_relational
+
+
+class RuleKind(StrEnum):
+    """The five kinds of rules, by the key of the document."""
+
+    NEVER = "never"
+    ALWAYS = "always"
+    AT_LEAST = "at_least"
+    NOT_BOTH = "not_both"
+    NO_POLICY = "no_policy"
+
+
+#: The kinds that are about every catalog there could be, so that facts about entities break none of them.
+TIMELESS_KINDS = frozenset({RuleKind.NEVER, RuleKind.NOT_BOTH, RuleKind.NO_POLICY})
+
+#: The fields of each rule.
+_FIELDS = {
+    RuleKind.NEVER: ("actors", "privileges", "resources"),
+    RuleKind.ALWAYS: ("actors", "privileges", "resources"),
+    RuleKind.AT_LEAST: ("number", "privileges"),
+    RuleKind.NOT_BOTH: ("first", "second", "except"),
+    RuleKind.NO_POLICY: ("actors", "privileges", "resources"),
+}
+
+#: Everybody but these: in place of the other fields of an actor clause.
+EVERYBODY_EXCEPT = "everybody_except"
+
+_ALL_USERS = {"allUsers": True}
+_MAX_NUMBER = 10_000
+_MAX_ALWAYS_USERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RuleScope:
+    """What a rule is about: any of these privileges, on what the selector covers."""
+
+    privileges: frozenset[str]
+    resources: Selector = EVERYTHING
+
+
+_NAMES_EVERYBODY = ActorMatch(frozenset({EVERYONE}))
+
+
+@dataclass(frozen=True, slots=True)
+class RulePeople:
+    """Whom a rule is about: whom the clause names, or, as a complement, everybody else."""
+
+    match: ActorMatch = _NAMES_EVERYBODY
+    is_complement: bool = False
+
+    def includes(self, actor: Actor) -> bool:
+        """Whether the rule is about this actor."""
+        is_named = not self.match.tokens.isdisjoint(actor.tokens)
+        is_named = is_named and self.match.excluded_tokens.isdisjoint(actor.tokens)
+        return is_named != self.is_complement
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as it is judged: its kind, its scope (of `not_both` two), whom it is about, and of `at_least` how many."""
+
+    kind: RuleKind
+    scopes: tuple[RuleScope, ...]
+    people: RulePeople = RulePeople()
+    number: int = 0
+
+    @property
+    def privileges(self) -> frozenset[str]:
+        """Every privilege that it names."""
+        return frozenset[str]().union(*(scope.privileges for scope in self.scopes))
+
+
+def read_rule(document: JsonValue, *, custom: Collection[str] = ()) -> Rule:
+    """Return the rule that a document states; `custom` are privileges besides those of the vocabulary.
+
+    Raises InvalidPolicy with every problem, pointers beginning at `/rule`; a rule about nothing that there could be, or
+    that nothing can satisfy, is one.
+    """
+    reader = DocumentReader()
+    kinds = reader.read_mapping(document, "/rule")
+    reader.check_keys(kinds, tuple(RuleKind), "/rule")
+    if not reader.problems and len(kinds) != 1:
+        names = ", ".join(RuleKind)
+        reader.note("rule.one", "/rule", f"A guardrail has one rule, one of {names}.")
+    reader.raise_problems()
+    ((name, body),) = kinds.items()
+    rule = _RuleReader(reader, custom, RuleKind(name)).read(body)
+    reader.raise_problems()
+    return rule
+
+
+class _RuleReader:
+    """Reads the body of one rule of this kind."""
+
+    def __init__(self, reader: DocumentReader, custom: Collection[str], kind: RuleKind) -> None:
+        self._reader = reader
+        self._custom = custom
+        self._kind = kind
+        self._pointer = f"/rule/{kind}"
+
+    def read(self, value: JsonValue) -> Rule:
+        """Return the rule; one with problems is not to be used."""
+        body = self._reader.read_mapping(value, self._pointer)
+        self._reader.check_keys(body, _FIELDS[self._kind], self._pointer)
+        match self._kind:
+            case RuleKind.NOT_BOTH:
+                return self._read_not_both(body)
+            case RuleKind.AT_LEAST:
+                return self._read_at_least(body)
+            case _:
+                people, actors = self._read_people(body.get("actors"), f"{self._pointer}/actors")
+                scope = self._read_scope(body, self._pointer)
+                if self._kind is RuleKind.ALWAYS:
+                    self._check_users(actors)
+                return Rule(self._kind, (scope,), people)
+
+    def _read_not_both(self, body: Mapping[str, Any]) -> Rule:
+        scopes = []
+        for name in ("first", "second"):
+            pointer = f"{self._pointer}/{name}"
+            part = self._reader.read_mapping(body.get(name), pointer)
+            self._reader.check_keys(part, ("privileges", "resources"), pointer)
+            scopes.append(self._read_scope(part, pointer))
+        people = RulePeople()
+        if body.get("except") is not None:
+            named_people, _ = self._read_people(body["except"], f"{self._pointer}/except")
+            people = RulePeople(named_people.match, not named_people.is_complement)
+        return Rule(self._kind, tuple(scopes), people)
+
+    def _read_at_least(self, body: Mapping[str, Any]) -> Rule:
+        number, pointer = body.get("number"), f"{self._pointer}/number"
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= _MAX_NUMBER:
+            self._reader.note("number", pointer, f"This must be a whole number from 1 to {_MAX_NUMBER}.")
+            number = 1
+        scope = self._read_scope(body, self._pointer)
+        registry = vocabulary.load_datahub()
+        for index, name in enumerate(self._list_known_privileges(body)):
+            info = registry.get(name)
+            if info is not None and info.scope != vocabulary.PLATFORM:
+                detail = f"{name} is held on entities, and nobody holds it on the platform: nothing can satisfy this."
+                self._reader.note("rule.unsatisfiable", f"{self._pointer}/privileges/{index}", detail)
+        return Rule(self._kind, (scope,), number=number)
+
+    # -- parts ----------------------------------------------------------------------------------------------------
+
+    def _read_people(self, value: JsonValue, pointer: str) -> tuple[RulePeople, Mapping[str, Any]]:
+        if value is None:
+            self._reader.note("required", pointer, "Say whom the guardrail is about.")
+            return RulePeople(), {}
+        actors, is_complement = self._reader.read_mapping(value, pointer), False
+        if EVERYBODY_EXCEPT in actors:
+            self._reader.check_keys(actors, (EVERYBODY_EXCEPT,), pointer)
+            pointer = f"{pointer}/{EVERYBODY_EXCEPT}"
+            actors, is_complement = self._reader.read_mapping(actors[EVERYBODY_EXCEPT], pointer), True
+        statement = self._compile({"actors": actors}, {"/actors": pointer})
+        match = ActorMatch() if statement is None else statement.actors
+        if statement is not None and not match.tokens:
+            self._reader.note("actors.none", pointer, "This names nobody.")
+        if any(map(is_relational, match.tested_tokens)):
+            detail = "A guardrail is about people, whatever they own: leave out owners."
+            self._reader.note("actors.owners", pointer, detail)
+        return RulePeople(match, is_complement), actors
+
+    def _check_users(self, actors: Mapping[str, Any]) -> None:
+        """Require that `always` names users: what it promises is promised to each of them."""
+        pointer = f"{self._pointer}/actors"
+        users = actors.get("users")
+        if any(actors.get(name) for name in actors if name != "users"):
+            self._reader.note("actors.users", pointer, "Name users: this rule is about each of them.")
+        if isinstance(users, list) and len(users) > _MAX_ALWAYS_USERS:
+            self._reader.note("list.too_long", f"{pointer}/users", f"Name up to {_MAX_ALWAYS_USERS} users.")
+
+    def _read_scope(self, body: Mapping[str, Any], pointer: str) -> RuleScope:
+        document = {"privileges": body.get("privileges"), "resources": body.get("resources")}
+        pointers = {"/privileges": f"{pointer}/privileges", "/resources": f"{pointer}/resources"}
+        statement = self._compile(document, pointers)
+        if statement is None:
+            return RuleScope(frozenset())
+        if not body["privileges"]:
+            self._reader.note("privileges.none", f"{pointer}/privileges", "Name at least one privilege.")
+        if statement.actor_conditions or statement.subresources is not None:
+            detail = "A guardrail covers entities by what they are and carry, not by who asks or what else is touched."
+            self._reader.note("resources.conditional", f"{pointer}/resources", detail)
+        elif statement.resources.criteria and find_resource(statement.resources.criteria) is None:
+            detail = "No entity that there could be meets all of these criteria: the guardrail would say nothing."
+            self._reader.note("resources.empty", f"{pointer}/resources", detail)
+        return RuleScope(frozenset(body["privileges"]), statement.resources)
+
+    def _compile(self, part: Mapping[str, Any], pointers: Mapping[str, str]) -> Statement | None:
+        """Return the statement of a policy with this part; None after its problems were recorded."""
+        document = {
+            "displayName": "guardrail",
+            "type": datahub.METADATA,
+            "state": datahub.ACTIVE,
+            "actors": _ALL_USERS,
+            "privileges": [],
+            **part,
+        }
+        try:
+            datahub.parse(document, custom=self._custom)
+        except InvalidPolicy as error:
+            for problem in error.problems:
+                beginning = next((start for start in pointers if problem.pointer.startswith(start)), "")
+                pointer = f"{pointers.get(beginning, self._pointer)}{problem.pointer.removeprefix(beginning)}"
+                self._reader.add(Problem(problem.code, pointer, problem.detail))
+            return None
+        (statement,) = datahub.compile(document, StatementOrigin("", ""))
+        return statement
+
+    def _list_known_privileges(self, body: Mapping[str, Any]) -> list[str]:
+        privileges = body.get("privileges")
+        return [name for name in privileges if isinstance(name, str)] if isinstance(privileges, list) else []

@@ -1,0 +1,203 @@
+"""The check of guardrails at the end of a write, before it commits, by whatever door it came (docs/adr/0032).
+
+It runs behind the gate of writers, on the rows as the whole write leaves them: of two concurrent writes that only
+together break a guardrail, the second sees the first. Only breaches that the write adds refuse it. The system actor is
+exempt, as it is from the check of the last administrator: an operator who runs its commands can change guardrails, too.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from policies.engine.guardrails.breaches import Breach, find_added
+from policies.engine.guardrails.examples import serialize_question
+from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule
+from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement
+from policies.engine.snapshot import Snapshot
+from policies.errors import GuardrailBroken
+from policies.models import Guardrail, Membership, RoleAssignment, User
+from policies.models.fields import filter_storable
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
+from policies.models.writes import WriteTransaction
+from policies.pdp import actor_resolution, snapshot_store
+from policies.writes.guardrail_judgment import (
+    GuardrailJudge,
+    JudgedWorld,
+    Judgment,
+    TodaysBreach,
+    add_pending_policies,
+    load_rule,
+)
+
+_NAME = "guardrails"
+
+#: Most people that one serialized breach names.
+_MAX_NAMED_PEOPLE = 20
+
+
+@dataclass(slots=True)
+class GuardrailCheck:
+    """What one write changes, as far as guardrails need to know: whether policies, and which people.
+
+    `earlier_actors` are these people as they were, where an already broken guardrail has to be compared.
+    """
+
+    guardrails: tuple[Guardrail, ...]
+    has_policies: bool = False
+    user_urns: set[str] = field(default_factory=set)
+    earlier_actors: dict[str, Actor] = field(default_factory=dict)
+
+    def announce(self, urns: Iterable[str]) -> None:
+        """Announce, before or after it is written, that these users, groups or roles may change."""
+        if not self.guardrails:
+            return
+        new_urns = list_users(urns) - self.user_urns
+        self.user_urns |= new_urns
+        if new_urns and any(guardrail.status != Guardrail.Status.HOLDS for guardrail in self.guardrails):
+            self.earlier_actors |= actor_resolution.load_actors(urns=new_urns)
+
+    def run(self) -> None:
+        """Raise GuardrailBroken if the write breaks a guardrail; report it where the guardrail only warns."""
+        if not self.guardrails or not (self.has_policies or self.user_urns):
+            return
+        earlier_snapshot = snapshot_store.get_current()
+        snapshot, changed_policies = (
+            snapshot_store.load_uncommitted() if self.has_policies else (earlier_snapshot, frozenset[str]())
+        )
+        snapshot, pending_policies = add_pending_policies(snapshot)
+        present_urns = frozenset(
+            User.objects.filter(urn__in=filter_storable(self.user_urns)).values_list("urn", flat=True)
+        )
+        change = _Change(
+            JudgedWorld(earlier_snapshot, self.earlier_actors),
+            JudgedWorld(snapshot),
+            changed_policies | (pending_policies if self.has_policies else frozenset()),
+            present_urns,
+        )
+        for guardrail in self.guardrails:
+            breach = change.find_added_breach(guardrail)
+            if breach is not None:
+                _refuse_or_report(guardrail, breach)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """The world before and after a write, the policies that it changed, and the users that it may have changed."""
+
+    before: JudgedWorld
+    after: JudgedWorld
+    policies: frozenset[str]
+    users: frozenset[str]
+
+    def find_added_breach(self, guardrail: Guardrail) -> Breach | TodaysBreach | None:
+        """Return something that breaks the guardrail after the write and did not before it; None if nothing does."""
+        rule = load_rule(guardrail)
+        earlier_statements = self._list_touching(rule, self.before.snapshot)
+        policies = (
+            self.policies if earlier_statements or self._list_touching(rule, self.after.snapshot) else frozenset()
+        )
+        if not policies and not self.users:
+            return None
+        is_open = any(statement.effect is Effect.DENY for statement in earlier_statements)
+        judgment = GuardrailJudge(rule, self.after).judge_change(policies=policies, is_open=is_open, users=self.users)
+        if judgment.status == Guardrail.Status.HOLDS:
+            return None
+        if rule.kind not in TIMELESS_KINDS:
+            return _find_todays_added(guardrail, judgment)
+        earlier_breaches: tuple[Breach, ...] = ()
+        if guardrail.status != Guardrail.Status.HOLDS:
+            earlier_judge = GuardrailJudge(rule, self.before)
+            earlier_users = self.users & self.before.changed_actors.keys()
+            earlier_breaches = earlier_judge.judge_change(
+                policies=policies, is_open=is_open, users=earlier_users
+            ).breaches
+        return find_added(judgment.breaches, earlier_breaches)
+
+    def _list_touching(self, rule: Rule, snapshot: Snapshot) -> list[Statement]:
+        statements = snapshot.list_statements_of(self.policies)
+        return [statement for statement in statements if not statement.privileges.isdisjoint(rule.privileges)]
+
+
+def join_check(write: WriteTransaction, *, by: Actor) -> GuardrailCheck:
+    """Return the check of an open write, which is the same one in all its parts."""
+
+    def build() -> GuardrailCheck:
+        guardrails = () if by.urn == SYSTEM_ACTOR else Guardrail.objects.exclude(mode=Guardrail.Mode.OFF)
+        return GuardrailCheck(tuple(guardrails) if settings.AUTH_POLICIES_ENABLED else ())
+
+    return write.join_check(_NAME, build)
+
+
+def list_users(urns: Iterable[str]) -> set[str]:
+    """Return the users among these URNs, the members of the groups and the holders of the roles."""
+    urn_list = filter_storable(urns)
+    users = {urn for urn in urn_list if urn.startswith(USER_PREFIX)}
+    groups = {urn for urn in urn_list if urn.startswith(GROUP_PREFIX)}
+    if roles := [urn for urn in urn_list if urn.startswith(ROLE_PREFIX)]:
+        holders = RoleAssignment.objects.filter(role__urn__in=roles).values_list("user__urn", "group__profile__urn")
+        for user_urn, group_urn in holders:
+            users |= {user_urn} if user_urn else set()
+            groups |= {group_urn} if group_urn else set()
+    if groups:
+        members = Membership.objects.filter(group__profile__urn__in=groups)
+        users.update(members.values_list("user__urn", flat=True))
+    return users
+
+
+def serialize_judgment(judgment: Judgment, *, limit: int) -> list[dict[str, Any]]:
+    """Return what breaks a guardrail as the API lists it, up to a limit."""
+    breaches: tuple[Breach | TodaysBreach, ...] = (*judgment.breaches, *judgment.todays_breaches)
+    return [serialize_breach(breach) for breach in breaches[:limit]]
+
+
+def serialize_breach(breach: Breach | TodaysBreach) -> dict[str, Any]:
+    """Return one breach as the API lists it: the policy, the people, the privilege, and an example."""
+    if isinstance(breach, TodaysBreach):
+        people: Collection[str] = [breach.person] if breach.person else []
+        members: Mapping[str, Any] = {"policy": None, "missing": breach.missing}
+    else:
+        people = breach.people
+        members = {"policy": breach.policy, "missing": 0}
+    other = breach.other if isinstance(breach, Breach) else None
+    return {
+        **members,
+        "privilege": breach.privilege,
+        "people": sorted(people)[:_MAX_NAMED_PEOPLE],
+        "people_count": len(people),
+        "example": None if breach.question is None else serialize_question(breach.question),
+        "other": None if other is None else serialize_question(other),
+    }
+
+
+def _find_todays_added(guardrail: Guardrail, judgment: Judgment) -> TodaysBreach | None:
+    known_breaches = {
+        (person, breach["privilege"]): breach["missing"]
+        for breach in guardrail.breaches
+        for person in breach["people"] or [""]
+    }
+    for breach in judgment.todays_breaches:
+        if breach.key not in known_breaches or breach.missing > known_breaches[breach.key]:
+            return breach
+    return None
+
+
+def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach) -> None:
+    serialized_breach = serialize_breach(breach)
+    if guardrail.mode == Guardrail.Mode.ENFORCE:
+        is_certain = isinstance(breach, TodaysBreach) or breach.is_certain
+        outcome = "would be broken by this" if is_certain else "could not be shown to hold after this"
+        raise GuardrailBroken(
+            f"The guardrail {guardrail.name} {outcome}; nothing is stored.",
+            guardrail=guardrail.urn,
+            example=serialized_breach["example"],
+        )
+    for path in settings.GUARDRAIL_HOOKS:
+        import_string(path)(guardrail=guardrail, breaches=[serialized_breach])
+    known_breaches = [earlier for earlier in guardrail.breaches if earlier != serialized_breach]
+    Guardrail.objects.filter(pk=guardrail.pk).update(
+        status=Guardrail.Status.BROKEN, breaches=[*known_breaches, serialized_breach][-_MAX_NAMED_PEOPLE:]
+    )

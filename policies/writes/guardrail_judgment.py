@@ -1,0 +1,216 @@
+"""Judgments of guardrails: what breaks one, by the policies of a snapshot, today's people and, for two kinds, entities.
+
+*never*, *not_both* and *no_policy* are judged for every catalog (`engine.guardrails`), *always* and *at_least* on
+today's.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from django.conf import settings
+
+from policies.engine import families
+from policies.engine.errors import InvalidPolicy
+from policies.engine.evaluate import decide
+from policies.engine.families import vocabulary
+from policies.engine.families.validity import Phase
+from policies.engine.guardrails.breaches import Breach, RuleJudge
+from policies.engine.guardrails.population import Population
+from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule, RuleKind, RuleScope, read_rule
+from policies.engine.model import Actor, Coverage, Effect, Question, Statement, StatementOrigin
+from policies.engine.ports import Directory
+from policies.engine.selectors import EVERYONE, ActorMatch, Resource, is_relational
+from policies.engine.snapshot import Snapshot
+from policies.errors import Invalid
+from policies.models import Guardrail, Policy, User
+from policies.models.fields import filter_storable
+from policies.pdp import actor_resolution, users_by_actor_clause
+from policies.pdp.ports import import_port
+from policies.pdp.reach_comparison import selector_cover
+
+#: Users that are loaded with one statement.
+_USER_BATCH_SIZE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class TodaysBreach:
+    """What breaks a rule about today's catalog: who lacks a privilege, on which entity; or how many hold it.
+
+    `missing` is how many holders are missing, of *at_least*.
+    """
+
+    privilege: str
+    person: str
+    question: Question | None
+    missing: int = 0
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Who lacks what."""
+        return self.person, self.privilege
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """What breaks a guardrail: breaches of rules about every catalog, or of rules about today's."""
+
+    breaches: tuple[Breach, ...] = ()
+    todays_breaches: tuple[TodaysBreach, ...] = ()
+
+    @property
+    def status(self) -> Guardrail.Status:
+        """The status that follows; unknown if all that may break it is uncertain."""
+        if self.todays_breaches or any(breach.is_certain for breach in self.breaches):
+            return Guardrail.Status.BROKEN
+        return Guardrail.Status.UNKNOWN if self.breaches else Guardrail.Status.HOLDS
+
+
+@dataclass(slots=True)
+class JudgedWorld:
+    """Policies, and whoever is asked about: the people of today, unless `changed_actors` has them in another state."""
+
+    snapshot: Snapshot
+    changed_actors: dict[str, Actor] = field(default_factory=dict)
+    _actors: dict[str, Actor] = field(default_factory=dict)
+    _everybody: Population | None = None
+
+    def load_population(self, urns: Collection[str]) -> Population:
+        """Return the active ones of these users."""
+        return Population(self.load_actors(urns))
+
+    def load_reached(self, statements: Iterable[Statement]) -> Population:
+        """Return at least the people whom these statements can reach."""
+        tokens = frozenset[str]().union(*(statement.actors.tokens for statement in statements))
+        if EVERYONE in tokens or any(map(is_relational, tokens)):
+            return self.everybody
+        users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
+        return self.load_population(list(users.values_list("urn", flat=True)))
+
+    @property
+    def everybody(self) -> Population:
+        """All active people."""
+        if self._everybody is None:
+            users = User.objects.filter(state=User.State.ACTIVE, is_removed=False).order_by("urn")
+            self._everybody = self.load_population(list(users.values_list("urn", flat=True)))
+        return self._everybody
+
+    def load_actors(self, urns: Collection[str]) -> list[Actor]:
+        """Return these users as actors."""
+        missing_urns = [urn for urn in urns if urn not in self._actors and urn not in self.changed_actors]
+        for start in range(0, len(missing_urns), _USER_BATCH_SIZE):
+            self._actors |= actor_resolution.load_actors(urns=missing_urns[start : start + _USER_BATCH_SIZE])
+        return [self.changed_actors.get(urn) or self._actors[urn] for urn in urns]
+
+
+@dataclass(slots=True)
+class GuardrailJudge:
+    """Judges one guardrail in one state of policies and people."""
+
+    rule: Rule
+    world: JudgedWorld
+
+    def judge(self) -> Judgment:
+        """Return everything that breaks it."""
+        if self.rule.kind not in TIMELESS_KINDS:
+            return Judgment(todays_breaches=tuple(self._find_todays_breaches()))
+        return Judgment(self._build(self.world.everybody).find_breaches())
+
+    def judge_change(self, *, policies: Collection[str], is_open: bool, users: Collection[str]) -> Judgment:
+        """Return what breaks it through these policies, or by what these users may do.
+
+        With `is_open` it is by whatever policy: a deny may be gone that was in the way.
+        """
+        if self.rule.kind not in TIMELESS_KINDS:
+            return self.judge()
+        breaches: list[Breach] = []
+        statements = self.world.snapshot.list_statements_of(policies)
+        if is_open:
+            breaches += self._build(self.world.everybody).find_breaches()
+        elif statements:
+            breaches += self._build(self.world.load_reached(statements)).find_breaches(policies=policies)
+        if users and not is_open:
+            breaches += self._build(self.world.load_population(users)).find_breaches()
+        return Judgment(tuple(breaches))
+
+    def _build(self, population: Population) -> RuleJudge:
+        return RuleJudge(self.rule, self.world.snapshot, population)
+
+    # -- today's catalog --------------------------------------------------------------------------------------------
+
+    def _find_todays_breaches(self) -> Iterator[TodaysBreach]:
+        (scope,) = self.rule.scopes
+        if self.rule.kind is RuleKind.AT_LEAST:
+            missing = self.rule.number - self._count_holders(scope.privileges)
+            if missing > 0:
+                yield TodaysBreach(min(scope.privileges), "", None, missing)
+            return
+        actors = {actor.urn: actor for actor in self.world.load_population(self._list_present_users()).actors}
+        for urn in sorted(self.rule.people.match.tokens):
+            actor = actors.get(urn) or Actor(urn, is_active=False)
+            for privilege in sorted(scope.privileges):
+                question = self._find_lacking(actor, privilege, scope)
+                if question is not None:
+                    yield TodaysBreach(privilege, urn, question)
+
+    def _list_present_users(self) -> list[str]:
+        users = User.objects.filter(urn__in=filter_storable(self.rule.people.match.tokens), is_removed=False)
+        return list(users.values_list("urn", flat=True))
+
+    def _count_holders(self, privileges: frozenset[str]) -> int:
+        """Return how many active people hold all of these platform privileges, counted up to the number needed."""
+        snapshot = self.world.snapshot
+        allows = [
+            statement for statement in snapshot.list_statements(min(privileges)) if statement.effect is Effect.ALLOW
+        ]
+        tokens = frozenset[str]().union(*(statement.actors.tokens for statement in allows))
+        rows = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).filter(kind=User.Kind.PERSON)
+        count, last_urn = 0, ""
+        while urns := list(rows.filter(urn__gt=last_urn).values_list("urn", flat=True)[:_USER_BATCH_SIZE]):
+            for actor in actor_resolution.load_actors(urns=urns).values():
+                count += all(decide(snapshot, Question(actor, name)).is_allowed for name in privileges)
+                if count >= self.rule.number:
+                    return count
+            last_urn = urns[-1]
+        return count
+
+    def _find_lacking(self, actor: Actor, privilege: str, scope: RuleScope) -> Question | None:
+        """Return what the actor may not use the privilege on, of all that there is today; None if there is nothing."""
+        info = vocabulary.load_datahub().get(privilege)
+        if info is not None and info.scope == vocabulary.PLATFORM:
+            question = Question(actor, privilege)
+            return None if decide(self.world.snapshot, question).is_allowed else question
+        statement = Statement(StatementOrigin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), scope.resources)
+        entries = _get_directory().sample_covered(
+            coverage=Coverage(Actor(""), (selector_cover(statement),)),
+            excluded=self.world.snapshot.compute_coverage(actor, privilege),
+            limit=1,
+        )
+        return next((Question(actor, privilege, Resource(entry.urn, entry.type, {})) for entry in entries), None)
+
+
+def _get_directory() -> Directory:
+    """Return the directory of the system, which sees everything, whoever writes."""
+    directory: Directory = import_port("Directory")(viewer=None)
+    return directory
+
+
+def load_rule(guardrail: Guardrail) -> Rule:
+    """Return the rule of a stored guardrail. Raises Invalid for one that cannot be read any more."""
+    try:
+        return read_rule(guardrail.rule, custom=settings.CUSTOM_PRIVILEGES)
+    except InvalidPolicy as error:
+        raise Invalid(error.problems) from None
+
+
+def add_pending_policies(snapshot: Snapshot) -> tuple[Snapshot, frozenset[str]]:
+    """Return a snapshot in which the allows of policies that begin later count already, and the URNs of these."""
+    pending = Policy.objects.filter(state=Policy.State.ACTIVE, phase=Phase.PENDING)
+    statements_by_urn: dict[str, tuple[Statement, ...]] = {}
+    for policy in pending:
+        statements = families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name))
+        allows = tuple(statement for statement in statements if statement.effect is Effect.ALLOW)
+        if allows:
+            statements_by_urn[policy.urn] = allows
+    if not statements_by_urn:
+        return snapshot, frozenset()
+    return snapshot.replace(snapshot.version, statements_by_urn), frozenset(statements_by_urn)

@@ -1,0 +1,223 @@
+"""Rules of guardrails: what they say, and what breaks them, over every catalog there could be."""
+
+import pytest
+
+from policies.engine.errors import InvalidPolicy
+from policies.engine.evaluate import decide
+from policies.engine.families import datahub
+from policies.engine.guardrails.breaches import RuleJudge, find_added
+from policies.engine.guardrails.population import Population
+from policies.engine.guardrails.rules import read_rule
+from policies.engine.guardrails.witness import find_resource, find_undenied
+from policies.engine.model import Actor, StatementOrigin
+from policies.engine.selectors import DOMAIN, OWNER, TAG, TYPE, URN, Condition, Criterion
+from policies.engine.snapshot import Snapshot
+
+JENNY, BOB = "urn:li:corpuser:jenny", "urn:li:corpuser:bob"
+SALES, STEWARDS = "urn:li:corpGroup:sales", "urn:li:corpGroup:stewards"
+PII = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}]}}
+PEOPLE = (Actor(JENNY, frozenset({SALES})), Actor(BOB, frozenset({STEWARDS})))
+
+
+def policy(name, actors, privileges, resources=None, **fields):
+    document = {
+        "displayName": name,
+        "type": "METADATA",
+        "state": "ACTIVE",
+        "actors": actors,
+        "privileges": privileges,
+        "resources": resources,
+        **fields,
+    }
+    urn = f"urn:li:dataHubPolicy:{name}"
+    return urn, datahub.compile(datahub.parse(document), StatementOrigin(urn, name))
+
+
+def judge(rule, *policies, people=PEOPLE):
+    snapshot = Snapshot.build(1, (*datahub.implicit_policies(), *policies))
+    return RuleJudge(read_rule(rule), snapshot, Population(people))
+
+
+def breaches(rule, *policies, people=PEOPLE):
+    found = judge(rule, *policies, people=people)
+    result = found.find_breaches()
+    for breach in result:
+        assert breach.question is None or decide(found.snapshot, breach.question).is_allowed
+    return result
+
+
+NOBODY_ELSE = {
+    "never": {
+        "actors": {"everybody_except": {"groups": [STEWARDS]}},
+        "privileges": ["DELETE_ENTITY"],
+        "resources": PII,
+    }
+}
+
+
+def test_never_names_the_policy_the_people_and_an_example():
+    (found,) = breaches(NOBODY_ELSE, policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"]))
+    assert (found.policy, found.people) == ("urn:li:dataHubPolicy:p", {JENNY})
+    assert found.question.actor.urn == JENNY
+    assert found.question.resource.facets[TAG] == {"urn:li:tag:PII"}
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        policy("p", {"groups": [STEWARDS]}, ["DELETE_ENTITY"]),
+        policy("p", {"groups": [SALES]}, ["EDIT_ENTITY"]),
+        policy("p", {"users": [JENNY], "excludedGroups": [SALES]}, ["DELETE_ENTITY"]),
+        policy(
+            "p",
+            {"groups": [SALES]},
+            ["DELETE_ENTITY"],
+            {"filter": {"criteria": [{"field": "TAG", "condition": "NOT_EQUALS", "values": ["urn:li:tag:PII"]}]}},
+        ),
+        policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"], state="INACTIVE"),
+    ],
+)
+def test_never_holds_beside(harmless):
+    assert breaches(NOBODY_ELSE, harmless) == ()
+
+
+def test_a_deny_that_covers_all_of_it_keeps_the_rule_and_one_that_covers_a_part_does_not():
+    allow = policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"])
+    assert breaches(NOBODY_ELSE, allow, policy("d", {"allUsers": True}, ["DELETE_ENTITY"], PII, effect="DENY")) == ()
+    partial = {"filter": {"criteria": [*PII["filter"]["criteria"], {"field": "TYPE", "values": ["dataset"]}]}}
+    (found,) = breaches(NOBODY_ELSE, allow, policy("d", {"allUsers": True}, ["DELETE_ENTITY"], partial, effect="DENY"))
+    assert found.question.resource.type != "dataset"
+
+
+def test_denies_that_together_cover_all_of_it_keep_the_rule():
+    allow = policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"])
+    sides = [
+        policy(
+            name,
+            {"allUsers": True},
+            ["DELETE_ENTITY"],
+            {"filter": {"criteria": [{"field": "DOMAIN", "condition": condition, "values": ["urn:li:domain:x"]}]}},
+            effect="DENY",
+        )
+        for name, condition in (("in", "EQUALS"), ("out", "NOT_EQUALS"))
+    ]
+    assert breaches(NOBODY_ELSE, allow, *sides) == ()
+    assert breaches(NOBODY_ELSE, allow, sides[0])
+
+
+def test_owners_could_be_anybody():
+    (found,) = breaches(NOBODY_ELSE, policy("p", {"resourceOwners": True}, ["DELETE_ENTITY"]))
+    assert found.people == {JENNY}
+    assert JENNY in {owner.actor for owner in found.question.resource.owners}
+
+
+def test_one_s_own_account_breaks_nothing():
+    rule = {"never": {"actors": {"allUsers": True}, "privileges": ["EDIT_ENTITY"]}}
+    assert breaches(rule) == ()
+
+
+def test_not_both_needs_one_person_with_both():
+    rule = {"not_both": {"first": {"privileges": ["MANAGE_POLICIES"]}, "second": {"privileges": ["MANAGE_SECRETS"]}}}
+
+    def platform(name, actors, privilege):
+        return policy(name, actors, [privilege], type="PLATFORM")
+
+    first = platform("a", {"groups": [SALES]}, "MANAGE_POLICIES")
+    assert breaches(rule, first, platform("b", {"groups": [STEWARDS]}, "MANAGE_SECRETS")) == ()
+    (found,) = breaches(rule, first, platform("b", {"users": [JENNY, BOB]}, "MANAGE_SECRETS"))
+    assert found.people == {JENNY}
+    assert (found.question.privilege, found.other.privilege) == ("MANAGE_POLICIES", "MANAGE_SECRETS")
+    exempt = {"not_both": rule["not_both"] | {"except": {"users": [JENNY]}}}
+    assert breaches(exempt, first, platform("b", {"users": [JENNY, BOB]}, "MANAGE_SECRETS")) == ()
+
+
+def test_no_policy_looks_at_single_allows():
+    rule = {"no_policy": {"actors": {"allUsers": True}, "privileges": ["EDIT_ENTITY"], "resources": PII}}
+    assert breaches(rule, policy("p", {"groups": [SALES]}, ["EDIT_ENTITY"])) == ()
+    (found,) = breaches(rule, policy("p", {"allUsers": True}, ["EDIT_ENTITY"]))
+    assert found.policy == "urn:li:dataHubPolicy:p"
+    deny = policy("d", {"allUsers": True}, ["EDIT_ENTITY"], effect="DENY")
+    (denied,) = breaches(rule, policy("p", {"allUsers": True}, ["EDIT_ENTITY"]), deny)
+    assert (denied.question, denied.is_certain) == (None, True)
+
+
+def test_only_what_lets_somebody_do_more_is_added():
+    wide = breaches(NOBODY_ELSE, policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"]))
+    of_datasets = {"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"]}]}}
+    narrow = breaches(NOBODY_ELSE, policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"], of_datasets))
+    assert find_added(narrow, wide) is None
+    assert find_added(wide, narrow) is not None
+    more_people = (*PEOPLE, Actor("urn:li:corpuser:carl", frozenset({SALES})))
+    joined = breaches(NOBODY_ELSE, policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"]), people=more_people)
+    assert find_added(joined, wide) is not None
+
+
+@pytest.mark.parametrize(
+    ("rule", "pointer", "code"),
+    [
+        ({}, "/rule", "rule.one"),
+        ({"sometimes": {}}, "/rule/sometimes", "field.unknown"),
+        ({"never": {"privileges": ["DELETE_ENTITY"]}}, "/rule/never/actors", "required"),
+        (
+            {"never": {"actors": {"users": ["x"]}, "privileges": ["NONE"]}},
+            "/rule/never/privileges/0",
+            "privilege.unknown",
+        ),
+        ({"never": {"actors": {"users": []}, "privileges": ["EDIT_ENTITY"]}}, "/rule/never/actors", "actors.none"),
+        ({"never": {"actors": {"allUsers": True}, "privileges": []}}, "/rule/never/privileges", "privileges.none"),
+        (
+            {"never": {"actors": {"resourceOwners": True}, "privileges": ["EDIT_ENTITY"]}},
+            "/rule/never/actors",
+            "actors.owners",
+        ),
+        ({"at_least": {"number": 0, "privileges": ["MANAGE_POLICIES"]}}, "/rule/at_least/number", "number"),
+        (
+            {"at_least": {"number": 1, "privileges": ["EDIT_ENTITY"]}},
+            "/rule/at_least/privileges/0",
+            "rule.unsatisfiable",
+        ),
+        (
+            {"always": {"actors": {"allUsers": True}, "privileges": ["EDIT_ENTITY"]}},
+            "/rule/always/actors",
+            "actors.users",
+        ),
+        (
+            {
+                "never": {
+                    "actors": {"allUsers": True},
+                    "privileges": ["EDIT_ENTITY"],
+                    "resources": {
+                        "filter": {
+                            "criteria": [{"field": "TYPE", "values": ["chart"]}, {"field": "TYPE", "values": ["tag"]}]
+                        }
+                    },
+                }
+            },
+            "/rule/never/resources",
+            "resources.empty",
+        ),
+    ],
+)
+def test_every_problem_has_its_place(rule, pointer, code):
+    with pytest.raises(InvalidPolicy) as refusal:
+        read_rule(rule)
+    assert (pointer, code) in [(problem.pointer, problem.code) for problem in refusal.value.problems]
+
+
+def test_witnesses_meet_all_that_is_demanded():
+    criteria = [
+        Criterion(TYPE, Condition.EQUALS, frozenset({"dataset", "chart"})),
+        Criterion(URN, Condition.STARTS_WITH, frozenset({"urn:li:chart:(looker,"})),
+        Criterion(OWNER, Condition.NOT_EQUALS, frozenset({BOB})),
+        Criterion(DOMAIN, Condition.EQUALS, frozenset({"urn:li:domain:a"})),
+    ]
+    resource = find_resource(criteria, fields=(OWNER, DOMAIN, TAG))
+    assert resource is not None
+    assert all(criterion.holds(resource.values(criterion.field)) for criterion in criteria)
+    assert resource.type == "chart"
+    assert find_resource([*criteria, Criterion(DOMAIN, Condition.NOT_EQUALS, frozenset({"urn:li:domain:a"}))]) is None
+    assert find_resource([*criteria, Criterion(TYPE, Condition.NOT_EQUALS, frozenset({"chart"}))]) is None
+    tagged = Criterion(TAG, Condition.NOT_EQUALS, frozenset({"urn:li:tag:x"}))
+    undenied = find_undenied(criteria, [[tagged]], fields=(TAG,))
+    assert undenied is not None
+    assert undenied.facets[TAG] == {"urn:li:tag:x"}

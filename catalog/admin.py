@@ -45,7 +45,7 @@ class AncestryAdmin(ReadOnlyAdmin):
 class EntityUserGrantAdmin(ReadOnlyAdmin):
     """Grants to users on single entities."""
 
-    list_display = ("user", "permission", "content_object", "given_by", "given_at")
+    list_display = ("user", "permission", "content_object", "given_by", "given_at", "valid_until")
     list_select_related = ("user", "permission__content_type", "content_object")
     search_fields = ("=user__username", "=content_object__urn")
 
@@ -54,6 +54,6 @@ class EntityUserGrantAdmin(ReadOnlyAdmin):
 class EntityGroupGrantAdmin(ReadOnlyAdmin):
     """Grants to groups and roles on single entities."""
 
-    list_display = ("group", "permission", "content_object", "given_by", "given_at")
+    list_display = ("group", "permission", "content_object", "given_by", "given_at", "valid_until")
     list_select_related = ("group", "permission__content_type", "content_object")
     search_fields = ("=group__name", "=content_object__urn")

@@ -71,4 +71,5 @@ DUE_CHANGE_SOURCES: tuple[str, ...] = (
     "policies.authoring.services.policy_validity.PolicyDueChanges",
     "policies.identity.services.membership_times.MembershipDueChanges",
     "policies.identity.services.role_times.RoleDueChanges",
+    "catalog.cdap.grant_services.GrantDueChanges",
 )

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from catalog.models import EntityGroupGrant, EntityUserGrant, WildcardGrant
+from catalog.models import EntityGroupGrant, EntityUserGrant, ScheduledGrant, WildcardGrant
 from policies.engine.model import Actor
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 
@@ -43,6 +43,17 @@ def select_grants(
         users, groups = users.filter(of_users), groups.filter(of_groups)
         patterns = patterns.filter(of_users | of_groups)
     return users, groups, patterns
+
+
+def select_scheduled_grants(
+    holders: Collection[str] | None = None, rows: QuerySet[ScheduledGrant] | None = None
+) -> QuerySet[Any]:
+    """Return the rows of grants that have not begun (of `rows`), annotated as those of `select_grants`."""
+    all_rows = ScheduledGrant.objects.all() if rows is None else rows
+    annotated_rows = all_rows.annotate(
+        source=F("target"), granted=F("privilege"), holder=Coalesce(F("user__urn"), _GROUP_URN)
+    )
+    return annotated_rows if holders is None else annotated_rows.filter(holder__in=list(holders))
 
 
 def instance_administrators() -> frozenset[str]:

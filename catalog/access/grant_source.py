@@ -12,9 +12,10 @@ from django.db.models import Q, QuerySet
 
 from catalog.access.grant_rows import instance_administrators, select_grants
 from catalog.access.paged_list import PagedList
-from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
+from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, ScheduledGrant, WildcardGrant, prefix_range
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
+from policies.engine.families.validity import UNLIMITED, Validity
 from policies.engine.ports import GrantsByEntity
 from policies.engine.selectors import URN, Condition
 from policies.models import GroupProfile, Role, User
@@ -71,10 +72,10 @@ class OrmGrantSource:
         return sole_urns, len(urns) <= limit
 
 
-def insert_grants(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
-    """Insert grants, inside the transaction of an authorized write.
+def insert_grants(*, grants: Iterable[Grant], by: str, at: datetime, validity: Validity = UNLIMITED) -> None:
+    """Insert grants that count for this time, inside the transaction of an authorized write.
 
-    Principals and entities must exist. An existing grant keeps its grantor and time.
+    Principals and entities must exist. An existing grant keeps its grantor and times.
     """
     grant_list = list(grants)
     holders = load_principal_columns(urns=[grant.principal for grant in grant_list])
@@ -82,7 +83,12 @@ def insert_grants(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
         Entity.objects.filter(urn__among=[grant.entity for grant in grant_list]).order_by().values_list("urn", "pk")
     )
     permission_ids = _load_permission_ids()
-    provenance: dict[str, Any] = {"given_by": by, "given_at": at}
+    provenance: dict[str, Any] = {
+        "given_by": by,
+        "given_at": at,
+        "valid_from": validity.begins,
+        "valid_until": validity.ends,
+    }
     users, groups, patterns = [], [], []
     for grant in grant_list:
         holder, pattern = holders[grant.principal], cdap_entity_ids.parse_pattern(grant.entity)
@@ -123,8 +129,12 @@ def delete_grants(*, grants: Iterable[Grant]) -> None:
 
 
 def delete_patterns_within(*, urns: Collection[str]) -> None:
-    """Delete the grants on patterns inside one of these entities, which are about to be deleted (CD-17)."""
+    """Delete the grants on patterns inside one of these entities, which are about to be deleted (CD-17).
+
+    The grants there that have not begun are deleted, too.
+    """
     WildcardGrant.objects.filter(within__among=urns).delete()
+    ScheduledGrant.objects.filter(within__among=urns).delete()
 
 
 def load_principal_columns(*, urns: Iterable[str]) -> dict[str, dict[str, int]]:

@@ -7,15 +7,17 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.access.grant_source import GrantList
+from catalog.access.timed_grants import TimedGrantList
 from catalog.cdap import grant_services
 from catalog.cdap.grant_services import GrantRequest
 from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.validity import Validity
 from policies.errors import Invalid
 from policies.http.api import strict_fields
 from policies.http.api.one_or_many import build_one_or_many, strip_list_index
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.operations import list_operation
+from policies.http.api.timed_holders import InstantField, TimesIn, TimesOut
 from policies.http.api.views import CHANNEL, ApiView, PageParameters
 from policies.http.guard import signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
@@ -25,6 +27,7 @@ TAG = "grants"
 
 Result = TypeVar("Result")
 
+_TIME_FIELDS = frozenset({"valid_from", "valid_until"})
 _PRINCIPAL_PREFIXES = (USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)
 
 
@@ -57,8 +60,8 @@ class RevocationIn(strict_fields.StrictSerializer):
     )
 
 
-class GrantIn(strict_fields.StrictSerializer):
-    """The privileges to grant, in addition to existing ones."""
+class GrantIn(TimesIn):
+    """The privileges to grant, in addition to existing ones; without times existing ones keep theirs."""
 
     principal = strict_fields.StrictUrn(prefixes=_PRINCIPAL_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
@@ -73,6 +76,17 @@ class GrantOut(serializers.Serializer[Any]):
     privileges = serializers.ListField(child=serializers.ChoiceField(list(cdap.PRIVILEGES)))
 
 
+class GrantGivenOut(GrantOut):
+    """The privileges as they were granted; times only where they were sent."""
+
+    valid_from = InstantField(help_text="It begins at this time.")
+    valid_until = InstantField(help_text="It ends at this time.")
+
+
+class TimedGrantOut(TimesOut, GrantOut):
+    """The privileges of a principal on an entity. What is PENDING has not begun and does not count yet."""
+
+
 class GrantListFilters(PageParameters):
     """Filters of the list of grants."""
 
@@ -80,7 +94,7 @@ class GrantListFilters(PageParameters):
     entity = EntityField(required=False)
 
 
-GrantsIn, GrantsOut = build_one_or_many("GrantsIn", GrantIn), build_one_or_many("GrantsOut", GrantOut)
+GrantsIn, GrantsOut = build_one_or_many("GrantsIn", GrantIn), build_one_or_many("GrantsOut", GrantGivenOut)
 RevocationsIn = build_one_or_many("TakenGrantsIn", RevocationIn)
 
 
@@ -88,16 +102,23 @@ RevocationsIn = build_one_or_many("TakenGrantsIn", RevocationIn)
 class GrantListView(ApiView):
     """Grants of principals on entities and patterns."""
 
-    @list_operation("grants_list", "List grants", GrantOut, "Grant", query=GrantListFilters, tag=TAG)
-    def get(self, entity: str = "", principal: str = "") -> GrantList:
-        """Return a page of grants on entities that the caller holds ADMIN on, by entity and principal."""
-        return grant_services.list_grants(entity=entity, principal=principal, by=self.actor)
+    @list_operation("grants_list", "List grants", TimedGrantOut, "Grant", query=GrantListFilters, tag=TAG)
+    def get(self, entity: str = "", principal: str = "") -> TimedGrantList:
+        """Return a page of grants on entities that the caller holds ADMIN on, by entity and principal.
+
+        Privileges with different times are different rows.
+        """
+        return grant_services.list_timed_grants(entity=entity, principal=principal, by=self.actor)
 
     @openapi_operation("grants_give", "Grant privileges", body=GrantsIn, answer=GrantsOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
         """Grant privileges: one grant, or a list of up to 1,000, all or nothing."""
         new_grants = self._write_each(request.data, GrantIn, grant_services.grant)
-        bodies = GrantOut(new_grants, many=True).data
+        items = request.data if isinstance(request.data, list) else [request.data]
+        bodies = [
+            dict(GrantOut(new_grant).data) | _describe_sent_times(item)
+            for new_grant, item in zip(new_grants, items, strict=True)
+        ]
         return Response(bodies if isinstance(request.data, list) else bodies[0], status=201)
 
     @openapi_operation("grants_take", "Revoke privileges", body=RevocationsIn, status=204, statuses=(409,), tag=TAG)
@@ -131,4 +152,15 @@ def _build_request(item: Mapping[str, Any]) -> GrantRequest:
         entity=item["entity"],
         privileges=None if privileges is None else tuple(privileges),
         is_confirmed=item.get("confirm", False),
+        validity=Validity(item.get("valid_from"), item.get("valid_until")) if _TIME_FIELDS & item.keys() else None,
+        reason=item.get("reason", ""),
     )
+
+
+def _describe_sent_times(item: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the times of a valid item as they were understood; none where none was sent."""
+    if not _TIME_FIELDS & item.keys():
+        return {}
+    field = InstantField()
+    instants = {name: field.run_validation(item.get(name)) for name in sorted(_TIME_FIELDS)}
+    return {name: None if value is None else field.to_representation(value) for name, value in instants.items()}

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -10,19 +12,25 @@ from catalog import urns as catalog_urns
 from catalog.access import coverage_sql, grant_source
 from catalog.access.grant_rows import instance_administrators, is_instance_administrator
 from catalog.access.grant_source import Grant
-from catalog.cdap import grant_queries
-from catalog.models import Entity
+from catalog.access.timed_grants import TimedGrantList
+from catalog.cdap import grant_queries, grant_times
+from catalog.models import Entity, ScheduledGrant
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
+from policies.engine.families.validity import UNLIMITED, Phase, Validity
 from policies.engine.model import Actor, MissingPrivilege
 from policies.engine.requirements import privilege_requirement
 from policies.errors import Conflict, Forbidden, Invalid
 from policies.models import Verb
 from policies.models.people import MAX_NAME_LENGTH
+from policies.models.writes import WriteTransaction, announce_boundaries
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.due_changes import CLOCK_CHANNEL
+from policies.writes.timed_holders import check_validity
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
+from policies.writes.validation import Checks
 
 #: Maximum number of grants in one call.
 MAX_GRANTS = 1000
@@ -38,13 +46,16 @@ _UNKNOWN_CODE = "entity.unknown"
 class GrantRequest:
     """A grant to add or revoke, as received: `privileges` may contain ALL; None means all of the principal's.
 
-    `is_confirmed` lets the last ADMIN of an entity pass to the instance administrators.
+    `is_confirmed` lets the last ADMIN of an entity pass to the instance administrators. A `validity` sets the times of
+    the grant; None leaves those of an existing one as they are.
     """
 
     principal: str
     entity: str
     privileges: tuple[str, ...] | None = None
     is_confirmed: bool = False
+    validity: Validity | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +69,25 @@ class PatternExtent:
 
 
 def grant(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> list[Grant]:
-    """Grant privileges, all or nothing; return the grants in order.
+    """Grant privileges, all or nothing, now or from a time on; return the grants in order.
 
     Needs ADMIN on each entity, or instance administration. Raises Forbidden with everything that is missing, and
     Invalid for unknown principals and entities (pointers `/<index>/<field>`).
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
-        new_grants = _resolve_requests(requests, by=by)
-        _write_grants(new_grants, by=by, uow=uow)
+        new_grants, now = _resolve_requests(requests, by=by), timezone.now()
+        _refuse_problems_of_times(requests, new_grants, now)
+        grants_by_times: dict[tuple[Validity | None, str], list[Grant]] = {}
+        for request, new_grant in zip(requests, new_grants, strict=True):
+            grants_by_times.setdefault((request.validity, request.reason), []).append(new_grant)
+        for (validity, reason), timed_grants in grants_by_times.items():
+            if validity is not None and validity.find_phase(now) is Phase.PENDING:
+                grant_times.store_scheduled(grants=timed_grants, validity=validity, reason=reason, uow=uow)
+                continue
+            _write_grants(timed_grants, by=by, uow=uow, validity=validity or UNLIMITED)
+            grant_times.delete_scheduled(grants=timed_grants)
+            if validity is not None:
+                grant_times.set_times(grants=timed_grants, validity=validity, reason=reason, uow=uow)
     return new_grants
 
 
@@ -89,13 +111,51 @@ def revoke(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> None
         if unconfirmed_urns:
             raise Conflict(_last_admin_message(unconfirmed_urns))
         _audit_changes(previous, uow=uow)
+        grant_times.cancel_scheduled(grants=revoked_grants, uow=uow)
         _hand_over(sorted(unadministered_urns), by=by, uow=uow)
 
 
+class GrantDueChanges:
+    """Grants as a source of due changes (`policies.pdp.due_changes`)."""
+
+    def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:  # noqa: ARG002 - the unit of work joins it
+        """End the grants that are over and begin those that are scheduled.
+
+        An entity that loses its last ADMIN passes to the instance administrators, as by a confirmed revoke.
+        """
+        ended_grants = grant_times.list_ended(now=now)
+        if not ended_grants and not ScheduledGrant.objects.filter(valid_from__lte=now).exists():
+            return
+        with open_unit_of_work(by=authorizer.SYSTEM, channel=CLOCK_CHANNEL) as uow:
+            previous = grant_source.load_privileges(pairs=_grant_pairs(ended_grants))
+            affected_urns = _find_admin_losses(ended_grants, previous)
+            grant_source.delete_grants(grants=ended_grants)
+            _audit_changes(previous, uow=uow)
+            for begun_grant, validity, _, grantor in grant_times.begin_due(uow=uow, now=now):
+                _write_grants([begun_grant], by=Actor(grantor), uow=uow, validity=validity)
+            unadministered_urns = grant_source.list_unadministered(urns=affected_urns)
+            _hand_over(sorted(unadministered_urns), by=authorizer.SYSTEM, uow=uow)
+
+    def list_next_boundaries(self) -> Iterable[datetime]:
+        """Return the earliest times at which a grant begins or ends."""
+        return grant_times.list_boundaries()
+
+
 def list_grants(*, entity: str, principal: str, by: Actor) -> grant_source.GrantList:
-    """Return the grants that an actor may see: those on entities on which it holds ADMIN, all for an instance
-    administrator. Raises Forbidden when the actor may not see those of the entity in the filter.
+    """Return the grants that count now and that an actor may see: those on entities on which it holds ADMIN.
+
+    An instance administrator sees all. Raises Forbidden when the actor may not see those of the entity in the filter.
     """
+    return grant_source.GrantList(**_choose_visible(entity, principal, by))
+
+
+def list_timed_grants(*, entity: str, principal: str, by: Actor) -> TimedGrantList:
+    """Return the grants of `list_grants` with their times, and those that have not begun."""
+    return TimedGrantList(**_choose_visible(entity, principal, by))
+
+
+def _choose_visible(entity: str, principal: str, by: Actor) -> dict[str, Any]:
+    """Return which grants an actor may see, as arguments of a list of grants."""
     name = _normalize_entity(entity) if entity else ""
     if is_all := _may_grant_anywhere(by):
         rows = Entity.objects.all()
@@ -114,9 +174,12 @@ def list_grants(*, entity: str, principal: str, by: Actor) -> grant_source.Grant
         rows = rows.filter(urn__among=[name])
     shows_instance = name in ("", INSTANCE_URN) and (is_all or not _find_missing([INSTANCE_URN], by=by))
     is_limited = bool(name) or not is_all
-    return grant_source.GrantList(
-        entities=rows if is_limited else None, patterns=patterns, principal=principal, with_instance=shows_instance
-    )
+    return {
+        "entities": rows if is_limited else None,
+        "patterns": patterns,
+        "principal": principal,
+        "with_instance": shows_instance,
+    }
 
 
 def measure_extent(*, pattern: CdapPattern, by: Actor) -> PatternExtent:
@@ -255,9 +318,25 @@ def _hand_over(unadministered_urns: Sequence[str], *, by: Actor, uow: UnitOfWork
     )
 
 
-def _write_grants(new_grants: Sequence[Grant], *, by: Actor, uow: UnitOfWork) -> None:
+def _refuse_problems_of_times(requests: Sequence[GrantRequest], new_grants: Sequence[Grant], now: datetime) -> None:
+    """Raise Invalid with every problem of times; what is held already does not begin later."""
+    checks = Checks()
+    held_privileges = grant_source.load_privileges(pairs=_grant_pairs(new_grants))
+    for index, (request, new_grant) in enumerate(zip(requests, new_grants, strict=True)):
+        if request.validity is None:
+            continue
+        check_validity(checks, request.validity, pointer=f"/{index}", now=now)
+        held_names = set(new_grant.privileges).intersection(held_privileges[new_grant.principal, new_grant.entity])
+        if held_names and request.validity.find_phase(now) is Phase.PENDING:
+            detail = f"{', '.join(cdap.expand(held_names))} is held already; revoke it before it can begin later."
+            checks.add("validity.held", f"/{index}/valid_from", detail)
+    checks.finish()
+
+
+def _write_grants(new_grants: Sequence[Grant], *, by: Actor, uow: UnitOfWork, validity: Validity = UNLIMITED) -> None:
     previous = grant_source.load_privileges(pairs=_grant_pairs(new_grants))
-    grant_source.insert_grants(grants=new_grants, by=by.urn, at=timezone.now())
+    grant_source.insert_grants(grants=new_grants, by=by.urn, at=timezone.now(), validity=validity)
+    announce_boundaries(validity.list_boundaries(Phase.CURRENT))
     _audit_changes(previous, uow=uow)
 
 

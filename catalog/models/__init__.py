@@ -3,7 +3,7 @@
 from catalog.models.assertions import AssertionText
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
 from catalog.models.finding import Finding, FindingEvent
-from catalog.models.grant import EntityGroupGrant, EntityUserGrant, WildcardGrant
+from catalog.models.grant import EntityGroupGrant, EntityUserGrant, ScheduledGrant, WildcardGrant
 from catalog.models.lookups import AmongLookup, prefix_range
 from catalog.models.report import Report, ReportRow
 
@@ -21,6 +21,7 @@ __all__ = [
     "FindingEvent",
     "Report",
     "ReportRow",
+    "ScheduledGrant",
     "WildcardGrant",
     "prefix_range",
 ]

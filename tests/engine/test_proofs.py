@@ -9,6 +9,7 @@ import pytest
 from policies.engine.evaluate import decide
 from policies.engine.model import Effect, Statement, StatementOrigin
 from policies.engine.proofs import formula, prover
+from policies.engine.proofs.people import People
 from policies.engine.proofs.prover import AccessScope
 from policies.engine.proofs.verdicts import ProofContradiction, Verdict
 from policies.engine.proofs.world_terms import WorldTerms
@@ -279,3 +280,36 @@ def test_a_solution_that_the_engine_contradicts_is_an_error():
         assert clauses.solve()
         with pytest.raises(ProofContradiction, match="does not match"):
             world.find_question()
+
+
+def test_access_of_the_people_there_are():
+    world = World()
+    world.user("jo", groups=["sales"])
+    world.user("al", groups=["sales", "law"], roles=["x"])
+    world.user("gone", roles=["x"], is_suspended=True)
+    people = People(world.actor(urn(name)) for name in ("jo", "al", "gone", "system"))
+    sales, role = urn("group:sales"), urn("role:x")
+    everyone, outside_law = ActorMatch(frozenset((EVERYONE,))), frozenset(urns(["group:law"]))
+    outsiders = ActorMatch(frozenset((EVERYONE,)), outside_law)
+    rows = [
+        (gives({"groups": [sales]}), everyone, None, YES),
+        (gives({"groups": [sales]}), outsiders, "jo", YES),
+        (gives({"roles": [role]}), everyone, "al", YES),
+        # Somebody could hold the role outside of the group; nobody does.
+        (gives({"roles": [role]}), outsiders, None, NO),
+        (gives(ANY_GROUP), outsiders, "jo", YES),
+        (gives(EVERYBODY | {"excludedGroups": [sales]}), everyone, None, NO),
+        (gives(users("gone")), everyone, None, NO),
+        (gives(OWNERS, criterion("OWNER", urn("group:law"))), outsiders, "jo", YES),
+        (gives(OWNERS | {"excludedUsers": [urn("jo")]}), outsiders, None, NO),
+        (gives(EVERYBODY, begins("GROUP_MEMBERSHIP", sales[:-1]), begins("URN", urn("a"))), everyone, None, YES),
+    ]
+    for policy, actors, name, verdict in rows:
+        scope = AccessScope(actors, frozenset((TAGS,)), people=people)
+        proof = prover.find_access(of(p=policy), scope)
+        assert proof.verdict is verdict, policy
+        if proof.question is not None:
+            assert proof.question.actor in (world.actor(urn("jo")), world.actor(urn("al")))
+            assert name in (None, proof.question.actor.urn.removeprefix("urn:li:corpuser:"))
+        assert prover.allows_more(of(), of(p=policy), within=scope).verdict is verdict
+        assert prover.find_access(of(p=policy), replace(scope, people=None)).verdict is YES

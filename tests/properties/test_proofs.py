@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from policies.engine.evaluate import decide, matches
 from policies.engine.model import Question
 from policies.engine.proofs import prover
+from policies.engine.proofs.people import People
 from policies.engine.proofs.prover import AccessScope
 from policies.engine.proofs.verdicts import Proof, Verdict
 from policies.engine.selectors import Resource
@@ -123,21 +124,24 @@ def test_statements_that_never_match_match_nothing(world: World, raw: dict, touc
             assert not any(matches(statement, put) for put in puts)
 
 
-@given(world=strategies.worlds(), raw=strategies.policies(denies=False), touching=st.sampled_from(TOUCHING[:1]))
-def test_access_within_a_scope_is_found(world: World, raw: dict, touching: tuple[str, ...]):
-    snapshot = world.snapshot()
-    wide = world.having([*world.policies, ("scope", raw)])
+@given(world=strategies.worlds(), raw=strategies.policies(), are_known=st.booleans())
+def test_access_within_a_scope_is_found(world: World, raw: dict, are_known: bool):
+    snapshot, wide = world.snapshot(), world.having([*world.policies, ("scope", raw)])
+    actors = [world.actor(name) for name in strategies.ACTORS]
+    people = People(actors) if are_known else None
     for statement in compiled("scope", raw | {"state": "ACTIVE"}):
-        if statement.actor_conditions:
-            continue  # the scope of a proof has none
-        scope = AccessScope(statement.actors, statement.privileges, statement.resources)
+        scope = AccessScope(statement.actors, statement.privileges, statement.resources, people)
         proof = prover.find_access(snapshot, scope, seconds=SECONDS)
         assert proof.verdict is not Verdict.UNKNOWN
         if proof.question is not None:
             assert matches(scope.statement, proof.question)
             assert decide(snapshot, proof.question).is_allowed
+            holder = proof.question.actor
+            assert not are_known or (holder.urn, holder.groups, holder.roles) in [
+                (actor.urn, actor.groups, actor.roles) for actor in actors
+            ]
             continue
-        for put in questions_of(wide, touching):
+        for put in questions_of(wide, ()):
             is_allowed = decide(snapshot, put).is_allowed and put.actor.urn != oracle.SYSTEM_ACTOR
             assert not (is_allowed and matches(scope.statement, put))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.engine.proofs.formula import FALSE, TRUE, Formula
+from policies.engine.proofs.people import People
 from policies.engine.proofs.resource_terms import GROUP, USER, ResourceTerms
 from policies.engine.proofs.texts import SingleText, TextSet
 from policies.engine.selectors import (
@@ -21,10 +22,14 @@ _ROLE = "urn:li:dataHubRole:"
 
 
 class ActorTerms:
-    """The literals of an active actor that is not the system: its URN, groups, roles and attributes."""
+    """The literals of an active actor that is not the system: its URN, groups, roles and attributes.
 
-    def __init__(self, formula: Formula, resource: ResourceTerms) -> None:
+    With `people` it is one of them.
+    """
+
+    def __init__(self, formula: Formula, resource: ResourceTerms, people: People | None = None) -> None:
         self._formula = formula
+        self._people = people
         self._resource = resource
         self.urn = SingleText(formula, TRUE, (USER,))
         self.groups = TextSet(formula, (GROUP,))
@@ -114,25 +119,69 @@ class ActorTerms:
 
     # -- the solution ---------------------------------------------------------------------------------------------
 
-    def find_actor(self, numbers: Iterator[int]) -> tuple[Actor, frozenset[str]]:
+    def find_actor(self, numbers: Iterator[int]) -> tuple[Actor, frozenset[str]] | None:
         """Return the actor in the solution, and by which of its URNs, its own or a group's, it owns the resource.
 
-        One who owns through a group that no statement names gets such a group.
+        One who owns through a group that no statement names gets such a group. Where the actor has to be one of some
+        people, and none is as the solution says, that is excluded from further solutions and None is returned.
         """
-        holds = self._formula.holds
-        urn, groups = self.urn.find_text(USER, numbers), self.groups.find_texts((), numbers)
-        holders = frozenset((urn,)) if holds(self._owns_itself) else frozenset[str]()
-        if holds(self._owns_by_group):
-            owners = self._resource.terms(OWNER)
-            owning_groups = frozenset(group for group in groups if holds(owners.find_value(group)))
+        person = self._find_free_actor(numbers) if self._people is None else self._find_person(self._people)
+        if person is None:
+            return None
+        groups, holders = person.groups, frozenset[str]()
+        if self._formula.holds(self._owns_itself):
+            holders |= {person.urn}
+        if self._formula.holds(self._owns_by_group):
+            owning_groups = self._find_owning_groups(person)
             if not owning_groups:
-                owning_groups = frozenset((self.groups.invent(GROUP, numbers, owners),))
+                owning_groups = frozenset((self.groups.invent(GROUP, numbers, self._resource.terms(OWNER)),))
             groups |= owning_groups
             holders |= owning_groups
         attributes = frozenset(
             (field, text) for field, terms in self._attributes.items() for text in terms.find_texts((), numbers)
         )
-        return Actor(urn, groups, self.roles.find_texts((), numbers), attributes=attributes), holders
+        return Actor(person.urn, groups, person.roles, attributes=attributes), holders
+
+    def _find_free_actor(self, numbers: Iterator[int]) -> Actor:
+        urn = self.urn.find_text(USER, numbers)
+        return Actor(urn, self.groups.find_texts((), numbers), self.roles.find_texts((), numbers))
+
+    def _find_owning_groups(self, person: Actor) -> frozenset[str]:
+        """Return groups by which a person may own the resource: named as owners, or one that no statement names."""
+        owners = self._resource.terms(OWNER)
+        named_groups = frozenset(group for group in person.groups if self._formula.holds(owners.find_value(group)))
+        if named_groups or self._people is None:
+            return named_groups
+        return frozenset([group for group in sorted(person.groups) if owners.is_free(group)][:1])
+
+    def _find_person(self, people: People) -> Actor | None:
+        """Return one of the people who is as the solution says, or exclude what nobody is."""
+        holds, candidates, reasons = self._formula.holds, people.everybody, []
+        literals = [
+            (literal, people.find_holders(text or beginning, is_beginning=is_prefix))
+            for beginning, terms in ((USER, self.urn), (GROUP, self.groups), (_ROLE, self.roles))
+            for text, literal, is_prefix in terms.list_literals()
+        ]
+        for literal, holders in sorted(literals, key=lambda pair: not holds(pair[0])):
+            remaining_candidates = candidates & (holders if holds(literal) else ~holders)
+            if remaining_candidates != candidates:
+                reasons.append(-literal if holds(literal) else literal)
+                candidates = remaining_candidates
+        if not holds(self._owns_by_group):
+            person = next(people.select(candidates), None)
+        else:
+            person = next((person for person in people.select(candidates) if self._find_owning_groups(person)), None)
+            owners, groups = (
+                self._resource.terms(OWNER),
+                {g for actor in people.select(candidates) for g in actor.groups},
+            )
+            reasons += [
+                -self._owns_by_group,
+                *(literal for group in groups for literal in owners.list_excluding(group)),
+            ]
+        if person is None:
+            self._formula.require(*dict.fromkeys(reasons))
+        return person
 
     def find_owners(self, owner_urns: frozenset[str], holders: frozenset[str]) -> frozenset[Owner]:
         """Return the entries of ownership in the solution; the actor's have the ownership types."""

@@ -12,6 +12,7 @@ from time import monotonic
 
 from policies.engine.evaluate import decide
 from policies.engine.model import DecisionCode, Effect, Question, Statement, StatementOrigin
+from policies.engine.proofs.people import People
 from policies.engine.proofs.search import Judge, QuestionSearch
 from policies.engine.proofs.verdicts import Proof, ProofContradiction, Verdict
 from policies.engine.selectors import EVERYTHING, ActorMatch, Selector
@@ -27,11 +28,15 @@ _GROUP_SIZES = (16, 128, 1024)
 
 @dataclass(frozen=True, slots=True)
 class AccessScope:
-    """Whom and what a proof is about: these actors, any of these privileges, on what the selector covers."""
+    """Whom and what a proof is about: these actors, any of these privileges, on what the selector covers.
+
+    With `people` only these, with the groups and roles that they have; else everybody there could be.
+    """
 
     actors: ActorMatch
     privileges: frozenset[str]
     resources: Selector = EVERYTHING
+    people: People | None = None
 
     @property
     def statement(self) -> Statement:
@@ -143,6 +148,9 @@ class _AccessSearch:
 
     def find_access(self, allows: tuple[Statement, ...]) -> Proof:
         """Prove whether one of these allows of `after` gives access within the scope."""
+        denied_proof = self._find([], self._judge_deny, has_constraints=False)
+        if denied_proof.verdict is not Verdict.YES:
+            return denied_proof
         return self._find_among(allows, [], has_constraints=False)
 
     def _find_among(
@@ -164,7 +172,13 @@ class _AccessSearch:
             has_constraints = any(snapshot.has_constraints(privileges) for snapshot in (self.before, self.after))
         fields = self.before.all_tested_fields | self.after.all_tested_fields
         return QuestionSearch(
-            tuple(lists), privileges, fields, judge, self.is_over, has_constraints=has_constraints
+            tuple(lists),
+            privileges,
+            fields,
+            judge,
+            self.is_over,
+            has_constraints=has_constraints,
+            people=None if self.scope is None else self.scope.people,
         ).run()
 
     # -- judges -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from policies.engine.model import Effect, Question, Statement
 from policies.engine.proofs.formula import Formula, TimeOver
+from policies.engine.proofs.people import People
 from policies.engine.proofs.verdicts import Proof, ProofContradiction, Verdict
 from policies.engine.proofs.world_terms import WorldTerms
 
@@ -28,7 +29,8 @@ class QuestionSearch:
     """A search for a question that matches one of the statements of each list and is accepted by the judge.
 
     `fields` are all that the judge may test. `has_constraints`: whether sub-resources matter.
-    `is_over` says when to give up. `obstacles` are the statements in the way, found so far.
+    `is_over` says when to give up. With `people` the actor is one of them. `obstacles` are the statements in the way,
+    found so far.
     """
 
     lists: tuple[tuple[Statement, ...], ...]
@@ -37,6 +39,7 @@ class QuestionSearch:
     judge: Judge
     is_over: Callable[[], bool]
     has_constraints: bool = False
+    people: People | None = None
     obstacles: dict[Statement, None] = field(default_factory=dict)
 
     def run(self) -> Proof:
@@ -56,12 +59,14 @@ class QuestionSearch:
 
     def _run_with(self, number_of_subresources: int) -> Proof:
         with Formula(self.is_over) as formula:
-            world = WorldTerms(formula, self.privileges, self.fields, number_of_subresources)
+            world = WorldTerms(formula, self.privileges, self.fields, number_of_subresources, self.people)
             for statements in self.lists:
                 formula.require(*(world.applies(statement) for statement in statements))
             literals = {world.applies(statement): statement for statement in self.obstacles}
             while formula.solve(-literal for literal in literals):
                 question = world.find_question()
+                if question is None:
+                    continue
                 new_obstacles = self.judge(question)[:_MAX_ADDED]
                 if not new_obstacles:
                     return Proof(Verdict.YES, question)

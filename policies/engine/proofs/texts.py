@@ -7,7 +7,7 @@ names have literals; all other texts are alike, and `invent` makes one up where 
 import re
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import product
 from string import ascii_letters
 from typing import NamedTuple
@@ -72,6 +72,10 @@ class TextTerms:
         """Return the literal of a value that a statement names, FALSE for any other."""
         return self._values.get(text, FALSE)
 
+    def list_literals(self) -> list[tuple[str, int, bool]]:
+        """Return each text that has a literal of its own, its literal, and whether it is a beginning."""
+        return self._announced
+
     def observe(self, listener: Listener) -> None:
         """Call a listener for each text that is there and will be, once for each literal of its own."""
         self._listeners.append(listener)
@@ -90,10 +94,13 @@ class TextTerms:
 
     def is_free(self, text: str) -> bool:
         """Whether no statement names a text, and it has no beginning that the solution excludes."""
-        return text not in self._values and not any(
-            prefix and text.startswith(prefix) and not self._formula.holds(literal)
-            for prefix, literal in self._prefixes.items()
-        )
+        return text not in self._values and not self.list_excluding(text)
+
+    def list_excluding(self, text: str) -> list[int]:
+        """Return the literals of a text and of its beginnings that are false in the solution."""
+        literals = [literal for prefix, literal in self._prefixes.items() if prefix and text.startswith(prefix)]
+        literals += [self._values[text]] if text in self._values else []
+        return [literal for literal in literals if not self._formula.holds(literal)]
 
     def _is_possible(self, text: str) -> bool:
         has_beginning = not self._beginnings or text.startswith(self._beginnings)
@@ -105,7 +112,7 @@ class TextTerms:
             if len(longer_beginnings) == len(self._beginnings):
                 return self.prefix("")
             if longer_beginnings and longer_beginnings != [text]:
-                return self.define_any_prefix(longer_beginnings)
+                return self._formula.define_any([self.prefix(beginning) for beginning in longer_beginnings])
             if not longer_beginnings and not text.startswith(self._beginnings):
                 return FALSE
         is_possible = self._form is None or self._form.prefix.fullmatch(text) is not None
@@ -114,10 +121,6 @@ class TextTerms:
         literal = self._prefixes[text] = self._add_prefix(text)
         self._announce(text, literal, is_prefix=True)
         return literal
-
-    def define_any_prefix(self, prefixes: Iterable[str]) -> int:
-        """Return the literal of values that begin with any of the texts."""
-        return self._formula.define_any([self.prefix(text) for text in prefixes])
 
     def _announce(self, text: str, literal: int, *, is_prefix: bool) -> None:
         self._announced.append((text, literal, is_prefix))

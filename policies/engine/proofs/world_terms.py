@@ -7,6 +7,7 @@ from policies.engine.evaluate import matches
 from policies.engine.model import Actor, Effect, Question, Statement
 from policies.engine.proofs.actor_terms import ActorTerms
 from policies.engine.proofs.formula import FALSE, TRUE, Formula
+from policies.engine.proofs.people import People
 from policies.engine.proofs.resource_terms import ResourceTerms
 from policies.engine.proofs.texts import SingleText, TextTerms
 from policies.engine.proofs.verdicts import ProofContradiction
@@ -33,12 +34,17 @@ class WorldTerms:
     """
 
     def __init__(
-        self, formula: Formula, privileges: Iterable[str], fields: Iterable[str] = (), number_of_subresources: int = 0
+        self,
+        formula: Formula,
+        privileges: Iterable[str],
+        fields: Iterable[str] = (),
+        number_of_subresources: int = 0,
+        people: People | None = None,
     ) -> None:
         self.formula = formula
         self._fields = frozenset(fields) | {OWNER}
         self.resource = ResourceTerms(formula, is_given=formula.create_literal())
-        self.actor = ActorTerms(formula, self.resource)
+        self.actor = ActorTerms(formula, self.resource, people)
         self._subresources = [SubresourceTerms(formula) for _ in range(number_of_subresources)]
         self._privilege = SingleText(formula, TRUE)
         self._privileges = frozenset(privileges)
@@ -129,14 +135,17 @@ class WorldTerms:
 
     # -- the solution ---------------------------------------------------------------------------------------------
 
-    def find_question(self) -> Question:
-        """Return the question that the solution stands for.
+    def find_question(self) -> Question | None:
+        """Return the question that the solution stands for, None if its actor is nobody of those it has to be among.
 
         Raises ProofContradiction if one of the translated statements matches it otherwise than the solution says.
         """
         numbers, holds = count(1), self.formula.holds
         privilege = self._privilege.find_text("", numbers)
-        actor, holders = self.actor.find_actor(numbers)
+        found_actor = self.actor.find_actor(numbers)
+        if found_actor is None:
+            return None
+        actor, holders = found_actor
         resource = None
         if holds(self.resource.is_given):
             type_name = self.resource.find_type(numbers)

@@ -5,8 +5,8 @@ statements on a privilege are compared once, and privileges that the same statem
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pyroaring import FrozenBitMap
@@ -18,7 +18,17 @@ from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
 from policies.engine.postings import EMPTY, Postings, union
 from policies.engine.reach_index import ReachIndex, compare_extents
-from policies.engine.selectors import Selector, is_relational
+from policies.engine.selectors import (
+    ONESELF,
+    OWNER,
+    OWNER_OF_ANY_TYPE,
+    URN,
+    ActorMatch,
+    Condition,
+    Criterion,
+    Selector,
+    is_relational,
+)
 from policies.engine.snapshot import Snapshot
 
 
@@ -39,13 +49,14 @@ class ChangeScope:
     """What changed statements can touch: privileges, entities that a selector covers, and actors with a token.
 
     `selectors` are those of statements that list a privilege on entities. Relational tokens stand for owners of covered
-    entities, and for covered entities that are people.
+    entities, and for covered entities that are people. `policies` are those of the statements.
     """
 
     privileges: tuple[str, ...]
     platform_privileges: tuple[str, ...]
     selectors: tuple[Selector, ...]
     tokens: frozenset[str]
+    policies: frozenset[str]
 
 
 class AccessDifference(NamedTuple):
@@ -101,6 +112,7 @@ def find_scope(statements: Iterable[Statement], privileges: Collection[str] | No
     names: set[str] = set()
     entity_statements: list[Statement] = []
     tokens: set[str] = set()
+    policies: set[str] = set()
     for statement in statements:
         if statement.needs_subresource:
             continue
@@ -109,6 +121,7 @@ def find_scope(statements: Iterable[Statement], privileges: Collection[str] | No
             continue
         names |= listed_names
         tokens |= statement.actors.tokens
+        policies.add(statement.origin.policy)
         if not listed_names <= families.platform_privileges():
             entity_statements.append(statement)
     return ChangeScope(
@@ -116,6 +129,44 @@ def find_scope(statements: Iterable[Statement], privileges: Collection[str] | No
         tuple(sorted(names & families.platform_privileges())),
         tuple(dict.fromkeys(statement.resources for statement in entity_statements)),
         frozenset(tokens),
+        frozenset(policies),
+    )
+
+
+def find_people_scope(
+    statements: Iterable[Statement], changes: Iterable[tuple[Actor, Actor]], privileges: Collection[str] | None = None
+) -> ChangeScope:
+    """Return what changes of actors, each as it was and as it is, can touch; without tokens: these actors alone.
+
+    Only statements can differ that name what an actor gained or lost; through ownership, for entities of such holders.
+    """
+    tokens: set[str] = set()
+    holders: set[str] = set()
+    selves: set[str] = set()
+    for was, now in changes:
+        if was.is_active == now.is_active:
+            tokens |= was.tokens ^ now.tokens
+            holders |= was.holders ^ now.holders
+        else:
+            tokens |= was.tokens | now.tokens
+            holders |= was.holders | now.holders
+            selves.add(was.urn)
+    narrowed = [
+        replace(statement, resources=selector, actors=ActorMatch())
+        for statement in statements
+        for selector in _narrow_selectors(statement, tokens, holders, selves)
+    ]
+    return find_scope(narrowed, privileges)
+
+
+def join_scopes(scopes: Sequence[ChangeScope]) -> ChangeScope:
+    """Return what any of the scopes names."""
+    return ChangeScope(
+        tuple(sorted({name for scope in scopes for name in scope.privileges})),
+        tuple(sorted({name for scope in scopes for name in scope.platform_privileges})),
+        tuple(dict.fromkeys(selector for scope in scopes for selector in scope.selectors)),
+        frozenset[str]().union(*(scope.tokens for scope in scopes)),
+        frozenset[str]().union(*(scope.policies for scope in scopes)),
     )
 
 
@@ -177,6 +228,22 @@ def find_policies_of(state: AccessState, actor: Actor, privilege: str, entities:
         cover.statement.origin.policy for cover in coverage.allows if owned_entities.find_extent(cover) & entities
     }
     return tuple(sorted(policies))
+
+
+def _narrow_selectors(
+    statement: Statement, tokens: Set[str], holders: Set[str], selves: Set[str]
+) -> Iterator[Selector]:
+    """Yield the entities on which a statement can differ for actors who gained or lost these."""
+    clause_tokens, selector = statement.actors.tested_tokens, statement.resources
+    if not clause_tokens.isdisjoint(tokens):
+        yield selector
+        return
+    if holders and any(token.startswith(OWNER_OF_ANY_TYPE) for token in clause_tokens):
+        owned = Criterion(OWNER, Condition.EQUALS, frozenset(holders))
+        yield Selector((*selector.criteria, owned), needs_resource=True)
+    if selves and ONESELF in clause_tokens:
+        own = Criterion(URN, Condition.EQUALS, frozenset(selves))
+        yield Selector((*selector.criteria, own), needs_resource=True)
 
 
 #: Steps of comparing one group of people, beside decisions of single entities: some unions of bitmaps.

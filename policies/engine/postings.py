@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from functools import reduce
 from operator import or_
 
@@ -59,6 +60,19 @@ class Postings:
         self._closed_postings: dict[tuple[str, str], FrozenBitMap] = {}
         self._extents: dict[Selector, FrozenBitMap] = {}
         self._values_by_entity: dict[int, dict[str, set[str]]] | None = None
+
+    def replace_values(self, field: str, values_by_entity: Mapping[int, Collection[str]]) -> "Postings":
+        """Return the same entities, of which these have these values of a field other than OWNER, and no others."""
+        changed_entities = FrozenBitMap(values_by_entity)
+        postings_by_value = {value: entities - changed_entities for value, entities in self.values(field).items()}
+        for number, values in values_by_entity.items():
+            for value in values:
+                postings_by_value[value] = postings_by_value.get(value, EMPTY) | FrozenBitMap((number,))
+        other = copy(self)
+        other._values = self._values | {field: postings_by_value}
+        other._sorted_values, other._closed_postings, other._extents = {}, {}, {}
+        other._values_by_entity = None
+        return other
 
     def number(self, urn: str) -> int | None:
         """Return the number of an entity, or None if it is not one of these."""

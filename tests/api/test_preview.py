@@ -8,7 +8,8 @@ from rest_framework.test import APIClient
 
 from policies.authoring.services import policies
 from policies.authoring.services.policies import PolicyInput
-from policies.models import Policy, PolicyVersion
+from policies.identity.services import groups, roles, users
+from policies.models import Membership, Policy, PolicyVersion
 from policies.pdp import authorizer
 from tests.api.conftest import document_of, pointers_of, problem_of
 from tests.catalog.conftest import said, tell
@@ -16,6 +17,7 @@ from tests.catalog.conftest import said, tell
 PREVIEW = "/api/v1/preview"
 JO, ADA = "urn:li:corpuser:jo", "urn:li:corpuser:ada"
 NEW, OLD, OTHER = (f"urn:li:dataHubPolicy:{name}" for name in ("new", "old", "other"))
+CREW, READER = "urn:li:corpGroup:crew", "urn:li:dataHubRole:Reader"
 ORDERS, ITEMS = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "items"))
 TALLY_OF_NONE = {"pairs": 0, "people": 0, "entities": 0, "by_privilege": {}, "items": []}
 
@@ -24,6 +26,8 @@ TALLY_OF_NONE = {"pairs": 0, "people": 0, "entities": 0, "by_privilege": {}, "it
 def _world(client_of: Callable[..., APIClient], db: None) -> None:
     client_of("jo")
     client_of("ada")
+    groups.create(name="Crew", identifier="crew", by=authorizer.SYSTEM, channel="test")
+    roles.create(name="Reader", identifier="Reader", by=authorizer.SYSTEM, channel="test")
     tell(*[said(urn, "datasetProperties", {"name": urn}) for urn in (ORDERS, ITEMS)])
 
 
@@ -120,6 +124,85 @@ def test_owners_gain_what_they_own(manager: APIClient) -> None:
     tell(said(ORDERS, "ownership", {"owners": [{"owner": JO}]}))
     body = previewed(manager, put(granting(actors={"resourceOwners": True})))
     assert [(item["actor"], item["examples"]) for item in body["gained"]["items"]] == [(JO, [ORDERS])]
+
+
+def test_members_gain_and_lose_what_their_groups_and_roles_have(manager: APIClient) -> None:
+    store(OLD, granting(actors={"groups": [CREW], "roles": [READER]}))
+    gained = previewed(manager, {"add_members": {"group": CREW, "members": [JO, ADA]}})
+    assert [(item["actor"], item["entities"]) for item in gained["gained"]["items"]] == [(ADA, 2), (JO, 2)]
+    groups.add_members(urn=CREW, members=[JO], by=authorizer.SYSTEM, channel="test")
+    removed = {"remove_members": {"group": CREW, "members": [JO]}}
+    assert [item["actor"] for item in previewed(manager, removed)["lost"]["items"]] == [JO]
+    both = previewed(manager, removed, {"assign_roles": {"role": READER, "actors": [JO]}})
+    assert (both["gained"], both["lost"]) == (TALLY_OF_NONE, TALLY_OF_NONE)
+    store(OTHER, granting(JO))
+    kept = previewed(manager, removed)
+    assert kept["lost"] == TALLY_OF_NONE
+    assert kept["kept"] == [{"actor": JO, "privilege": "EDIT_ENTITY_TAGS", "entities": 2, "through": [OTHER]}]
+    assert Membership.objects.filter(user__urn=JO).exists()
+
+
+def test_a_role_of_a_group_reaches_its_members(manager: APIClient) -> None:
+    store(OLD, granting(actors={"roles": [READER]}))
+    groups.add_members(urn=CREW, members=[JO], by=authorizer.SYSTEM, channel="test")
+    body = previewed(manager, {"assign_roles": {"role": READER, "actors": [CREW, ADA]}})
+    assert {item["actor"] for item in body["gained"]["items"]} == {JO, ADA}
+    roles.grant(urn=READER, actors=[CREW, JO], by=authorizer.SYSTEM, channel="test")
+    once = previewed(manager, {"unassign_roles": {"role": READER, "actors": [CREW]}})
+    assert once["lost"] == TALLY_OF_NONE
+    twice = previewed(manager, {"unassign_roles": {"role": READER, "actors": [CREW, JO]}})
+    assert [item["actor"] for item in twice["lost"]["items"]] == [JO]
+
+
+def test_leaving_a_group_that_is_denied_gives_access(manager: APIClient) -> None:
+    groups.add_members(urn=CREW, members=[JO], by=authorizer.SYSTEM, channel="test")
+    store(OLD, granting(JO))
+    store(OTHER, granting(actors={"groups": [CREW]}, effect="DENY"))
+    body = previewed(manager, {"remove_members": {"group": CREW, "members": [JO]}})
+    assert [(item["actor"], item["entities"]) for item in body["gained"]["items"]] == [(JO, 2)]
+
+
+def test_groups_own_for_their_members(manager: APIClient) -> None:
+    tell(said(ORDERS, "ownership", {"owners": [{"owner": CREW}]}))
+    store(OLD, granting(actors={"resourceOwners": True}))
+    body = previewed(manager, {"add_members": {"group": CREW, "members": [JO]}})
+    assert [(item["actor"], item["examples"]) for item in body["gained"]["items"]] == [(JO, [ORDERS])]
+
+
+def test_suspended_people_lose_everything_and_get_it_back(manager: APIClient) -> None:
+    store(OLD, granting(JO))
+    lost = previewed(manager, {"suspend": JO}, privileges=["EDIT_ENTITY_TAGS"])
+    assert [(item["actor"], item["entities"]) for item in lost["lost"]["items"]] == [(JO, 2)]
+    same = previewed(manager, {"suspend": JO}, {"activate": JO})
+    assert same["lost"] == TALLY_OF_NONE
+    users.suspend(urn=JO, by=authorizer.SYSTEM, channel="test")
+    back = previewed(manager, {"activate": JO}, privileges=["EDIT_ENTITY_TAGS"])
+    assert [(item["actor"], item["entities"]) for item in back["gained"]["items"]] == [(JO, 2)]
+
+
+def test_changes_of_people_need_what_they_need(client_of: Callable[..., APIClient], manager: APIClient) -> None:
+    somebody = client_of("somebody", "MANAGE_USERS_AND_GROUPS")
+    change = {"add_members": {"group": CREW, "members": [JO]}}
+    assert previewed(somebody, change)["gained"] == TALLY_OF_NONE
+    problem_of(client_of("nobody").post(PREVIEW, {"changes": [change]}), 403)
+    problem_of(somebody.post(PREVIEW, {"changes": [{"assign_roles": {"role": READER, "actors": [JO]}}]}), 403)
+    answer = manager.post(
+        PREVIEW,
+        {
+            "changes": [
+                {"add_members": {"group": CREW, "members": [JO, "urn:li:corpuser:none"]}},
+                {"add_members": {"group": "urn:li:corpGroup:none", "members": []}},
+                {"assign_roles": {"role": READER, "actors": ["urn:li:corpuser:none"]}},
+                {"suspend": "urn:li:corpuser:none"},
+            ]
+        },
+    )
+    assert {pointer for _, pointer in pointers_of(answer)} == {
+        "/changes/0/add_members/members/1",
+        "/changes/1/add_members/group",
+        "/changes/2/assign_roles/actors/0",
+        "/changes/3/suspend",
+    }
 
 
 def test_the_answer_has_the_privileges_and_as_many_items_as_asked(manager: APIClient) -> None:

@@ -1,6 +1,7 @@
-"""The net change of policies over stored worlds: the numbers are those of asking about every pair before and after."""
+"""The net change over stored worlds: the numbers are those of asking about every pair before and after."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,8 +14,10 @@ from policies.authoring.services.net_change import Tally
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from policies.engine.snapshot import Snapshot
-from policies.models import User
-from policies.pdp import actor_resolution
+from policies.identity.services import groups, roles, users
+from policies.identity.services.staged_people import StagedPeople
+from policies.models import Role, User
+from policies.pdp import actor_resolution, authorizer
 from tests import stored, strategies
 from tests.catalog.conftest import undone
 from tests.worlds import World
@@ -24,6 +27,18 @@ pytestmark = pytest.mark.django_db
 EDITS = st.lists(
     st.tuples(st.sampled_from(["p0", "p1", "p2"]), st.none() | strategies.policies()), min_size=1, max_size=3
 )
+KINDS = ["join", "leave", "assign", "assign_group", "unassign", "unassign_group", "suspend", "activate"]
+PEOPLE_CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(KINDS),
+        st.sampled_from(strategies.USERS),
+        st.sampled_from(strategies.GROUPS),
+        st.sampled_from(strategies.ROLES),
+    ),
+    min_size=1,
+    max_size=4,
+)
+BY_SYSTEM: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": "test"}
 with_database = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
@@ -53,6 +68,73 @@ def test_the_numbers_are_those_of_every_pair(world: World, edits: list[tuple[str
         assert {(item.actor, item.privilege): item.entities for item in side.items} == counted
         assert all((item.actor, item.privilege, urn) in pairs for item in side.items for urn in item.examples)
         assert [item.entities for item in side.items] == sorted(counted.values(), reverse=True)
+
+
+@with_database
+@given(world=strategies.worlds(), changes=PEOPLE_CHANGES)
+def test_changes_of_people_are_those_of_the_writes_themselves(
+    world: World, changes: list[tuple[str, str, str, str]]
+) -> None:
+    snapshot = world.snapshot()
+    with undone():
+        stored.store(world.having([]))
+        for role in strategies.ROLES:
+            if not Role.objects.filter(urn=role).exists():
+                roles.create(name=role, identifier=role.rpartition(":")[2], **BY_SYSTEM)
+        staged = StagedPeople(authorizer.SYSTEM)
+        for item in changes:
+            stage(staged, *item)
+        change = net_change.compare_snapshots(
+            before=snapshot,
+            after=snapshot,
+            policies=(),
+            people=staged.load_actors(),
+            privileges=strategies.PRIVILEGES,
+            limit=1000,
+        )
+        was = list_allowed(snapshot)
+        for kind, user, group, role in changes:
+            write(kind, user, group, role)
+        now = list_allowed(snapshot)
+    assert change.is_exact
+    for side, pairs in ((change.gained, now - was), (change.lost, was - now)):
+        assert side.total == tally(pairs)
+        counted = Counter((actor, privilege) for actor, privilege, _ in pairs)
+        assert {(item.actor, item.privilege): item.entities for item in side.items} == counted
+
+
+def stage(staged: StagedPeople, kind: str, user: str, group: str, role: str) -> None:
+    """Stage one drawn change."""
+    holder = group if kind.endswith("_group") else user
+    match kind:
+        case "join":
+            staged.add_members(group=group, members=[user])
+        case "leave":
+            staged.remove_members(group=group, members=[user])
+        case "assign" | "assign_group":
+            staged.assign_roles(role=role, actors=[holder])
+        case "unassign" | "unassign_group":
+            staged.unassign_roles(role=role, actors=[holder])
+        case _:
+            staged.set_active(user=user, is_active=kind == "activate")
+
+
+def write(kind: str, user: str, group: str, role: str) -> None:
+    """Do what `stage` stages."""
+    holder = group if kind.endswith("_group") else user
+    match kind:
+        case "join":
+            groups.add_members(urn=group, members=[user], **BY_SYSTEM)
+        case "leave":
+            groups.remove_members(urn=group, members=[user], **BY_SYSTEM)
+        case "assign" | "assign_group":
+            roles.grant(urn=role, actors=[holder], **BY_SYSTEM)
+        case "unassign" | "unassign_group":
+            roles.revoke(urn=role, actors=[holder], **BY_SYSTEM)
+        case "activate":
+            users.activate(urn=user, **BY_SYSTEM)
+        case _:
+            users.suspend(urn=user, **BY_SYSTEM)
 
 
 def list_allowed(snapshot: Snapshot) -> Pairs:

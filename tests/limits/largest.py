@@ -62,6 +62,8 @@ def list_previews() -> Iterator[dict[str, Any]]:
         yield {"changes": [{"put_policy": policy}]}
     everybody = make_policy(actors={"allUsers": True})
     yield {"changes": [{"put_policy": everybody}] * MAX_CHANGES}
+    yield {"changes": [{"add_members": {"group": GROUP, "members": PEOPLE[:1_000]}}] * 20}
+    yield {"changes": [{"suspend": urn} for urn in PEOPLE[:MAX_CHANGES]]}
 
 
 def list_questions() -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """The preview of changes in the API (api-next.md section 2): what changes, taken as one, would give and take."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -11,13 +11,17 @@ from policies.authoring.api.policies import STATES
 from policies.authoring.services import preview
 from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, PlatformAccess
 from policies.authoring.services.policies import PolicyInput
-from policies.authoring.services.preview import Change, PolicyPut, Preview, StateChange
+from policies.authoring.services.preview import Change, MemberChange, PolicyPut, Preview, RoleHolderChange, StateChange
 from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation
 from policies.http.api.views import ApiView
 from policies.http.guard import signed_in
+from policies.identity.services.groups import MAX_MEMBERS
+from policies.identity.services.roles import MAX_ACTORS
 from policies.models import Policy
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
+from policies.models.roles import ROLE_PREFIX
 
 #: Most items of one kind in an answer, and the number without `limit`.
 MAX_LIMIT, DEFAULT_LIMIT = 1_000, 100
@@ -46,12 +50,32 @@ class StateChangeIn(strict_fields.StrictSerializer):
     state = serializers.ChoiceField(STATES)
 
 
+class MemberChangeIn(strict_fields.StrictSerializer):
+    """Users who would enter or leave a group."""
+
+    group = strict_fields.StrictUrn(prefixes=(GROUP_PREFIX,))
+    members = strict_fields.StrictUrnList(USER_PREFIX, max_length=MAX_MEMBERS)
+
+
+class RoleChangeIn(strict_fields.StrictSerializer):
+    """Users and groups who would get or lose a role."""
+
+    role = strict_fields.StrictUrn(prefixes=(ROLE_PREFIX,))
+    actors = strict_fields.StrictUrnList(USER_PREFIX, GROUP_PREFIX, max_length=MAX_ACTORS)
+
+
 class ChangeIn(strict_fields.StrictSerializer):
     """One change: exactly one of these."""
 
     put_policy = PolicyPutIn(required=False)
     delete_policy = strict_fields.StrictUrn(required=False, prefixes=(POLICY_PREFIX,))
     set_state = StateChangeIn(required=False)
+    add_members = MemberChangeIn(required=False)
+    remove_members = MemberChangeIn(required=False)
+    assign_roles = RoleChangeIn(required=False)
+    unassign_roles = RoleChangeIn(required=False)
+    suspend = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
+    activate = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
 
     def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return an error unless there is exactly one change."""
@@ -158,11 +182,20 @@ class PreviewView(ApiView):
         )
 
 
+_CHANGE_TYPES: Mapping[str, Callable[..., StateChange | MemberChange | RoleHolderChange]] = {
+    preview.SET_STATE: StateChange,
+    preview.ADD_MEMBERS: MemberChange,
+    preview.REMOVE_MEMBERS: MemberChange,
+    preview.ASSIGN_ROLES: RoleHolderChange,
+    preview.UNASSIGN_ROLES: RoleHolderChange,
+}
+
+
 def _read_change(kind: str, value: Any) -> Change:
-    if kind == preview.DELETE_POLICY:
+    if isinstance(value, str):
         return Change(kind, value)
-    if kind == preview.SET_STATE:
-        return Change(kind, StateChange(**value))
+    if kind in _CHANGE_TYPES:
+        return Change(kind, _CHANGE_TYPES[kind](**value))
     draft = PolicyInput(value["family"], value["document"], state=value.get("state"))
     return Change(kind, PolicyPut(value.get("urn"), draft, value.get("valid_from"), value.get("valid_until")))
 

@@ -6,9 +6,10 @@ engine's (`policies.engine.access_change`). Nothing is written.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import product
+from types import MappingProxyType
 from typing import NamedTuple
 
 from django.conf import settings
@@ -18,13 +19,25 @@ from policies.engine import access_change
 from policies.engine.access_change import AccessDifference, AccessState, ChangeScope, WorkBudget
 from policies.engine.model import Actor
 from policies.engine.postings import Postings
-from policies.engine.selectors import ONESELF, is_relational
+from policies.engine.selectors import (
+    GROUP_MEMBERSHIP,
+    ONESELF,
+    URN,
+    Condition,
+    Criterion,
+    Selector,
+    is_relational,
+)
 from policies.engine.snapshot import Snapshot
+from policies.identity.services.staged_people import ChangedActor
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, ports, users_by_actor_clause
 
 #: Most entities and people that are compared, and most steps of comparing them: about a second of work.
 MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 60_000
+
+#: Most policies of which it is looked up who keeps what they no longer give.
+MAX_KEPT_POLICIES = 200
 
 #: Entities that stand for those of one person and privilege, and policies through which somebody keeps access.
 MAX_EXAMPLES, MAX_THROUGH = 3, 10
@@ -96,15 +109,15 @@ def compare_snapshots(
     before: Snapshot,
     after: Snapshot,
     policies: Collection[str],
+    people: Mapping[str, ChangedActor] = MappingProxyType({}),
     privileges: Collection[str] | None = None,
     limit: int,
 ) -> NetChange:
-    """Return the net change between two snapshots that differ in these policies; of `privileges` only, if given.
+    """Return the net change between two snapshots that differ in these policies, and of these people.
 
-    At most `limit` items of each kind are named.
+    Of `privileges` only, if given. At most `limit` items of each kind are named.
     """
-    changed_statements = access_change.list_changed_statements(before, after, policies)
-    scope = access_change.find_scope(changed_statements, privileges)
+    scope = _find_scope(before, after, policies, people, privileges)
     if not settings.AUTH_POLICIES_ENABLED:
         return NetChange(before.version, is_exact=True)
     postings = _load_postings(scope, before, after)
@@ -112,8 +125,14 @@ def compare_snapshots(
         return NetChange(before.version, is_exact=False)
     actors = _load_people(scope, postings)
     budget = WorkBudget(MAX_STEPS)
-    states = AccessState(before, postings, actors), AccessState(after, postings, actors)
-    differences = list(access_change.compare_access(*states, scope.privileges, policies, budget))
+    states = (
+        AccessState(before, postings, actors | {urn: changed.was for urn, changed in people.items()}),
+        AccessState(
+            after, _move_members(postings, people), actors | {urn: changed.now for urn, changed in people.items()}
+        ),
+    )
+    kept_policies = sorted(scope.policies)[:MAX_KEPT_POLICIES]
+    differences = list(access_change.compare_access(*states, scope.privileges, kept_policies, budget))
     platform_differences = list(access_change.compare_platform(*states, scope.platform_privileges, budget))
     platform_gained, platform_lost = (
         nsmallest(
@@ -136,6 +155,46 @@ def compare_snapshots(
         platform_gained=platform_gained,
         platform_lost=platform_lost,
     )
+
+
+def _find_scope(
+    before: Snapshot,
+    after: Snapshot,
+    policies: Collection[str],
+    people: Mapping[str, ChangedActor],
+    privileges: Collection[str] | None,
+) -> ChangeScope:
+    changed_statements = access_change.list_changed_statements(before, after, policies)
+    scope = access_change.find_scope(changed_statements, privileges)
+    if not people:
+        return scope
+    statements = frozenset((*before.statements, *after.statements))
+    moved = Criterion(URN, Condition.EQUALS, frozenset(_list_moved(people)))
+    # Whoever enters or leaves a group is another entity for statements about members of groups.
+    about_members = [
+        replace(statement, resources=Selector((moved,), needs_resource=True))
+        for statement in statements
+        if moved.values and GROUP_MEMBERSHIP in statement.resources.fields
+    ]
+    return access_change.join_scopes(
+        [
+            scope,
+            access_change.find_people_scope(statements, people.values(), privileges),
+            access_change.find_scope(about_members, privileges),
+        ]
+    )
+
+
+def _list_moved(people: Mapping[str, ChangedActor]) -> list[str]:
+    return [urn for urn, changed in people.items() if changed.was.groups != changed.now.groups]
+
+
+def _move_members(postings: Postings, people: Mapping[str, ChangedActor]) -> Postings:
+    """Return the entities, of which people have the groups that they are in after the change."""
+    groups_by_number = {
+        number: people[urn].now.groups for urn in _list_moved(people) if (number := postings.number(urn)) is not None
+    }
+    return postings.replace_values(GROUP_MEMBERSHIP, groups_by_number) if groups_by_number else postings
 
 
 def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot) -> Postings | None:

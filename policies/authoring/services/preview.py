@@ -16,7 +16,8 @@ from policies.engine import families
 from policies.engine.errors import Problem
 from policies.engine.families.validity import Phase
 from policies.engine.model import Actor, Statement, StatementOrigin
-from policies.errors import Invalid, NotFound
+from policies.errors import Conflict, Invalid, NotFound
+from policies.identity.services.staged_people import StagedPeople
 from policies.models import Policy
 from policies.pdp import authorizer, snapshot_store
 
@@ -24,6 +25,20 @@ from policies.pdp import authorizer, snapshot_store
 MAX_CHANGES = 100
 
 PUT_POLICY, DELETE_POLICY, SET_STATE = "put_policy", "delete_policy", "set_state"
+ADD_MEMBERS, REMOVE_MEMBERS = "add_members", "remove_members"
+ASSIGN_ROLES, UNASSIGN_ROLES = "assign_roles", "unassign_roles"
+SUSPEND, ACTIVATE = "suspend", "activate"
+
+_POLICY_KINDS = frozenset({PUT_POLICY, DELETE_POLICY, SET_STATE})
+
+#: The field of a change that names what it changes, where the change is an object.
+_SUBJECT_POINTERS = {
+    SET_STATE: "/urn",
+    ADD_MEMBERS: "/group",
+    REMOVE_MEMBERS: "/group",
+    ASSIGN_ROLES: "/role",
+    UNASSIGN_ROLES: "/role",
+}
 
 #: Problems of a draft that are not in its document.
 _DRAFT_POINTERS = frozenset({"/family", "/urn", "/valid_from", "/valid_until"})
@@ -49,16 +64,30 @@ class StateChange(NamedTuple):
     state: str
 
 
+class MemberChange(NamedTuple):
+    """Users who would enter or leave a group."""
+
+    group: str
+    members: Sequence[str]
+
+
+class RoleHolderChange(NamedTuple):
+    """Users and groups who would get or lose a role."""
+
+    role: str
+    actors: Sequence[str]
+
+
 class Change(NamedTuple):
-    """One change by its name in the API; a deletion has the URN of the policy."""
+    """One change by its name in the API; a deletion has the URN of the policy, a suspension that of the user."""
 
     kind: str
-    value: PolicyPut | StateChange | str
+    value: PolicyPut | StateChange | MemberChange | RoleHolderChange | str
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The net change, and the report that would find it exactly, with its parameters, where it is not exact."""
+    """The net change, and the report that would find it exactly, with its parameters, where there is one."""
 
     change: NetChange
     report: Mapping[str, Any] | None = None
@@ -71,35 +100,80 @@ def preview_changes(
 
     Raises Forbidden, or Invalid with every problem of every change, each with its place.
     """
-    authorizer.require(by=by, any_of=MANAGE_POLICIES)
-    staged = _StagedPolicies(changes, by)
+    staged, people = _StagedPolicies(changes, by), StagedPeople(by)
+    problems: list[Problem] = []
+    for index, change in enumerate(changes):
+        pointer = f"/changes/{index}/{change.kind}"
+        try:
+            if change.kind in _POLICY_KINDS:
+                staged.apply(change)
+            else:
+                _apply_to_people(people, change)
+        except Invalid as error:
+            problems += [_move_problem(problem, pointer, change.kind) for problem in error.problems]
+        except (Conflict, NotFound) as error:
+            code = "not_found" if isinstance(error, NotFound) else "conflict"
+            problems.append(Problem(code, pointer + _SUBJECT_POINTERS.get(change.kind, ""), error.detail))
+    if problems:
+        raise Invalid(problems)
     before = snapshot_store.get_current()
-    after = before.replace(before.version, staged.compile())
-    change = net_change.compare_snapshots(
-        before=before, after=after, policies=list(staged.policies), privileges=privileges, limit=limit
+    change_found = net_change.compare_snapshots(
+        before=before,
+        after=before.replace(before.version, staged.compile()),
+        policies=list(staged.policies),
+        people=people.load_actors(),
+        privileges=privileges,
+        limit=limit,
     )
-    return Preview(change, None if change.is_exact else staged.describe_report())
+    has_report = not change_found.is_exact and all(change.kind in _POLICY_KINDS for change in changes)
+    return Preview(change_found, staged.describe_report() if has_report else None)
+
+
+def _apply_to_people(people: StagedPeople, change: Change) -> None:
+    match change.value:
+        case MemberChange(group, members):
+            change_members = people.add_members if change.kind == ADD_MEMBERS else people.remove_members
+            change_members(group=group, members=members)
+        case RoleHolderChange(role, actors):
+            change_roles = people.assign_roles if change.kind == ASSIGN_ROLES else people.unassign_roles
+            change_roles(role=role, actors=actors)
+        case str(user):
+            people.set_active(user=user, is_active=change.kind == ACTIVATE)
+        case PolicyPut() | StateChange():
+            raise TypeError(f"{change.kind} is no change of people.")
 
 
 class _StagedPolicies:
-    """The policies that changes concern, as the changes would leave them; None for those that would be gone."""
+    """The policies that changes concern, as the changes would leave them; None for those that would be gone.
+
+    Raises Forbidden for policies that the actor may not write.
+    """
 
     def __init__(self, changes: Sequence[Change], by: Actor) -> None:
         self._by = by
-        urns = [urn for change in changes if (urn := _find_urn(change)) is not None]
+        policy_changes = [change for change in changes if change.kind in _POLICY_KINDS]
+        if policy_changes:
+            authorizer.require(by=by, any_of=MANAGE_POLICIES)
+        urns = [urn for change in policy_changes if (urn := _find_urn(change)) is not None]
         self.policies: dict[str, Policy | None] = dict.fromkeys(urns)
         self.policies |= {policy.urn: policy for policy in policy_queries.find_policies(urns=urns)}
-        problems: list[Problem] = []
-        for index, change in enumerate(changes):
-            try:
-                self._apply(change)
-            except Invalid as error:
-                problems += [_move_problem(problem, f"/changes/{index}/{change.kind}") for problem in error.problems]
-            except NotFound as error:
-                pointer = f"/changes/{index}/{change.kind}{'/urn' if change.kind == SET_STATE else ''}"
-                problems.append(Problem("not_found", pointer, error.detail))
-        if problems:
-            raise Invalid(problems)
+
+    def apply(self, change: Change) -> None:
+        """Apply one more change."""
+        match change.value:
+            case PolicyPut(urn, draft, begins, ends):
+                urn = urn or policies.generate_urn()
+                if begins is not None or ends is not None:
+                    draft, _ = policies.validate_draft_with_times(draft, begins=begins, ends=ends)
+                self._stage(urn, self.policies.get(urn), draft)
+            case StateChange(urn, state):
+                policy = self._get(urn)
+                self._stage(urn, policy, policies.draft_with_state(policy, state))
+            case str(urn):
+                policies.check_deletion(self._get(urn))
+                self.policies[urn] = None
+            case MemberChange() | RoleHolderChange():
+                raise TypeError(f"{change.kind} is no change of a policy.")
 
     def compile(self) -> dict[str, tuple[Statement, ...]]:
         """Return the statements of each policy, none for one that is gone or inactive."""
@@ -115,20 +189,6 @@ class _StagedPolicies:
         removed = [urn for urn, policy in self.policies.items() if policy is None]
         return {"kind": REPORT_KIND, "parameters": {"proposed": proposed, "removed": removed}}
 
-    def _apply(self, change: Change) -> None:
-        match change.value:
-            case PolicyPut(urn, draft, begins, ends):
-                urn = urn or policies.generate_urn()
-                if begins is not None or ends is not None:
-                    draft, _ = policies.validate_draft_with_times(draft, begins=begins, ends=ends)
-                self._stage(urn, self.policies.get(urn), draft)
-            case StateChange(urn, state):
-                policy = self._get(urn)
-                self._stage(urn, policy, policies.draft_with_state(policy, state))
-            case urn:
-                policies.check_deletion(self._get(urn))
-                self.policies[urn] = None
-
     def _stage(self, urn: str, policy: Policy | None, draft: PolicyInput) -> None:
         self.policies[urn] = policies.stage_write(urn=urn, policy=policy, draft=draft, by=self._by)
 
@@ -140,7 +200,9 @@ class _StagedPolicies:
 
 
 def _find_urn(change: Change) -> str | None:
-    return change.value if isinstance(change.value, str) else change.value.urn
+    if isinstance(change.value, PolicyPut | StateChange):
+        return change.value.urn
+    return change.value if isinstance(change.value, str) else None
 
 
 def _compile_active(policy: Policy) -> tuple[Statement, ...]:
@@ -149,8 +211,10 @@ def _compile_active(policy: Policy) -> tuple[Statement, ...]:
     return families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name))
 
 
-def _move_problem(problem: Problem, pointer: str) -> Problem:
-    """Return a problem of a draft with its place among the changes."""
-    is_beside_document = problem.pointer in _DRAFT_POINTERS or problem.code.endswith(_DISAGREEMENT_SUFFIX)
-    local_pointer = problem.pointer if is_beside_document else f"/document{problem.pointer}"
+def _move_problem(problem: Problem, pointer: str, kind: str) -> Problem:
+    """Return a problem of a change with its place among the changes."""
+    is_in_document = kind in _POLICY_KINDS and not (
+        problem.pointer in _DRAFT_POINTERS or problem.code.endswith(_DISAGREEMENT_SUFFIX)
+    )
+    local_pointer = f"/document{problem.pointer}" if is_in_document else problem.pointer
     return Problem(problem.code, f"{pointer}{local_pointer}", problem.detail)

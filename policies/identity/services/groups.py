@@ -114,10 +114,9 @@ def add_members(*, urn: str, members: Sequence[HolderInput], by: Actor, channel:
     group whose members come from its identity source, Invalid naming every unknown user and every problem of times, or
     for more than MAX_MEMBERS.
     """
-    required_privileges.require(by=by, requirement=required_privileges.group_members(), urn=urn, type=ENTITY_TYPE)
-    Checks().validate_count(members, "/members", limit=MAX_MEMBERS)
+    require_member_change(urn=urn, members=members, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        group, now, checks = _get_native_group(urn), timezone.now(), Checks()
+        group, now, checks = get_native_group(urn), timezone.now(), Checks()
         users = {
             user.urn: user for user in users_groups_roles.select_present_users().filter(urn__in=map(get_urn, members))
         }
@@ -132,15 +131,20 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str)
     Unknown users are ignored; external membership stays. Raises Forbidden, NotFound, Conflict as `add_members`, and
     when nobody could manage policies afterwards.
     """
-    required_privileges.require(by=by, requirement=required_privileges.group_members(), urn=urn, type=ENTITY_TYPE)
-    Checks().validate_count(members, "/members", limit=MAX_MEMBERS)
+    require_member_change(urn=urn, members=members, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        group = _get_native_group(urn)
+        group = get_native_group(urn)
         rows = Membership.objects.filter(group=group.group_id, user__urn__in=members, is_native=True)
         removed_users = [row.user for row in rows.select_related("user").order_by("user__urn")]
         people_writer.remove_members(users=removed_users, group=group, kind=people_writer.NATIVE, uow=uow)
         membership_times.cancel_scheduled(group=group, urns=members, uow=uow)
     return [user.urn for user in removed_users]
+
+
+def require_member_change(*, urn: str, members: Sequence[object], by: Actor) -> None:
+    """Raise Forbidden, or Invalid for more than MAX_MEMBERS, unless the actor may change members of a group."""
+    required_privileges.require(by=by, requirement=required_privileges.group_members(), urn=urn, type=ENTITY_TYPE)
+    Checks().validate_count(members, "/members", limit=MAX_MEMBERS)
 
 
 def add_to_groups(*, user: str, groups: Sequence[str], by: Actor, channel: str) -> list[str]:
@@ -186,7 +190,8 @@ def _get_group(urn: str) -> GroupProfile:
     return users_groups_roles.get_row(users_groups_roles.select_present_groups().select_related("group"), urn=urn)
 
 
-def _get_native_group(urn: str) -> GroupProfile:
+def get_native_group(urn: str) -> GroupProfile:
+    """Return a group whose members are changed here; raises NotFound, or Conflict for one of an identity source."""
     group = _get_group(urn)
     if group.origin == GroupProfile.Origin.EXTERNAL:
         raise Conflict(_external_members_message(group))

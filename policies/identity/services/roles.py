@@ -141,10 +141,9 @@ def grant(*, urn: str, actors: Sequence[HolderInput], by: Actor, channel: str) -
     They keep their roles. A URN leaves the times of a holder as they are, a TimedHolder sets them. Raises Forbidden,
     NotFound, Invalid naming every unknown actor and every problem of times, or for more than MAX_ACTORS.
     """
-    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
-    Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
+    require_assignment(actors=actors, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        role, now, checks = _get_role(urn), timezone.now(), Checks()
+        role, now, checks = get_role(urn), timezone.now(), Checks()
         holders_by_urn = load_holders(urns=[get_urn(actor) for actor in actors])
         check_holders(checks, actors, holders_by_urn, pointer="/actors", noun="user or group", now=now)
         checks.finish()
@@ -158,10 +157,9 @@ def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[
     restoration. Raises Forbidden, NotFound, Invalid for more than MAX_ACTORS, Conflict when nobody could manage
     policies afterwards.
     """
-    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
-    Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
+    require_assignment(actors=actors, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        role = _get_role(urn)
+        role = get_role(urn)
         holders = load_holders(urns=actors, with_removed=True).values()
         revoked_urns = people_writer.change_roles(
             holders=holders, choose=lambda _, roles: [item for item in roles if item != role], uow=uow
@@ -177,10 +175,9 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) 
     NotFound for an unknown role, Invalid for more than MAX_ACTORS, or Conflict when nobody could manage policies
     afterwards.
     """
-    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
-    Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
+    require_assignment(actors=actors, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        target_roles = [] if role is None else [_get_role(role)]
+        target_roles = [] if role is None else [get_role(role)]
         holders_by_urn = load_holders(urns=actors)
         people_writer.change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
         role_times.cancel_scheduled(holders=holders_by_urn.values(), uow=uow)
@@ -215,6 +212,12 @@ def assign_initial_roles(*, holder: UserOrGroup, roles: Sequence[str], uow: Unit
         people_writer.change_roles(holders=[holder], choose=lambda *_: target_roles, uow=uow)
 
 
+def require_assignment(*, actors: Sequence[object], by: Actor) -> None:
+    """Raise Forbidden, or Invalid for more than MAX_ACTORS, unless the actor may assign roles and take them away."""
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
+    Checks().validate_count(actors, "/actors", limit=MAX_ACTORS)
+
+
 def load_holders(*, urns: Sequence[str], with_removed: bool = False) -> dict[str, UserOrGroup]:
     """Return URN → user or group for the URNs that exist, in the given order; two queries.
 
@@ -247,12 +250,13 @@ def _write_document(role: Role, name: str, description: str, extra: Mapping[str,
     documents.set_aspects(role, {documents.ROLE_INFO: document})
 
 
-def _get_role(urn: str) -> Role:
+def get_role(urn: str) -> Role:
+    """Return a role; raises NotFound."""
     return users_groups_roles.get_row(Role.objects.select_related("group"), urn=urn)
 
 
 def _get_editable_role(urn: str, *, by: Actor) -> Role:
-    role = _get_role(urn)
+    role = get_role(urn)
     if not role.is_editable and by.urn != SYSTEM_ACTOR:
         raise Forbidden((), f"The role {role.name} cannot be changed.")
     return role

@@ -147,12 +147,10 @@ def update(
     for suspending root), NotFound, Stale, Invalid with every problem, Conflict for the last who can manage policies.
     """
     changes = _drop_unchanged(profile)
-    if _is_service(urn):
-        required_privileges.require(by=by, requirement=required_privileges.service_profile())
-    elif state is None and changes.keys() <= _SELF_EDITABLE_COLUMNS:
+    if state is None and changes.keys() <= _SELF_EDITABLE_COLUMNS and not _is_service(urn):
         required_privileges.require(by=by, requirement=required_privileges.user_profile(), urn=urn, type=ENTITY_TYPE)
     else:
-        required_privileges.require(by=by, requirement=required_privileges.privilege_group("user.update"))
+        require_state_change(urn=urn, by=by)
     checks = Checks()
     _check_profile(checks, changes)
     if state is not None:
@@ -177,6 +175,16 @@ def suspend(*, urn: str, by: Actor, channel: str) -> User:
 def activate(*, urn: str, by: Actor, channel: str) -> User:
     """Activate a suspended user, whether it was suspended here or by its source. Raises as `update`."""
     return update(urn=urn, state=User.State.ACTIVE, by=by, channel=channel)
+
+
+def require_state_change(*, urn: str, by: Actor) -> None:
+    """Raise Forbidden unless the actor may suspend and activate a user."""
+    requirement = (
+        required_privileges.service_profile()
+        if _is_service(urn)
+        else required_privileges.privilege_group("user.update")
+    )
+    required_privileges.require(by=by, requirement=requirement)
 
 
 def set_password(*, urn: str, password: str, by: Actor, channel: str) -> User:

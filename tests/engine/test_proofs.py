@@ -255,6 +255,17 @@ def test_without_time_the_answer_is_unknown():
     assert prover.is_redundant(snapshot.statements[0], snapshot, seconds=-1).verdict is UNKNOWN
 
 
+def test_policies_that_name_many_texts_are_translated_within_the_time():
+    tags = [urn(f"tag:{number}") for number in range(20_000)]
+    (statement,) = (one for one in of(p=gives(A, begins("TAG", *tags))).statements if one.origin.name == "p")
+    looks = iter(range(100))
+    with formula.Formula(lambda: next(looks) == 10) as clauses:
+        world = WorldTerms(clauses, [TAGS])
+        with pytest.raises(formula.TimeOver):
+            world.applies(statement)
+    assert 10 < next(looks) < 20
+
+
 def test_a_missing_solver_is_one_clear_error():
     program = (
         "import sys; sys.modules['pysat.solvers'] = None\n"

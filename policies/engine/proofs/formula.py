@@ -7,6 +7,8 @@ from policies.engine.proofs.verdicts import ProofUnavailable
 
 #: Conflicts between two looks at the time; a few milliseconds of work.
 _CONFLICTS_PER_LOOK = 2_000
+#: New literals between two looks at the time.
+_LITERALS_PER_LOOK = 32
 
 TRUE, FALSE = 1, -1
 
@@ -45,8 +47,10 @@ class Formula:
         self._solver.delete()
 
     def create_literal(self) -> int:
-        """Return a new literal, free until a clause says more."""
+        """Return a new literal, free until a clause says more. Raises TimeOver: a policy may name many texts."""
         self._number_of_literals += 1
+        if self._number_of_literals % _LITERALS_PER_LOOK == 0 and self._is_over():
+            raise TimeOver
         return self._number_of_literals
 
     def require(self, *literals: int) -> None:

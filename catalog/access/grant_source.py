@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -24,6 +24,9 @@ from policies.models.fields import filter_storable
 if TYPE_CHECKING:
     from policies.engine.model import Statement
 
+#: URN or pattern, privilege, holder and end of a grant.
+_GrantColumns = tuple[str, str, str, datetime | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
@@ -39,12 +42,14 @@ class OrmGrantSource:
 
     def load_statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> GrantsByEntity:
         """Return the grants of these holders (None: all) that reach these entities, by entity and holder; one query."""
-        privileges: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-        for urn, source, holder, privilege in _find_reaching_grants(urns=urns, holders=holders):
-            privileges[urn, holder, source].add(privilege)
+        # Those with an end come after those without: privileges that end at the same time make one statement.
+        privileges: dict[tuple[str, str, str, float], set[str]] = defaultdict(set)
+        for urn, source, holder, privilege, ends in _find_reaching_grants(urns=urns, holders=holders):
+            privileges[urn, holder, source, ends.timestamp() if ends else 0.0].add(privilege)
         grants: dict[str, dict[str, tuple[Statement, ...]]] = defaultdict(dict)
-        for (urn, holder, source), source_privileges in sorted(privileges.items()):
-            statement = cdap.build_grant(holder, source_privileges, urn, source)
+        for (urn, holder, source, timestamp), source_privileges in sorted(privileges.items()):
+            end = datetime.fromtimestamp(timestamp, UTC) if timestamp else None
+            statement = cdap.build_grant(holder, source_privileges, urn, source, end)
             grants[urn][holder] = (*grants[urn].get(holder, ()), statement)
         return grants
 
@@ -156,7 +161,7 @@ def load_privileges(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, st
     """
     rows = _load_rows({entity for _, entity in pairs}, {principal for principal, _ in pairs})
     privileges_by_pair: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for source, privilege, holder in rows:
+    for source, privilege, holder, _ in rows:
         privileges_by_pair[holder, source].add(privilege)
     return {pair: cdap.expand(privileges_by_pair.get(pair, ())) for pair in pairs}
 
@@ -234,20 +239,20 @@ class GrantList(PagedList[Grant]):
 
 def _find_reaching_grants(
     *, urns: Collection[str], holders: Collection[str] | None
-) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (entity, source, holder, privilege) for each grant that reaches one of the entities (`cdap.grant_reach`).
+) -> Iterator[tuple[str, str, str, str, datetime | None]]:
+    """Yield (entity, source, holder, privilege, end) for each grant that reaches an entity (`cdap.grant_reach`).
 
     The source is the URN or pattern on which it was granted.
     """
     values_by_urn = {urn: _reach_values(urn) for urn in urns}
     sources = {value for fields in values_by_urn.values() for values in fields.values() for value in values}
-    direct_grants: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    pattern_grants: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for source, privilege, holder in [*_load_rows(sources, holders), *_setting_rows(sources, holders)]:
+    direct_grants: dict[str, list[tuple[str, str, datetime | None]]] = defaultdict(list)
+    pattern_grants: dict[str, list[tuple[str, str, str, datetime | None]]] = defaultdict(list)
+    for source, privilege, holder, ends in [*_load_rows(sources, holders), *_setting_rows(sources, holders)]:
         if (pattern := cdap_entity_ids.parse_pattern(source)) is not None:
-            pattern_grants[pattern.kind].append((pattern.prefix, privilege, holder))
+            pattern_grants[pattern.kind].append((pattern.prefix, privilege, holder, ends))
         else:
-            direct_grants[source].append((privilege, holder))
+            direct_grants[source].append((privilege, holder, ends))
     reach = cdap.grant_reach(is_inherited=settings.INHERIT_PRIVILEGES)
     for urn, condition, value in (
         (urn, condition, value)
@@ -256,11 +261,12 @@ def _find_reaching_grants(
         for value in values[field]
     ):
         if condition is Condition.EQUALS:
-            yield from ((urn, value, holder, privilege) for privilege, holder in direct_grants.get(value, ()))
+            for privilege, holder, ends in direct_grants.get(value, ()):
+                yield urn, value, holder, privilege, ends
         else:
-            for prefix, privilege, holder in pattern_grants.get(_urn_kind(value), ()):
+            for prefix, privilege, holder, ends in pattern_grants.get(_urn_kind(value), ()):
                 if value.startswith(prefix):
-                    yield urn, f"{prefix}{cdap_entity_ids.WILDCARD}", holder, privilege
+                    yield urn, f"{prefix}{cdap_entity_ids.WILDCARD}", holder, privilege, ends
 
 
 def _reach_values(urn: str) -> dict[str, tuple[str, ...]]:
@@ -275,7 +281,7 @@ def _reach_values(urn: str) -> dict[str, tuple[str, ...]]:
 def _load_admins(urns: Collection[str]) -> dict[str, frozenset[str]]:
     """Return URN -> holders of ADMIN, inactive ones included."""
     holders: dict[str, set[str]] = {urn: set() for urn in urns}
-    for urn, _, holder, privilege in _find_reaching_grants(urns=urns, holders=None):
+    for urn, _, holder, privilege, _ in _find_reaching_grants(urns=urns, holders=None):
         if privilege == cdap.ADMIN:
             holders[urn].add(holder)
     return {urn: frozenset(admins) for urn, admins in holders.items()}
@@ -288,23 +294,23 @@ def _list_inactive_users(holders: Collection[str]) -> frozenset[str]:
     return frozenset(inactive_users.order_by().values_list("urn", flat=True))
 
 
-def _load_rows(entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
-    """Return (URN or pattern, privilege, holder) of the grants on these entities and on patterns of their kinds."""
+def _load_rows(entities: Collection[str], holders: Collection[str] | None) -> list[_GrantColumns]:
+    """Return (URN or pattern, privilege, holder, end) of grants on these entities and on patterns of their kinds."""
     if not entities:
         return []
     users, groups, patterns = select_grants(holders)
     users, groups = (rows.filter(content_object__urn__among=entities) for rows in (users, groups))
     parts = (users, groups, patterns.filter(kind__among={_urn_kind(urn) for urn in entities}))
-    first, *others = (rows.values_list("source", "granted", "holder") for rows in parts)
+    first, *others = (rows.values_list("source", "granted", "holder", "valid_until") for rows in parts)
     return list(first.union(*others, all=True))
 
 
-def _setting_rows(entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
+def _setting_rows(entities: Collection[str], holders: Collection[str] | None) -> list[_GrantColumns]:
     """Return the rows of instance administrators: every privilege on the instance (CD-18)."""
     if INSTANCE_URN not in entities:
         return []
     admins = instance_administrators() if holders is None else instance_administrators() & frozenset(holders)
-    return [(INSTANCE_URN, privilege, admin) for admin in sorted(admins) for privilege in cdap.PRIVILEGES]
+    return [(INSTANCE_URN, privilege, admin, None) for admin in sorted(admins) for privilege in cdap.PRIVILEGES]
 
 
 def _load_permission_ids() -> dict[str, int]:

@@ -4,6 +4,7 @@ Collect the statements that match; if one denies the answer is no; else if one a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, reduce
 
 from policies.engine import actor_conditions
@@ -22,6 +23,7 @@ from policies.engine.requirements import SELF, Need, Quantifier, Requirement
 from policies.engine.restrictions import RoleAllow, RoleSlice, combine_allows, intersect_slices
 from policies.engine.selectors import Resource, resource_tokens
 from policies.engine.snapshot import Snapshot, meets_constraint
+from policies.engine.way_ends import add_ends
 
 #: The resources of each relative that a requirement names. A question without a resource has (None,) under SELF.
 Relatives = Mapping[str, Sequence[Resource | None]]
@@ -40,6 +42,8 @@ def decide(snapshot: Snapshot, question: Question, grants: Iterable[Statement] =
         return Decision(is_allowed=True, code=DecisionCode.SYSTEM_ACTOR, version=snapshot.version)
     if not actor.is_active:
         return Decision(is_allowed=False, code=DecisionCode.ACTOR_SUSPENDED, version=snapshot.version)
+    if actor.ends:
+        return add_ends(decide(snapshot, question._replace(actor=replace(actor, ends=())), grants), question)
     matching_bits = snapshot.match(question)
     matching_grants = tuple(grant for grant in grants if matches(grant, question)) if grants else ()
     if not matching_bits and not matching_grants:

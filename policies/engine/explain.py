@@ -2,7 +2,8 @@
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from policies.engine.actor_conditions import attributes_of, failing_conditions, is_excluded
@@ -62,13 +63,17 @@ class ConditionPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One deciding statement: its policy's URN and name, its index there, its effect, and its matching conditions."""
+    """One deciding statement: its policy's URN and name, its index there, its effect, and its matching conditions.
+
+    `ends` is the earliest end on the way to it, if anything on it ends.
+    """
 
     policy: str
     name: str
     statement: int
     effect: str
     explanation: str
+    ends: datetime | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ def list_reasons(decision: Decision, question: Question, name_of: NameOf) -> tup
             statement.origin.index,
             statement.effect.value,
             explain_match(statement, question, name_of),
+            ends=statement.ends,
         )
         for statement in decision.statements
     )

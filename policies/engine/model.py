@@ -4,6 +4,7 @@ All classes are immutable; nothing here reads a clock, a setting or a database.
 """
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -41,7 +42,8 @@ class Actor:
 
     `roles` are its own and those of its groups, one hop (rules/datahub.md a.2). `attributes` are the known properties
     of the actor and of its action in this question, as (field, value) pairs (property_conditions). `tokens` are those
-    by which an actor clause can name it, without those that depend on the resource.
+    by which an actor clause can name it, without those that depend on the resource. `ends` says until when it is in a
+    group or holds a role, as (URN, time), for those that it has for a time; nothing is decided by it.
     """
 
     urn: str
@@ -49,6 +51,7 @@ class Actor:
     roles: frozenset[str] = frozenset()
     is_active: bool = True
     attributes: frozenset[tuple[str, str]] = frozenset()
+    ends: tuple[tuple[str, datetime], ...] = field(default=(), repr=False, compare=False)
     tokens: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +80,8 @@ class Statement:
     `privileges` is expanded: wildcards and implications were resolved when the policy was compiled. `subresources`
     constrains the sub-resources of a question; None if unconstrained: an allow needs that all of them pass, a deny that
     at least one does. The statement applies only to actors and actions that meet all `actor_conditions`; a statement
-    that has any, or excludes actors, has no restriction.
+    that has any, or excludes actors, has no restriction. `ends` is the time at which it no longer counts, if one is
+    known; nothing is decided by it.
     """
 
     origin: StatementOrigin
@@ -88,6 +92,7 @@ class Statement:
     subresources: Selector | None = None
     restriction: Restriction | None = None
     actor_conditions: tuple[ActorCondition, ...] = ()
+    ends: datetime | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_actor_specific(self) -> bool:

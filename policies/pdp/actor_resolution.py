@@ -1,6 +1,7 @@
 """Actors with their groups and roles, read from the database at every call."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from sys import intern
 
 from policies.engine.model import Actor
@@ -16,25 +17,28 @@ ACTOR_TABLES = """
         FROM {numbered} JOIN policies_user person ON person.urn = asked.urn),
     actors_group AS MATERIALIZED (
         SELECT profile.group_id, profile.urn, member.numbers
-        FROM (SELECT membership.group_id, {join}(CAST(actor.number AS text), ',') AS numbers
+        FROM (SELECT membership.group_id, {join}(CAST(actor.number AS text) || CASE
+                  WHEN membership.valid_until IS NULL OR membership.is_external THEN ''
+                  ELSE '@' || CAST(membership.valid_until AS text) END, ',') AS numbers
               FROM actor JOIN policies_membership membership ON membership.user_id = actor.id
               GROUP BY membership.group_id) member
         JOIN policies_groupprofile profile ON profile.group_id = member.group_id
         WHERE NOT profile.is_removed)"""
 
 #: Rows about them: what a row says, the number of the actor, and four texts (`read_actors`). A row about a group or a
-#: role names all the actors that it is about.
+#: role names all the actors that it is about, each with the end of its membership after an @ if it has one; the third
+#: text of a role is the end of its assignment.
 ACTOR_ROWS = """
     SELECT 'actor' AS kind, number, CASE WHEN state = 'ACTIVE' AND NOT is_removed THEN 'active' ELSE '' END AS first,
         email AS second, extra AS third, '' AS fourth FROM actor
     UNION ALL
     SELECT 'group', NULL, urn, numbers, '', '' FROM actors_group
     UNION ALL
-    SELECT 'role', NULL, role.urn, CAST(actor.number AS text), '', ''
+    SELECT 'role', NULL, role.urn, CAST(actor.number AS text), COALESCE(CAST(assignment.valid_until AS text), ''), ''
     FROM actor JOIN policies_roleassignment assignment ON assignment.user_id = actor.id
     JOIN policies_role role ON role.id = assignment.role_id
     UNION ALL
-    SELECT 'role', NULL, role.urn, actors_group.numbers, '', ''
+    SELECT 'role', NULL, role.urn, actors_group.numbers, COALESCE(CAST(assignment.valid_until AS text), ''), ''
     FROM actors_group JOIN policies_roleassignment assignment ON assignment.group_id = actors_group.group_id
     JOIN policies_role role ON role.id = assignment.role_id"""
 
@@ -66,6 +70,7 @@ def read_actors(urns: Sequence[str], rows: Iterable[ActorRow]) -> dict[str, Acto
     groups: list[list[str]] = [[] for _ in urns]
     roles: list[list[str]] = [[] for _ in urns]
     users: dict[int, tuple[bool, frozenset[tuple[str, str]]]] = {}
+    ends: dict[int, dict[str, list[datetime]]] = {}
     for kind, number, first, second, third, _ in rows:
         if kind == "actor" and number is not None:
             attributes = documents.actor_attributes(second, third)
@@ -73,9 +78,32 @@ def read_actors(urns: Sequence[str], rows: Iterable[ActorRow]) -> dict[str, Acto
         else:
             urn, lists = intern(first), groups if kind == "group" else roles
             for member in second.split(","):
+                end = ""
+                if "@" in member:
+                    member, end = member.split("@")
                 lists[int(member) - 1].append(urn)
+                if end or third:
+                    known_ends = ends.setdefault(int(member) - 1, {})
+                    known_ends.setdefault(urn, []).append(min(_read_instant(text) for text in (end, third) if text))
     unknown_user = True, make_set(())
     return {
-        urn: Actor(urn, make_set(groups[index]), make_set(roles[index]), *users.get(index, unknown_user))
+        urn: Actor(
+            urn,
+            make_set(groups[index]),
+            make_set(roles[index]),
+            *users.get(index, unknown_user),
+            _find_last_ends(ends[index], [*groups[index], *roles[index]]) if index in ends else (),
+        )
         for index, urn in enumerate(urns)
     }
+
+
+def _find_last_ends(ends: Mapping[str, list[datetime]], urns: Sequence[str]) -> tuple[tuple[str, datetime], ...]:
+    """Return the last end of each group or role, if every way to it, of which `urns` has one entry each, ends."""
+    return tuple((urn, max(known_ends)) for urn, known_ends in ends.items() if len(known_ends) == urns.count(urn))
+
+
+def _read_instant(text: str) -> datetime:
+    """Return the time of a column as text: SQLite has it in UTC without saying so."""
+    instant = datetime.fromisoformat(text)
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -74,6 +75,7 @@ class StoredPolicy:
     name: str
     stamp: Stamp
     document: Mapping[str, Any]
+    ends: datetime | None
 
 
 class _SnapshotSlot:
@@ -304,13 +306,13 @@ def _find_changed_urns(current: LoadedSnapshot) -> frozenset[str]:
 def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
     """Yield stored policies; raises Unavailable, naming the URN, for a document that is not JSON."""
     text = Cast("document", TextField())
-    rows = policies.values_list("urn", "family", "name", "pk", "version", text)
-    for urn, family, name, key, own_version, document_text in rows.iterator(chunk_size=_BATCH_SIZE):
+    rows = policies.values_list("urn", "family", "name", "pk", "version", "valid_until", text)
+    for urn, family, name, key, own_version, ends, document_text in rows.iterator(chunk_size=_BATCH_SIZE):
         try:
             document = orjson.loads(document_text)
         except ValueError as error:
             raise _log_illegible(urn, error) from error
-        yield StoredPolicy(urn, family, name, (key, own_version), document)
+        yield StoredPolicy(urn, family, name, (key, own_version), document, ends)
 
 
 def _compile_document(policy: StoredPolicy) -> tuple[Statement, ...]:
@@ -320,9 +322,12 @@ def _compile_document(policy: StoredPolicy) -> tuple[Statement, ...]:
     """
     origin = StatementOrigin(policy.urn, policy.name)
     try:
-        return families.get(policy.family).compile(policy.document, origin)
+        statements = families.get(policy.family).compile(policy.document, origin)
     except (UnknownFamily, AttributeError, LookupError, TypeError, ValueError) as error:
         raise _log_illegible(policy.urn, error) from error
+    if policy.ends is None:
+        return statements
+    return tuple(replace(statement, ends=policy.ends) for statement in statements)
 
 
 def _log_illegible(urn: str, error: Exception) -> Unavailable:

@@ -33,7 +33,9 @@ def test_a_caller_asks_about_itself(client_of, tagging):
     assert body | {"policy_version": 0} == {
         "decision": "ALLOW",
         "policy_version": 0,
-        "reasons": [{"policy": tagging, "name": "tagging", "statement": 0, "effect": "allow", "because": ""}],
+        "reasons": [
+            {"policy": tagging, "name": "tagging", "statement": 0, "effect": "allow", "because": "", "ends": None}
+        ],
         "code": "allowed",
         "missing": [],
         "missing_any": [],
@@ -296,3 +298,18 @@ def test_granted_privileges(client_of, tagging):
     own = asking.post("/api/v1/granted-privileges", {"resource": {"urn": JO}}).json()
     assert own["privileges"] == []
     problem_of(asking.post("/api/v1/granted-privileges", {"actor": "urn:li:corpuser:x"}), 403)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("explain", [False, True])
+def test_a_reason_names_the_earliest_end_on_the_way(client_of, manager, stored, explain):
+    jo = client_of("jo")
+    manager.post("/api/v1/groups/", {"id": "eng", "name": "Engineers"})
+    stored("tagging", type="PLATFORM", privileges=["MANAGE_TAGS"], actors={"groups": ["urn:li:corpGroup:eng"]})
+    members = {"members": [{"urn": JO, "valid_until": "2126-01-01T01:00:00+01:00"}]}
+    assert manager.post("/api/v1/groups/urn:li:corpGroup:eng/members/", members).status_code == 201
+    asked = {"privilege": "MANAGE_TAGS", "explain": explain}
+    ends = [reason["ends"] for reason in jo.post("/api/v1/authorize", asked).json()["reasons"]]
+    assert ends == ["2126-01-01T00:00:00Z"]
+    answers = jo.post("/api/v1/authorize/batch", {"questions": [{"privilege": "MANAGE_TAGS"}]}).json()
+    assert "2126-01-01T00:00:00Z" in str(answers)

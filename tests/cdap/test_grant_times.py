@@ -123,3 +123,11 @@ def test_what_cannot_begin_is_dropped_with_an_event(clock, root: APIClient, alic
     assert rows(root) == []
     event = ChangeEvent.objects.filter(object_urn=urn(STREAM), door="clock").get()
     assert event.after["dropped"] == "It had ended before anything could begin."
+
+
+def test_a_reason_names_the_end_of_the_grant(root: APIClient, alice: APIClient):
+    ends = iso(1)
+    post(root, "READ", valid_until=ends)
+    question = {"privilege": "READ", "resource": {"urn": urn(STREAM)}}
+    answer = alice.post("/api/v1/authorize", question, format="json").json()
+    assert [reason["ends"] for reason in answer["reasons"]] == [ends]

@@ -1,6 +1,7 @@
 """Shapes of the answers (api.md section 1), and the serialization of decisions into them."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_serializer
@@ -40,6 +41,10 @@ class ReasonOut(DecidingStatementOut):
     """A statement that decided."""
 
     because = serializers.CharField(allow_blank=True)
+    ends = serializers.DateTimeField(
+        allow_null=True,
+        help_text="The earliest end on the way to it: of the policy or grant, or of what leads from it to the actor.",
+    )
 
 
 @extend_schema_serializer(component_name="LackOut")
@@ -228,18 +233,27 @@ def serialize_explanation(
 
 
 def _serialize_reason(reason: explain.Reason | explain.NearMatch) -> dict[str, Any]:
-    return _build_reason(reason.policy, reason.name, reason.statement, reason.effect, reason.explanation)
+    return _build_reason(reason.policy, reason.name, reason.statement, reason.effect, reason.explanation, reason.ends)
 
 
 def _serialize_statement(statement: Statement) -> dict[str, Any]:
     """Return a deciding statement as a reason without explanation."""
     origin = statement.origin
     # `str` and not `value`, which is a property that takes as long as the rest.
-    return _build_reason(origin.policy, origin.name, origin.index, str(statement.effect), "")
+    return _build_reason(origin.policy, origin.name, origin.index, str(statement.effect), "", statement.ends)
 
 
-def _build_reason(policy: str, name: str, statement: int, effect: str, because: str) -> dict[str, Any]:
-    return {"policy": policy, "name": name, "statement": statement, "effect": effect, "because": because}
+def _build_reason(
+    policy: str, name: str, statement: int, effect: str, because: str, ends: datetime | None
+) -> dict[str, Any]:
+    return {
+        "policy": policy,
+        "name": name,
+        "statement": statement,
+        "effect": effect,
+        "because": because,
+        "ends": None if ends is None else ends.isoformat().replace("+00:00", "Z"),
+    }
 
 
 def _serialize_slices(slices: Iterable[RoleSlice]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ the host stores the grants and passes them to the engine as statements.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
@@ -114,8 +115,10 @@ def expand(privileges: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def build_grant(holder: str, privileges: Iterable[str], urn: str, source: str) -> Statement:
-    """Return a grant as a statement: an allow for one holder on one entity.
+def build_grant(
+    holder: str, privileges: Iterable[str], urn: str, source: str, ends: datetime | None = None
+) -> Statement:
+    """Return a grant as a statement: an allow for one holder on one entity, with its end if it has one.
 
     `source` is the URN on which it was granted: the entity's, a pattern's, or that of an entity that contains it.
     """
@@ -125,6 +128,7 @@ def build_grant(holder: str, privileges: Iterable[str], urn: str, source: str) -
         actors=ActorMatch(frozenset((holder,))),
         privileges=frozenset(privileges),
         resources=Selector((Criterion(URN, Condition.EQUALS, frozenset((urn,))),), needs_resource=True),
+        ends=ends,
     )
 
 

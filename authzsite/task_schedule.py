@@ -7,6 +7,9 @@ from django.conf import settings
 
 FORGET_EVERY_SECONDS = 3600
 
+#: What facts break is found within a minute, the judgment itself included.
+GUARDRAILS_EVERY_SECONDS = 45
+
 
 def build_schedule() -> dict[str, dict[str, Any]]:
     """Return the entries by name. Each expires before the next of its kind: an absent worker finds one, not many."""
@@ -18,6 +21,7 @@ def build_schedule() -> dict[str, dict[str, Any]]:
         "forget-sessions": _build_entry("policies.forget_sessions", FORGET_EVERY_SECONDS),
         "forget-changes": _build_entry("policies.forget_changes", FORGET_EVERY_SECONDS),
         "forget-aspect-versions": _build_entry("catalog.forget_aspect_versions", FORGET_EVERY_SECONDS),
+        "judge-guardrails": _build_entry("policies.judge_guardrails", GUARDRAILS_EVERY_SECONDS),
         "watch-reports": _build_entry("catalog.watch_reports", watch_seconds),
         "reopen-findings": _build_entry("catalog.reopen_findings", 600),
         "nightly-reports": {

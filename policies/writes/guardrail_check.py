@@ -13,9 +13,9 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from policies.engine.guardrails.breaches import Breach, find_added
-from policies.engine.guardrails.examples import serialize_question
 from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement
+from policies.engine.proofs.verdicts import describe_question
 from policies.engine.snapshot import Snapshot
 from policies.errors import GuardrailBroken
 from policies.models import Guardrail, Membership, RoleAssignment, User
@@ -168,8 +168,8 @@ def serialize_breach(breach: Breach | TodaysBreach) -> dict[str, Any]:
         "privilege": breach.privilege,
         "people": sorted(people)[:_MAX_NAMED_PEOPLE],
         "people_count": len(people),
-        "example": None if breach.question is None else serialize_question(breach.question),
-        "other": None if other is None else serialize_question(other),
+        "example": None if breach.question is None else describe_question(breach.question),
+        "other": None if other is None else describe_question(other),
     }
 
 

@@ -111,6 +111,21 @@ def test_owners_could_be_anybody():
     assert JENNY in {owner.actor for owner in found.question.resource.owners}
 
 
+def test_a_deny_of_owners_leaves_what_somebody_does_not_own_and_is_escaped_by_exempt_owners():
+    allow = policy("p", {"resourceOwners": True}, ["DELETE_ENTITY"])
+    of_owners = policy("d", {"resourceOwners": True}, ["DELETE_ENTITY"], effect="DENY")
+    assert breaches(NOBODY_ELSE, allow, of_owners) == ()
+    of_others = policy(
+        "d",
+        {"allUsers": True, "excludedResourceOwnersTypes": ["urn:li:ownershipType:technical"]},
+        ["DELETE_ENTITY"],
+        effect="DENY",
+    )
+    (found,) = breaches(NOBODY_ELSE, allow, of_others)
+    assert found.is_certain
+    assert {owner.type for owner in found.question.resource.owners} == {"urn:li:ownershipType:technical"}
+
+
 def test_one_s_own_account_breaks_nothing():
     rule = {"never": {"actors": {"allUsers": True}, "privileges": ["EDIT_ENTITY"]}}
     assert breaches(rule) == ()

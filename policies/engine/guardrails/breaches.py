@@ -12,9 +12,11 @@ from policies.engine.actor_conditions import bind_actor
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub, vocabulary
 from policies.engine.guardrails.population import Population, list_numbers
+from policies.engine.guardrails.proving import prove_access
 from policies.engine.guardrails.rules import Rule, RuleKind, RuleScope
 from policies.engine.guardrails.witness import Undecided, find_resource, find_undenied, is_surely_met
 from policies.engine.model import Effect, Question, Statement
+from policies.engine.proofs.verdicts import Verdict
 from policies.engine.selectors import (
     EVERYONE,
     IN_ANY_GROUP,
@@ -232,20 +234,21 @@ class RuleJudge:
         is_named = not statement.actors.tokens.isdisjoint(actor.tokens)
         owner = None if is_named or not owner_tokens else Owner(actor.urn, owner_type(owner_tokens[0]) or "")
         criteria = frozenset((*statement.resources.criteria, *scope.resources.criteria))
-        # Who owns an entity may escape a deny, or meet one: that is decided by the example alone.
+        # Who owns an entity may escape a deny, or meet one: witnesses do not look at that.
         is_simple = not any(any(map(is_relational, deny.actors.tested_tokens)) for deny in denies)
         question: Question | None = None
         try:
             resource = self._find_example(privilege, statement, scope, denies, owner, fields)
+            is_found = resource is not None or _is_platform(privilege, scope)
         except Undecided:
-            is_simple = False
+            resource, is_found, is_simple = None, False, False
+        if is_found and decide(self.snapshot, Question(actor, privilege, resource)).is_allowed:
+            question = Question(actor, privilege, resource)
+        elif is_simple and resource is None:
+            return None
         else:
-            if resource is None and is_simple and (denies or not _is_platform(privilege, scope)):
-                return None
-            candidate = Question(actor, privilege, resource)
-            if decide(self.snapshot, candidate).is_allowed:
-                question = candidate
-            elif resource is None and is_simple:
+            verdict, question = prove_access(self.snapshot, actor, privilege, scope, statement, denies)
+            if verdict is Verdict.NO:
                 return None
         return Breach(
             statement.origin.policy,

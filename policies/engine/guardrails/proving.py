@@ -1,0 +1,57 @@
+"""Proofs for one person: whether denies leave anything of an allow, where witnesses alone do not tell."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from policies.engine.evaluate import decide
+from policies.engine.guardrails.rules import RuleScope
+from policies.engine.model import Actor, Question, Statement
+from policies.engine.proofs.prover import AccessScope, find_access
+from policies.engine.proofs.verdicts import ProofUnavailable, Verdict
+from policies.engine.selectors import ActorMatch, is_relational
+from policies.engine.snapshot import Snapshot
+
+#: The time limit of one proof: a write waits for it.
+_SECONDS = 0.2
+
+
+def prove_access(
+    snapshot: Snapshot,
+    actor: Actor,
+    privilege: str,
+    scope: RuleScope,
+    statement: Statement,
+    denies: Iterable[Statement],
+) -> tuple[Verdict, Question | None]:
+    """Return whether an allow gives a person the privilege on something that the scope covers, and an example.
+
+    Allow and denies are bound to the person, whose groups and roles are those of today; an example that `decide` does
+    not confirm for them makes it unknown.
+    """
+    bound_statements = [_bind_to(statement, actor), *(_bind_to(deny, actor) for deny in denies)]
+    policies = [(f"{number}", (item,)) for number, item in enumerate(bound_statements)]
+    people = ActorMatch(frozenset({actor.urn}))
+    try:
+        proof = find_access(
+            Snapshot.build(0, policies), AccessScope(people, frozenset({privilege}), scope.resources), seconds=_SECONDS
+        )
+    except ProofUnavailable:
+        return Verdict.UNKNOWN, None
+    if proof.question is None:
+        return proof.verdict, None
+    fields = snapshot.tested_fields((privilege,))
+    resource = proof.question.resource
+    if resource is not None:
+        resource = replace(resource, facets={**dict.fromkeys(fields, frozenset()), **resource.facets})
+    question = Question(actor, privilege, resource)
+    is_confirmed = decide(snapshot, question).is_allowed
+    return (Verdict.YES, question) if is_confirmed else (Verdict.UNKNOWN, None)
+
+
+def _bind_to(statement: Statement, actor: Actor) -> Statement:
+    """Return the statement with the person in place of the groups and roles by which it names them."""
+    match = statement.actors
+    tokens = frozenset(filter(is_relational, match.tokens))
+    if not match.tokens.isdisjoint(actor.tokens):
+        tokens |= {actor.urn}
+    return replace(statement, actors=ActorMatch(tokens, frozenset(filter(is_relational, match.excluded_tokens))))

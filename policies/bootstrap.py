@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
-from policies.authoring.services import policies
+from policies.authoring.services import guardrails, policies
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.identity.services import roles
@@ -55,6 +55,7 @@ def run(*, is_restricted: bool = False) -> BootstrapResult:
         _write_root(result)
         for entry in _load_fixture("boot_policies"):
             _write_policy(entry, result, is_restricted=is_restricted)
+        guardrails.ensure_built_in(by=authorizer.SYSTEM)
         for path in settings.BOOTSTRAP_HOOKS:
             import_string(path)(by=authorizer.SYSTEM)
     return result

@@ -9,6 +9,9 @@ from policies.models.people import MAX_NAME_LENGTH
 
 GUARDRAIL_PREFIX = "urn:li:guardrail:"
 
+#: The guardrail that is built in: somebody can manage policies. It cannot be changed.
+LOCKOUT_URN = f"{GUARDRAIL_PREFIX}__manage_policies"
+
 
 class Guardrail(models.Model):
     """A rule that no policy, role or membership may break.
@@ -57,3 +60,8 @@ class Guardrail(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it belongs to the product and cannot be changed."""
+        return bool(self.urn == LOCKOUT_URN)

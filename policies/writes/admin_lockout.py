@@ -1,4 +1,4 @@
-"""Lockout of the last administrator: a change after which nobody can manage policies is refused.
+"""Lockout of the last administrator, the built-in guardrail: a change after which nobody manages policies is refused.
 
 Checked inside the transaction that writes, on the tables as they are there, so that two concurrent changes cannot both
 pass. Where a policy denies that privilege, or excludes people from it, joining a group can take it, too. What ends, and
@@ -18,8 +18,9 @@ from policies.engine.families import vocabulary
 from policies.engine.families.validity import Phase
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
-from policies.errors import Conflict
+from policies.errors import GuardrailBroken
 from policies.models import Policy, PolicyEffect, PolicyFacet, User
+from policies.models.guardrail import LOCKOUT_URN
 from policies.models.people import HAS_PASSWORD
 from policies.pdp import actor_resolution, users_by_actor_clause
 
@@ -60,9 +61,13 @@ def refuse_loss(*, before: Manageability, loss: str) -> None:
         return
     after = find_manageability()
     if not after:
-        raise Conflict(f"Nobody who can sign in could manage policies without {loss}.")
+        raise _build_refusal(f"Nobody who can sign in could manage policies without {loss}.")
     if after < before:
-        raise Conflict(f"There would come a time at which nobody could manage policies without {loss}.")
+        raise _build_refusal(f"There would come a time at which nobody could manage policies without {loss}.")
+
+
+def _build_refusal(detail: str) -> GuardrailBroken:
+    return GuardrailBroken(detail, guardrail=LOCKOUT_URN, example=None)
 
 
 def can_narrow(*, by: Actor) -> bool:

@@ -14,16 +14,18 @@ from django.utils.module_loading import import_string
 
 from policies.engine.guardrails.breaches import Breach, find_added
 from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule
+from policies.engine.guardrails.sentences import describe_example, describe_rule, list_rule_urns
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement
 from policies.engine.proofs.verdicts import describe_question
 from policies.engine.snapshot import Snapshot
 from policies.errors import GuardrailBroken
 from policies.models import Guardrail, Membership, RoleAssignment, User
 from policies.models.fields import filter_storable
+from policies.models.guardrail import LOCKOUT_URN
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.models.writes import WriteTransaction
-from policies.pdp import actor_resolution, snapshot_store
+from policies.pdp import actor_resolution, display_names, snapshot_store
 from policies.writes.guardrail_judgment import (
     GuardrailJudge,
     JudgedWorld,
@@ -127,7 +129,12 @@ def join_check(write: WriteTransaction, *, by: Actor) -> GuardrailCheck:
 
     def build() -> GuardrailCheck:
         guardrails = () if by.urn == SYSTEM_ACTOR else Guardrail.objects.exclude(mode=Guardrail.Mode.OFF)
-        return GuardrailCheck(tuple(guardrails) if settings.AUTH_POLICIES_ENABLED else ())
+        # `admin_lockout` judges the built-in one.
+        return GuardrailCheck(
+            tuple(guardrail for guardrail in guardrails if guardrail.urn != LOCKOUT_URN)
+            if settings.AUTH_POLICIES_ENABLED
+            else ()
+        )
 
     return write.join_check(_NAME, build)
 
@@ -189,9 +196,8 @@ def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach) -> No
     serialized_breach = serialize_breach(breach)
     if guardrail.mode == Guardrail.Mode.ENFORCE:
         is_certain = isinstance(breach, TodaysBreach) or breach.is_certain
-        outcome = "would be broken by this" if is_certain else "could not be shown to hold after this"
         raise GuardrailBroken(
-            f"The guardrail {guardrail.name} {outcome}; nothing is stored.",
+            _word_refusal(guardrail, serialized_breach["example"], is_certain=is_certain),
             guardrail=guardrail.urn,
             example=serialized_breach["example"],
         )
@@ -201,3 +207,12 @@ def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach) -> No
     Guardrail.objects.filter(pk=guardrail.pk).update(
         status=Guardrail.Status.BROKEN, breaches=[*known_breaches, serialized_breach][-_MAX_NAMED_PEOPLE:]
     )
+
+
+def _word_refusal(guardrail: Guardrail, example: Mapping[str, Any] | None, *, is_certain: bool) -> str:
+    """Return the sentences of a refusal: the guardrail by name, what it says, and the example."""
+    names = display_names.load_names(urns=list_rule_urns(guardrail.rule) | list_rule_urns(example))
+    outcome = "would be broken by this" if is_certain else "could not be shown to hold after this"
+    example_sentence = "" if example is None else f" For example {describe_example(example, names)}"
+    rule_sentence = describe_rule(guardrail.rule, names)
+    return f"The guardrail {guardrail.name} {outcome}, so nothing is stored. {rule_sentence}{example_sentence}"

@@ -16,10 +16,10 @@ from policies.authoring.queries import guardrails
 from policies.engine.errors import InvalidPolicy, Problem
 from policies.engine.guardrails.rules import Rule, RuleKind, read_rule
 from policies.engine.model import Actor
-from policies.errors import Conflict, Invalid, Stale
+from policies.errors import Conflict, Forbidden, Invalid, Stale
 from policies.models import ChangeEvent, Gate, Guardrail, Policy, User, Verb, open_write
 from policies.models.fields import is_storable
-from policies.models.guardrail import GUARDRAIL_PREFIX
+from policies.models.guardrail import GUARDRAIL_PREFIX, LOCKOUT_URN
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import snapshot_store
 from policies.writes import required_privileges
@@ -101,6 +101,21 @@ def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) 
         write.record([event])
 
 
+def ensure_built_in(*, by: Actor) -> None:
+    """Store the built-in guardrail, if it is not stored yet."""
+    rule = {RuleKind.AT_LEAST.value: {"number": 1, "privileges": ["MANAGE_POLICIES"]}}
+    if not Guardrail.objects.filter(urn=LOCKOUT_URN).exists():
+        Guardrail.objects.create(
+            urn=LOCKOUT_URN,
+            name="Somebody can manage policies",
+            description="Built in: no change leaves nobody who can sign in and manage policies, now or later.",
+            rule=rule,
+            status=Guardrail.Status.HOLDS,
+            created_by=by.urn,
+            updated_by=by.urn,
+        )
+
+
 def judge(guardrail: Guardrail) -> Judgment:
     """Return what breaks a guardrail now, whoever asks."""
     snapshot, _ = add_pending_policies(snapshot_store.get_current())
@@ -143,6 +158,10 @@ def validate_urn(urn: str) -> str:
     if identifier in (urn, "") or not identifier.isprintable() or len(urn) > MAX_NAME_LENGTH or not is_storable(urn):
         detail = f"The URN of a guardrail is {GUARDRAIL_PREFIX} and an id, up to {MAX_NAME_LENGTH} characters in all."
         raise Invalid.from_problem(code="urn.invalid", pointer="/urn", detail=detail)
+    if urn == LOCKOUT_URN:
+        raise Invalid.from_problem(
+            code="urn.taken", pointer="/urn", detail="This is the URN of the built-in guardrail."
+        )
     return urn
 
 
@@ -221,6 +240,8 @@ def _report(guardrail: Guardrail, breaches: list[dict[str, Any]]) -> None:
 
 def _get_current(urn: str, *, if_version: int | None) -> Guardrail:
     guardrail = guardrails.get_guardrail(urn=urn)
+    if guardrail.is_built_in:
+        raise Forbidden((), f"The guardrail {guardrail.name} is built in and cannot be changed or deleted.")
     if if_version is not None and guardrail.version != if_version:
         raise Stale(f"{guardrail.name} is at version {guardrail.version} now, not {if_version}.")
     return guardrail

@@ -1,0 +1,138 @@
+"""Guardrails and their examples in words. `names` are the display names of URNs; one without is shown as it is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from policies.engine import wording
+from policies.engine.families import vocabulary
+from policies.engine.guardrails.rules import EVERYBODY_EXCEPT, RuleKind
+
+_Document = Mapping[str, Any]
+
+#: The lists of an example's resource and the field whose words they have.
+_EXAMPLE_FIELDS = {"tags": "TAG", "domains": "DOMAIN", "terms": "GLOSSARY", "containers": "CONTAINER"}
+
+_NAMED_LISTS = ("users", "groups", "roles")
+
+
+def list_rule_urns(rule: Any) -> set[str]:
+    """Return the URNs in a rule or an example, whose names its sentence needs."""
+    if isinstance(rule, str):
+        return {rule} if rule.startswith("urn:") else set()
+    members = rule.values() if isinstance(rule, dict) else rule if isinstance(rule, list) else ()
+    return set[str]().union(*(list_rule_urns(member) for member in members))
+
+
+def describe_rule(rule: _Document, names: Mapping[str, str]) -> str:
+    """Return the sentence of a rule that can be read (`rules.read_rule`)."""
+    ((kind, body),) = rule.items()
+    words = _RuleWords(names)
+    match kind:
+        case RuleKind.NEVER:
+            return f"{words.describe_nobody(body['actors'])} may ever {words.describe_use(body, 'or')}."
+        case RuleKind.ALWAYS:
+            users = words.join_names(body["actors"]["users"], "and")
+            return f"{users} must always be able to {words.describe_use(body, 'and', 'everything')}."
+        case RuleKind.AT_LEAST:
+            people = "person" if body["number"] == 1 else "people"
+            return f"At least {body['number']} active {people} must hold {words.join_privileges(body, 'and')}."
+        case RuleKind.NOT_BOTH:
+            exception = f" but {words.describe_people(body['except'])}" if body.get("except") else ""
+            first, second = (words.describe_use(body[name], "or") for name in ("first", "second"))
+            return f"No one person{exception} may both {first}, and {second}."
+        case _:
+            people = words.describe_people(body["actors"])
+            return f"No policy may let {people} {words.describe_use(body, 'or')}."
+
+
+def describe_example(example: _Document, names: Mapping[str, str]) -> str:
+    """Return an example in words: who could do what, on an entity like which."""
+    info = vocabulary.load_datahub().get(example["privilege"])
+    privilege = info.display if info is not None else example["privilege"]
+    actor, resource = example["actor"], example["resource"]
+    words = _RuleWords(names)
+    person = words.join_names([actor["urn"]], "and")
+    return f"{person}: {privilege} {words.describe_example_resource(resource)}."
+
+
+class _RuleWords:
+    """Parts of the sentences."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def describe_nobody(self, actors: _Document) -> str:
+        """Return whom *never* is about, as the beginning of its sentence."""
+        if EVERYBODY_EXCEPT in actors:
+            return f"Nobody but {self.describe_people(actors[EVERYBODY_EXCEPT])}"
+        if actors.get("allUsers"):
+            exceptions = self._list_phrases(actors, "excluded")
+            return f"Nobody but {wording.join_words(exceptions, 'and')}" if exceptions else "Nobody"
+        return f"None of {self.describe_people(actors)}"
+
+    def describe_people(self, actors: _Document) -> str:
+        """Return the people of an actor clause."""
+        if EVERYBODY_EXCEPT in actors:
+            return f"everybody but {self.describe_people(actors[EVERYBODY_EXCEPT])}"
+        if actors.get("allUsers"):
+            phrases = ["all users"]
+        else:
+            phrases = self._list_phrases(actors, "")
+            phrases += ["everybody in a group"] if actors.get("allGroups") else []
+        exceptions = self._list_phrases(actors, "excluded")
+        exception = f" except {wording.join_words(exceptions, 'and')}" if exceptions else ""
+        return f"{wording.join_words(phrases, 'and')}{exception}"
+
+    def describe_use(self, scope: _Document, conjunction: str, everything: str = "anything") -> str:
+        """Return the privileges and what they are about."""
+        privileges = self.join_privileges(scope, conjunction)
+        block = scope.get("resources")
+        if block is None:
+            return privileges
+        criteria = (block.get("filter") or {}).get("criteria") or ()
+        clauses = [self._describe_criterion(criterion) for criterion in criteria]
+        return f"{privileges} on {everything}{''.join(f' {clause}' for clause in clauses)}"
+
+    def join_privileges(self, scope: _Document, conjunction: str) -> str:
+        """Return the names of the privileges."""
+        registry = vocabulary.load_datahub()
+        privileges = list(dict.fromkeys(scope["privileges"]))
+        shown = privileges[: wording.MAX_LISTED_NAMES]
+        names = [info.display if (info := registry.get(name)) else name for name in shown]
+        return wording.join_words(names, conjunction, len(privileges) - len(names))
+
+    def join_names(self, urns: Sequence[str], conjunction: str) -> str:
+        """Return the names of the first few."""
+        shown_names = [self._names.get(urn) or urn for urn in urns[: wording.MAX_LISTED_NAMES]]
+        return wording.join_words(shown_names, conjunction, len(urns) - len(shown_names))
+
+    def describe_example_resource(self, resource: _Document | None) -> str:
+        """Return an entity like which the example is."""
+        if resource is None:
+            return "across the platform"
+        clauses = [
+            wording.get_field_words(field).selecting.format(self.join_names(resource[key], "and"))
+            for key, field in _EXAMPLE_FIELDS.items()
+            if resource.get(key)
+        ]
+        owners = [owner["owner"] for owner in resource.get("owners") or ()]
+        clauses += [f"owned by {self.join_names(owners, 'and')}"] if owners else []
+        type_name = vocabulary.load_datahub().resource_types.get(resource["type"], resource["type"]).lower()
+        name = self._names.get(resource["urn"])
+        return f"on {name or f'a {type_name}'}{''.join(f' {clause}' for clause in clauses)}"
+
+    def _describe_criterion(self, criterion: _Document) -> str:
+        condition, values = criterion.get("condition") or "EQUALS", criterion.get("values") or ()
+        words = wording.get_field_words(criterion["field"])
+        if condition == "STARTS_WITH":
+            return f"whose {words.noun} begins with {self.join_names(values, 'or')}"
+        phrase = words.selecting.format(self.join_names(values, "or") or "nothing")
+        return f"not {phrase}" if condition == "NOT_EQUALS" else phrase
+
+    def _list_phrases(self, actors: _Document, beginning: str) -> list[str]:
+        phrases = []
+        for key, opening in zip(_NAMED_LISTS, ("", "the members of ", "holders of the role "), strict=True):
+            name = f"{beginning}{key.capitalize()}" if beginning else key
+            if actors.get(name):
+                phrases.append(f"{opening}{self.join_names(actors[name], 'and')}")
+        return phrases

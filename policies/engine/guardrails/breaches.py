@@ -12,7 +12,7 @@ from policies.engine.actor_conditions import bind_actor
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub, vocabulary
 from policies.engine.guardrails.population import Population, list_numbers
-from policies.engine.guardrails.proving import prove_access
+from policies.engine.guardrails.proving import find_proven_access
 from policies.engine.guardrails.rules import Rule, RuleKind, RuleScope
 from policies.engine.guardrails.witness import Undecided, find_resource, find_undenied, is_surely_met
 from policies.engine.model import Effect, Question, Statement
@@ -247,7 +247,7 @@ class RuleJudge:
         elif is_simple and resource is None:
             return None
         else:
-            verdict, question = prove_access(self.snapshot, actor, privilege, scope, statement, denies)
+            verdict, question = find_proven_access(self.snapshot, actor, privilege, scope, statement, denies)
             if verdict is Verdict.NO:
                 return None
         return Breach(

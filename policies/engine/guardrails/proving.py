@@ -15,7 +15,7 @@ from policies.engine.snapshot import Snapshot
 _SECONDS = 0.2
 
 
-def prove_access(
+def find_proven_access(
     snapshot: Snapshot,
     actor: Actor,
     privilege: str,

@@ -97,8 +97,8 @@ class _RuleWords:
         """Return the names of the privileges."""
         registry = vocabulary.load_datahub()
         privileges = list(dict.fromkeys(scope["privileges"]))
-        shown = privileges[: wording.MAX_LISTED_NAMES]
-        names = [info.display if (info := registry.get(name)) else name for name in shown]
+        listed_privileges = privileges[: wording.MAX_LISTED_NAMES]
+        names = [info.display if (info := registry.get(name)) else name for name in listed_privileges]
         return wording.join_words(names, conjunction, len(privileges) - len(names))
 
     def join_names(self, urns: Sequence[str], conjunction: str) -> str:
@@ -117,9 +117,8 @@ class _RuleWords:
         ]
         owners = [owner["owner"] for owner in resource.get("owners") or ()]
         clauses += [f"owned by {self.join_names(owners, 'and')}"] if owners else []
-        type_name = vocabulary.load_datahub().resource_types.get(resource["type"], resource["type"]).lower()
-        name = self._names.get(resource["urn"])
-        return f"on {name or f'a {type_name}'}{''.join(f' {clause}' for clause in clauses)}"
+        name = self._names.get(resource["urn"]) or f"a {resource['type']}"
+        return f"on {name}{''.join(f' {clause}' for clause in clauses)}"
 
     def _describe_criterion(self, criterion: _Document) -> str:
         condition, values = criterion.get("condition") or "EQUALS", criterion.get("values") or ()

@@ -44,7 +44,16 @@ _GROUP_PRIVILEGES = tuple(chain.from_iterable(required_privileges.VIEW_GROUPS))
 _TOKEN_PRIVILEGES = ("GENERATE_PERSONAL_ACCESS_TOKENS", "MANAGE_ACCESS_TOKENS")
 
 SETTINGS_MENU = (
-    ("Permissions", (_POLICIES_LINK, replace(_POLICIES_LINK, label="Roles", route="roles", icon="role"))),
+    (
+        "Permissions",
+        (
+            _POLICIES_LINK,
+            replace(_POLICIES_LINK, label="Roles", route="roles", icon="role"),
+            replace(
+                _POLICIES_LINK, label="Guardrails", route="guardrails", icon="lock", privileges=("MANAGE_GUARDRAILS",)
+            ),
+        ),
+    ),
     (
         "Users & Groups",
         (

@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 BASE = "/settings/permissions/policies"
+GUARDRAILS = "/settings/permissions/guardrails"
 FIXED, FREE, NONE = (f"urn:li:dataHubPolicy:{name}" for name in ("0", "stewards-ask", "none"))
 
 
@@ -49,4 +50,9 @@ TABLE = {
     "policy-version": answers(f"{BASE}/versions/1/{FREE}", 200) | answers(f"{BASE}/versions/2/{FREE}", 404),
     "policy-restore": answers(f"{BASE}/restore/1/{FREE}", 200) | answers(f"{BASE}/restore/2/{FREE}", 404),
     "policy": answers(f"{BASE}/{FIXED}", 200) | answers(f"{BASE}/{NONE}", 404),
+    "guardrails": answers(GUARDRAILS, 200),
+    "guardrail-new": answers(f"{GUARDRAILS}/new", 200) | answers(f"{GUARDRAILS}/new?kind=at_least", 200),
+    "guardrail": answers(f"{GUARDRAILS}/urn:li:guardrail:none", 404),
+    "guardrail-edit": answers(f"{GUARDRAILS}/edit/urn:li:guardrail:none", 404),
+    "guardrail-delete": answers(f"{GUARDRAILS}/delete/urn:li:guardrail:none", 404),
 }

@@ -213,6 +213,19 @@ def test_the_answer_has_the_privileges_and_as_many_items_as_asked(manager: APICl
     assert len(body["gained"]["items"]) == 1
 
 
+def test_a_change_is_proved_where_it_is_asked_for(manager: APIClient) -> None:
+    store(OLD, granting(JO))
+    proof = previewed(manager, {"delete_policy": OLD}, proof=True)["proof"]
+    assert proof["allows_more"] == {"verdict": "no", "example": None}
+    assert proof["allows_less"]["verdict"] == "yes"
+    assert proof["allows_less"]["example"]["actor"]["urn"] == JO
+    moved = previewed(manager, {"delete_policy": OLD}, put(granting(JO)), proof=True)["proof"]
+    assert {one["verdict"] for one in moved.values()} == {"no"}
+    people = previewed(manager, {"suspend": JO}, proof=True)["proof"]
+    assert {one["verdict"] for one in people.values()} == {"unknown"}
+    assert "proof" not in previewed(manager, {"delete_policy": OLD})
+
+
 def test_it_needs_what_the_changes_need(client_of: Callable[..., APIClient]) -> None:
     problem_of(client_of("somebody").post(PREVIEW, {"changes": [{"delete_policy": OLD}]}), 403)
 

@@ -12,6 +12,7 @@ from policies.authoring.services import preview
 from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, PlatformAccess
 from policies.authoring.services.policies import PolicyInput
 from policies.authoring.services.preview import Change, MemberChange, PolicyPut, Preview, RoleHolderChange, StateChange
+from policies.engine.proofs.verdicts import Verdict
 from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation
 from policies.http.api.views import ApiView
@@ -93,6 +94,7 @@ class PreviewIn(strict_fields.StrictSerializer):
     privileges = strict_fields.StrictList(
         child=strict_fields.StrictString(max_length=255), max_length=_MAX_PRIVILEGES, required=False
     )
+    proof = strict_fields.StrictBoolean(required=False, default=False)
     limit = strict_fields.StrictInteger(required=False, min_value=0, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
 
 
@@ -150,6 +152,20 @@ class ReportRequestOut(serializers.Serializer[Any]):
     parameters = strict_fields.AnyJson()
 
 
+class ProofOut(serializers.Serializer[Any]):
+    """A proof over all catalogs there could be; `example` is a question that `authorize` would answer so."""
+
+    verdict = serializers.ChoiceField([verdict.value for verdict in Verdict])
+    example = strict_fields.AnyJson()
+
+
+class ChangeProofsOut(serializers.Serializer[Any]):
+    """Whether the changes of policies allow anybody anything more, or less, whatever is in the catalog."""
+
+    allows_more = ProofOut()
+    allows_less = ProofOut()
+
+
 class PreviewOut(serializers.Serializer[Any]):
     """What the changes would give and take. Unless `is_exact`, the numbers are what was found in the time there is."""
 
@@ -160,6 +176,7 @@ class PreviewOut(serializers.Serializer[Any]):
     kept = KeptAccessOut(many=True)
     platform = PlatformChangeOut()
     report = ReportRequestOut(required=False)
+    proof = ChangeProofsOut(required=False)
 
 
 @signed_in
@@ -177,7 +194,11 @@ class PreviewView(ApiView):
         changes = [_read_change(*next(iter(change.items()))) for change in payload["changes"]]
         return _serialize_preview(
             preview.preview_changes(
-                changes=changes, by=self.actor, privileges=payload.get("privileges"), limit=payload["limit"]
+                changes=changes,
+                by=self.actor,
+                privileges=payload.get("privileges"),
+                limit=payload["limit"],
+                is_proved=payload["proof"],
             )
         )
 
@@ -202,7 +223,7 @@ def _read_change(kind: str, value: Any) -> Change:
 
 def _serialize_preview(result: Preview) -> dict[str, Any]:
     change = result.change
-    answer = {
+    answer: dict[str, Any] = {
         "policy_version": change.policy_version,
         "is_exact": change.is_exact,
         "gained": _serialize_side(change.gained),
@@ -210,7 +231,14 @@ def _serialize_preview(result: Preview) -> dict[str, Any]:
         "kept": _list_fields(change.kept_items),
         "platform": {"gained": _list_fields(change.platform_gained), "lost": _list_fields(change.platform_lost)},
     }
-    return answer if result.report is None else answer | {"report": result.report}
+    if result.report is not None:
+        answer["report"] = result.report
+    if result.proofs is not None:
+        proofs = {"allows_more": result.proofs.allows_more, "allows_less": result.proofs.allows_less}
+        answer["proof"] = {
+            name: {"verdict": proof.verdict.value, "example": proof.example} for name, proof in proofs.items()
+        }
+    return answer
 
 
 def _serialize_side(side: ChangeSide) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import net_change, policies
+from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
 from policies.authoring.services.net_change import NetChange
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput
 from policies.engine import families
@@ -87,18 +88,28 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The net change, and the report that would find it exactly, with its parameters, where there is one."""
+    """The net change, and the report that would find it exactly, with its parameters, where there is one.
+
+    `proofs` are there if they were asked for.
+    """
 
     change: NetChange
     report: Mapping[str, Any] | None = None
+    proofs: ChangeProofs | None = None
 
 
 def preview_changes(
-    *, changes: Sequence[Change], by: Actor, privileges: Collection[str] | None = None, limit: int
+    *,
+    changes: Sequence[Change],
+    by: Actor,
+    privileges: Collection[str] | None = None,
+    limit: int,
+    is_proved: bool = False,
 ) -> Preview:
     """Return what these changes together would give and take; of `privileges` only, if given.
 
-    Raises Forbidden, or Invalid with every problem of every change, each with its place.
+    With `is_proved` also whether they do in any catalog; changes of people are not proved. Raises Forbidden, or Invalid
+    with every problem of every change, each with its place.
     """
     staged, people = _StagedPolicies(changes, by), StagedPeople(by)
     problems: list[Problem] = []
@@ -117,16 +128,19 @@ def preview_changes(
     if problems:
         raise Invalid(problems)
     before = snapshot_store.get_current()
+    after = before.replace(before.version, staged.compile())
     change_found = net_change.compare_snapshots(
         before=before,
-        after=before.replace(before.version, staged.compile()),
+        after=after,
         policies=list(staged.policies),
         people=people.load_actors(),
         privileges=privileges,
         limit=limit,
     )
-    has_report = not change_found.is_exact and all(change.kind in _POLICY_KINDS for change in changes)
-    return Preview(change_found, staged.describe_report() if has_report else None)
+    is_about_policies = all(change.kind in _POLICY_KINDS for change in changes)
+    proofs = (find_change_proofs(before, after) if is_about_policies else ChangeProofs()) if is_proved else None
+    has_report = is_about_policies and not change_found.is_exact
+    return Preview(change_found, staged.describe_report() if has_report else None, proofs)
 
 
 def _apply_to_people(people: StagedPeople, change: Change) -> None:

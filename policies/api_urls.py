@@ -6,7 +6,7 @@ URN in a path is decoded once, by the server, so it may contain slashes and anyt
 
 from django.urls import URLPattern, path
 
-from policies.authoring.api import guardrails, policies, preview, privilege_registry
+from policies.authoring.api import bundles, guardrails, policies, preview, privilege_registry
 from policies.decisions.api import audit, status
 from policies.http.api.paths import api_paths
 from policies.http.guard import API, public, signed_in
@@ -37,6 +37,9 @@ urlpatterns: list[URLPattern] = [
     *api_paths("guardrails/", guardrails.GuardrailListView, "api-guardrails"),
     *api_paths(rf"guardrails/{GUARDRAIL}/", guardrails.GuardrailDetailView, "api-guardrail"),
     *api_paths("preview", preview.PreviewView, "api-preview"),
+    *api_paths("bundles/plan", bundles.BundlePlanView, "api-bundles-plan"),
+    *api_paths("bundles/apply", bundles.BundleApplyView, "api-bundles-apply"),
+    *api_paths("bundles/export", bundles.BundleExportView, "api-bundles-export"),
     *api_paths("privileges/", privilege_registry.PrivilegeListView, "api-privileges"),
     *api_paths("users/", users.UserListView, "api-users"),
     *api_paths(rf"users/{USER}/", users.UserDetailView, "api-user"),

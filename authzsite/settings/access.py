@@ -66,6 +66,12 @@ BOOTSTRAP_HOOKS: tuple[str, ...] = (
 DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.cdap.grant_services.reassign_sole_grants",)
 # What is told of a guardrail that is broken or holds again: functions called with `guardrail` and `breaches`.
 GUARDRAIL_HOOKS: tuple[str, ...] = ("catalog.reports.guardrail_findings.record_breaches",)
+# What a folder of policies as code may hold: classes with the methods of
+# `policies.authoring.services.bundles.kinds.BundleKind`, in the order in which they are written.
+BUNDLE_KINDS: tuple[str, ...] = (
+    "policies.authoring.services.bundles.role_entries.RoleEntries",
+    "policies.authoring.services.bundles.policy_entries.PolicyEntries",
+)
 # What begins and ends at a time: classes with the methods of `policies.pdp.due_changes.DueChangeSource`.
 DUE_CHANGE_SOURCES: tuple[str, ...] = (
     "policies.authoring.services.policy_validity.PolicyDueChanges",

@@ -65,6 +65,7 @@ BODY_LIMITS: dict[str, int] = {
     "/api/v1/policies/": 2 * 1024 * 1024,
     "/api/v1/entities/": 4 * 1024 * 1024,
     **dict.fromkeys(("/api/v1/reports/", "/api/v1/external-roles/", "/api/v1/groups/"), 2 * 1024 * 1024),
+    "/api/v1/bundles/": 2 * 1024 * 1024,
     **dict.fromkeys(("/api/v1/roles/", "/api/v1/grants", "/api/v1/render"), 1024 * 1024),
     "/api/v1/": BODY_LIMIT,
     **dict.fromkeys(("/api/graphql", "/api/v2/graphql"), 1024 * 1024),

@@ -6,12 +6,13 @@ from django.utils import timezone
 
 from policies.engine.families.validity import Phase, Validity
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
+from policies.models.managed import ManagedRow
 from policies.models.people import MAX_NAME_LENGTH
 
 POLICY_PREFIX = "urn:li:dataHubPolicy:"
 
 
-class Policy(models.Model):
+class Policy(ManagedRow):
     """A named document in the published JSON of its family.
 
     `document` is authoritative; `name`, `description`, `type` and `state` of a DataHub policy are derived from it. A
@@ -65,7 +66,8 @@ class Policy(models.Model):
     updated_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_by = UrnField(editable=False)
 
-    class Meta:
+    class Meta(ManagedRow.Meta):
+        abstract = False
         ordering = ("urn",)
         verbose_name_plural = "policies"
         constraints = [

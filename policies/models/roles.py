@@ -8,13 +8,14 @@ from django.db.models.functions import Concat
 from django.utils import timezone
 
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
+from policies.models.managed import ManagedRow
 from policies.models.people import MAX_IDENTIFIER_LENGTH, MAX_NAME_LENGTH, GroupProfile, User, new_object_id
 from policies.models.timed_rows import ScheduledRow, TimedRow
 
 ROLE_PREFIX = "urn:li:dataHubRole:"
 
 
-class Role(models.Model):
+class Role(ManagedRow):
     """A role: gives its holders the privileges of policies that name it, and the grants of its hidden Django group."""
 
     urn = UrnField(unique=True, editable=False)
@@ -28,7 +29,8 @@ class Role(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = UrnField(editable=False)
 
-    class Meta:
+    class Meta(ManagedRow.Meta):
+        abstract = False
         ordering = ("urn",)
         constraints = [
             models.CheckConstraint(

@@ -66,6 +66,11 @@ api-guardrail | GET /api/v1/guardrails/urn:li:guardrail:none/ | 401 403 403 403 
 api-guardrail | PUT /api/v1/guardrails/urn:li:guardrail:none/ | 401 403 403 403 400
 api-guardrail | PATCH /api/v1/guardrails/urn:li:guardrail:none/ | 401 403 403 403 404
 api-guardrail | DELETE /api/v1/guardrails/urn:li:guardrail:none/ | 401 403 403 403 404
+api-bundles-plan | POST /api/v1/bundles/plan | 401 403 403 403 200 | {"files": {}}
+api-bundles-plan-other | POST /api/v1/bundles/plan/ | 401 403 403 403 400
+api-bundles-apply | POST /api/v1/bundles/apply | 401 403 403 403 200 | {"files": {}}
+api-bundles-apply-other | POST /api/v1/bundles/apply/ | 401 403 403 403 400
+api-bundles-export | GET /api/v1/bundles/export | 401 403 403 403 200
 api-privileges | GET /api/v1/privileges/ | 401 200 200 200 200
 api-users | GET /api/v1/users/ | 401 403 403 403 200
 api-users | POST /api/v1/users/ | 401 403 403 403 201 | {"username": "zoe"}

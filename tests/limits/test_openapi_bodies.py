@@ -28,6 +28,8 @@ ALLOWED: dict[str, tuple[float, str]] = {
     "post /api/v1/external-roles/": (1.5, "it answers with the 10,000 users that the role is for, 240 KB"),
     "put /api/v1/external-roles/{urn}/": (1.5, "the same"),
     "patch /api/v1/external-roles/{urn}/": (1.5, "the same"),
+    "post /api/v1/bundles/plan": (2.0, "it compares up to 1,000 files, 2 MB of YAML"),
+    "post /api/v1/bundles/apply": (2.0, "the same"),
     "post /api/v1/policies/": (2.0, "it answers with the policy, up to 1 MB"),
     "put /api/v1/policies/{urn}/": (2.0, "the same"),
     "post /api/v1/policies/validate/": (0.6, "it reads what these take: 10,000 users or criteria, up to 1 MB"),

@@ -9,7 +9,7 @@ from rest_framework.settings import api_settings
 
 from policies.authoring.api.policies import STATES
 from policies.authoring.services import preview
-from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, PlatformAccess
+from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess
 from policies.authoring.services.policies import PolicyInput
 from policies.authoring.services.preview import Change, MemberChange, PolicyPut, Preview, RoleHolderChange, StateChange
 from policies.engine.proofs.verdicts import Verdict
@@ -222,15 +222,7 @@ def _read_change(kind: str, value: Any) -> Change:
 
 
 def _serialize_preview(result: Preview) -> dict[str, Any]:
-    change = result.change
-    answer: dict[str, Any] = {
-        "policy_version": change.policy_version,
-        "is_exact": change.is_exact,
-        "gained": _serialize_side(change.gained),
-        "lost": _serialize_side(change.lost),
-        "kept": _list_fields(change.kept_items),
-        "platform": {"gained": _list_fields(change.platform_gained), "lost": _list_fields(change.platform_lost)},
-    }
+    answer = serialize_net_change(result.change)
     if result.report is not None:
         answer["report"] = result.report
     if result.proofs is not None:
@@ -239,6 +231,18 @@ def _serialize_preview(result: Preview) -> dict[str, Any]:
             name: {"verdict": proof.verdict.value, "example": proof.example} for name, proof in proofs.items()
         }
     return answer
+
+
+def serialize_net_change(change: NetChange) -> dict[str, Any]:
+    """Return a net change as `PreviewOut` has it."""
+    return {
+        "policy_version": change.policy_version,
+        "is_exact": change.is_exact,
+        "gained": _serialize_side(change.gained),
+        "lost": _serialize_side(change.lost),
+        "kept": _list_fields(change.kept_items),
+        "platform": {"gained": _list_fields(change.platform_gained), "lost": _list_fields(change.platform_lost)},
+    }
 
 
 def _serialize_side(side: ChangeSide) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from policies.engine.families.validity import UNLIMITED
 from policies.engine.model import Effect
 from policies.models import Policy
 from policies.pdp import authorizer
+from policies.writes import managed_rows
 
 PolicyDocument = Mapping[str, Any]
 
@@ -88,7 +89,7 @@ def summary_facts(policy: Policy, names: Mapping[str, str], effects: Collection[
             "at": policy.created_at,
             "by": names[policy.created_by],
         },
-        {"label": "Can be edited", "value": "Yes" if policy.is_editable else "No"},
+        {"label": "Can be edited", "value": managed_rows.describe_editing(policy)},
     ]
 
 

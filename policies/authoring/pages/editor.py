@@ -31,6 +31,7 @@ from policies.http.guard import get_actor
 from policies.http.pages.impact_rows import impact_context
 from policies.http.pages.list_and_form_pages import CHANNEL, UNPROCESSABLE_STATUS, redirect_with_message
 from policies.models import Policy
+from policies.writes import managed_rows
 
 
 class PolicyDraft(Protocol):
@@ -82,6 +83,7 @@ class PolicyEditor(View, ABC):
             self._require_family(source, self.policy.name)
             if not self.policy.is_editable:
                 raise Forbidden((), f"{self.policy.name} cannot be changed.")
+            managed_rows.refuse_managed(self.policy)
         self.draft = self.draft_class.from_input(source)
         return self.render()
 

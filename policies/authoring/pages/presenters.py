@@ -95,7 +95,11 @@ def get_presenter(family: str) -> Presenter:
 
 def edit_url(policy: Policy) -> str:
     """Return the URL of the page that edits a policy, '' where it is not editable."""
-    return reverse(get_presenter(policy.family).edit_url_name, args=[policy.urn]) if policy.is_editable else ""
+    return (
+        reverse(get_presenter(policy.family).edit_url_name, args=[policy.urn])
+        if policy.is_editable and not policy.is_managed
+        else ""
+    )
 
 
 def new_policy_links() -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ DataHub's own `{"urn", "info"}` is accepted. A policy whose URN is stored is rep
 """
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,6 +119,17 @@ def plan_import(*, body: bytes, by: Actor) -> ImportPlan:
     return ImportPlan(tuple(_ImportReader(entries).plan(by)))
 
 
+def plan_entries(
+    entries: Sequence[tuple[str, Any]], *, by: Actor, coming_urns: Collection[str] = ()
+) -> list[PlannedPolicy]:
+    """Return the plan of entries, each with its JSON pointer; `coming_urns` will exist when they are stored.
+
+    Raises Forbidden, or Invalid with every problem.
+    """
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    return _ImportReader(entries, coming_urns).plan(by)
+
+
 def read_proposals(value: Any) -> list[ProposedPolicy]:
     """Return the policies of a file's content as they would be stored, to evaluate them. Stores nothing.
 
@@ -215,12 +226,12 @@ def _keep_own_fields(entry: _FileEntry, policy: Policy | None) -> _FileEntry:
 class _ImportReader:
     """Reader of the entries of one file, each with its pointer; `_problems` collects their errors."""
 
-    def __init__(self, entries: Sequence[tuple[str, Any]]) -> None:
+    def __init__(self, entries: Sequence[tuple[str, Any]], coming_urns: Collection[str] = ()) -> None:
         self._problems: list[Problem] = []
         file_entries = [
             file_entry for pointer, entry in entries if (file_entry := self._read_entry(pointer, entry)) is not None
         ]
-        existing_urns = policies.find_references(file_entry.draft for file_entry in file_entries)
+        existing_urns = policies.find_references(file_entry.draft for file_entry in file_entries) | set(coming_urns)
         urns = [file_entry.urn for file_entry in file_entries if file_entry.urn is not None]
         self._policies_by_urn = {policy.urn: policy for policy in policy_queries.find_policies(urns=urns)}
         self._entries = [

@@ -24,7 +24,7 @@ from policies.models import Gate, Policy, PolicyEvent, Verb, open_write
 from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
-from policies.writes import admin_lockout
+from policies.writes import admin_lockout, managed_rows
 
 #: Requirement of every write. A holder can effectively do everything (source 000, platform privileges).
 MANAGE_POLICIES = (("MANAGE_POLICIES",),)
@@ -112,7 +112,7 @@ def update(
         policy_version = write.bump_version()
         _check_references(draft)
         policy = policies.get_policy(urn=urn)
-        _check_change(policy, columns, by=by, if_version=if_version)
+        _check_change(policy, columns, by=by, if_version=if_version, is_restoration=verb is Verb.RESTORED)
         replaced_version = policy.version
         before = {urn: policy_storage.policy_snapshot(policy)}
         loss = f"{policy.name} as it is"
@@ -123,12 +123,19 @@ def update(
     return PolicyWriteResult(policy, policy_version, replaced_version)
 
 
-def write_many(*, writes: Sequence[PolicyWrite], by: Actor, channel: str, verb: Verb = Verb.UPDATED) -> int:
-    """Store new policies and replace stored ones, all or none, as one version of all policies; return that version.
+def write_many(
+    *,
+    writes: Sequence[PolicyWrite],
+    by: Actor,
+    channel: str,
+    verb: Verb = Verb.UPDATED,
+    deleted_urns: Collection[str] = (),
+) -> int:
+    """Store new policies, replace and delete stored ones, all or none, as one version of all; return that version.
 
-    The number of statements grows with batches of rows, not with policies. Raises the errors of `create` and `update`
-    for the first policy that cannot be written; the lockout check covers all writes together, so that one may take the
-    power to manage policies while another gives it.
+    The number of statements grows with batches of rows, not with policies. Raises the errors of `create`, `update` and
+    `delete` for the first policy that cannot be written; the lockout check covers all writes together, so that one may
+    take the power to manage policies while another gives it.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     with open_write(Gate.PEOPLE) as write:
@@ -154,10 +161,19 @@ def write_many(*, writes: Sequence[PolicyWrite], by: Actor, channel: str, verb: 
                 before[policy.urn] = policy_storage.policy_snapshot(policy)
                 _apply_columns(policy, family=policy_write.draft.family, columns=columns)
                 changed_policies.append(policy)
-        loss = "the policies that this replaces, as they are" if changed_policies else _POLICIES_AS_THEY_ARE
-        with admin_lockout.guard_policies(policies=[*new_policies, *changed_policies], by=by, loss=loss):
+        deleted_policies = list(policies.find_policies(urns=deleted_urns)) if deleted_urns else []
+        for policy in deleted_policies:
+            check_deletion(policy, by=by)
+            before[policy.urn] = policy_storage.policy_snapshot(policy)
+            policy.version += 1
+        is_replacing = bool(changed_policies or deleted_policies)
+        loss = "the policies that this replaces, as they are" if is_replacing else _POLICIES_AS_THEY_ARE
+        written_policies = [*new_policies, *changed_policies, *deleted_policies]
+        with admin_lockout.guard_policies(policies=written_policies, by=by, loss=loss):
             policy_storage.store(new_policies=new_policies, changed_policies=changed_policies, by=by)
-        policies_by_verb = {Verb.CREATED: new_policies, verb: changed_policies}
+            if deleted_policies:
+                Policy.objects.filter(pk__in=[policy.pk for policy in deleted_policies]).delete()
+        policies_by_verb = {Verb.CREATED: new_policies, verb: changed_policies, Verb.DELETED: deleted_policies}
         policy_storage.record(policies_by_verb, policy_version, before=before, by=by, channel=channel)
     return policy_version
 
@@ -242,7 +258,7 @@ def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) 
         policy_version = write.bump_version()
         policy = policies.get_policy(urn=urn)
         _check_version(policy, if_version=if_version)
-        check_deletion(policy)
+        check_deletion(policy, by=by)
         before = {urn: policy_storage.policy_snapshot(policy)}
         policy.version += 1
         policy_storage.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, channel=channel)
@@ -251,8 +267,9 @@ def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) 
     return policy_version
 
 
-def check_deletion(policy: Policy) -> None:
-    """Raise Forbidden if this policy cannot be deleted by anybody."""
+def check_deletion(policy: Policy, *, by: Actor) -> None:
+    """Raise Forbidden if this policy cannot be deleted by anybody, or Conflict if it is managed as code."""
+    managed_rows.refuse_managed(policy, by=by)
     if policy.is_system:
         raise Forbidden((), f"{policy.name} is a system policy and cannot be deleted.")
 
@@ -376,7 +393,10 @@ def is_only_state_change(policy: Policy, columns: Mapping[str, Any]) -> bool:
     )
 
 
-def _check_change(policy: Policy, columns: Mapping[str, Any], *, by: Actor, if_version: int | None) -> None:
+def _check_change(
+    policy: Policy, columns: Mapping[str, Any], *, by: Actor, if_version: int | None, is_restoration: bool = False
+) -> None:
+    managed_rows.refuse_managed(policy, by=by, is_restoration=is_restoration)
     if not policy.is_editable and by.urn != SYSTEM_ACTOR and not is_only_state_change(policy, columns):
         raise Forbidden((), f"{policy.name} cannot be changed.")
     _check_version(policy, if_version=if_version)

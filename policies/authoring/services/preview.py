@@ -184,7 +184,7 @@ class _StagedPolicies:
                 policy = self._get(urn)
                 self._stage(urn, policy, policies.draft_with_state(policy, state))
             case str(urn):
-                policies.check_deletion(self._get(urn))
+                policies.check_deletion(self._get(urn), by=self._by)
                 self.policies[urn] = None
             case MemberChange() | RoleHolderChange():
                 raise TypeError(f"{change.kind} is no change of a policy.")

@@ -28,7 +28,7 @@ from policies.identity.queries import policy_mentions, users_groups_roles
 from policies.identity.services import role_impact, roles
 from policies.models import Role, RoleAssignment, User
 from policies.pdp import display_names
-from policies.writes import required_privileges
+from policies.writes import managed_rows, required_privileges
 
 SECTION = Section("Roles", "roles", ("Settings", "Permissions"))
 
@@ -65,7 +65,10 @@ def show_role(request: HttpRequest, urn: str) -> HttpResponse:
     context = {
         "role": role,
         "facts": [
-            {"label": "Can be changed", "value": "Yes" if role.is_editable else "No: it is built in"},
+            {
+                "label": "Can be changed",
+                "value": managed_rows.describe_editing(role) if role.is_editable else "No: it is built in",
+            },
             {"label": "URN", "template": "policies/_urn.html", "urn": role.urn},
             created_fact(role),
         ],
@@ -189,6 +192,7 @@ def _get_editable_role(urn: str) -> Role:
     role = users_groups_roles.get_role(urn=urn)
     if not role.is_editable:
         raise Forbidden((), f"The role {role.name} is built in and cannot be changed or deleted.")
+    managed_rows.refuse_managed(role)
     return role
 
 

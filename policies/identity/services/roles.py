@@ -21,7 +21,7 @@ from policies.models import GroupProfile, Role, User, Verb, documents
 from policies.models.fields import filter_storable
 from policies.models.people import MAX_NAME_LENGTH, django_group_name
 from policies.models.roles import ROLE_PREFIX
-from policies.writes import required_privileges
+from policies.writes import managed_rows, required_privileges
 from policies.writes.timed_holders import HolderInput, check_holders, get_urn
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work, refuse_stale
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
@@ -259,4 +259,5 @@ def _get_editable_role(urn: str, *, by: Actor) -> Role:
     role = get_role(urn)
     if not role.is_editable and by.urn != SYSTEM_ACTOR:
         raise Forbidden((), f"The role {role.name} cannot be changed.")
+    managed_rows.refuse_managed(role, by=by)
     return role

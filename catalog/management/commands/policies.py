@@ -1,0 +1,140 @@
+"""`manage.py policies export|plan|apply FOLDER`: policies as code (docs/policies-as-code.md)."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from policies.authoring.api.bundles import describe_plan
+from policies.authoring.services.bundles import applying, exporting, files, kinds, net_effect, planning
+from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
+from policies.authoring.services.net_change import NetChange
+from policies.engine.model import Actor
+from policies.errors import Invalid, PolicyAppError
+from policies.models.people import ROOT_USERNAME, USER_PREFIX
+from policies.pdp import actor_resolution
+
+CHANNEL = "command"
+
+#: Exit codes of `plan`, as those of Terraform: nothing would change is 0, an error is 1.
+CHANGES_EXIT_CODE = 2
+
+
+class Command(BaseCommand):
+    """Exports to a folder, and plans and applies one."""
+
+    help = "Keep policies and roles as files: export them to a folder, plan and apply what it says."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the commands and their options."""
+        commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+        export = commands.add_parser("export", help="write what is stored to a folder, keeping comments there")
+        _add_folder(export)
+        export.add_argument(
+            "--only", action="append", default=[], choices=list(kinds.load_kinds()), help="this kind; can be repeated"
+        )
+        plan = commands.add_parser(
+            "plan", help=f"print what applying a folder would change; exits with {CHANGES_EXIT_CODE} if something would"
+        )
+        _add_folder(plan)
+        plan.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+        apply = commands.add_parser("apply", help="store what a folder says, all or nothing")
+        _add_folder(apply)
+        apply.add_argument(
+            "--expect-version", type=int, metavar="N", help="refuse unless all policies are at this version"
+        )
+        for command in (plan, apply):
+            command.add_argument(
+                "--prune", action="store_true", help="delete what is managed and no longer in the folder"
+            )
+            command.add_argument("--source", metavar="URL", help="where the folder is kept; pages link to it")
+            command.add_argument(
+                "--release", action="store_true", help="let pages and other programs change again what the folder holds"
+            )
+
+    def handle(self, *_: Any, command: str, folder: Path, as_user: str, **options: Any) -> None:
+        """Run one of the commands."""
+        try:
+            by = actor_resolution.load_actor(urn=f"{USER_PREFIX}{as_user}")
+            if command == "export":
+                self._export(folder, by, only=options["only"])
+            elif command == "plan":
+                self._plan(folder, by, options)
+            else:
+                self._apply(folder, by, options)
+        except Invalid as error:
+            for problem in error.problems:
+                self.stderr.write(f"{problem.pointer}: {problem.detail} [{problem.code}]")
+            raise CommandError("Nothing was stored.") from None
+        except PolicyAppError as error:
+            raise CommandError(error.detail) from None
+
+    def _export(self, folder: Path, by: Actor, *, only: list[str]) -> None:
+        texts = files.read_folder(folder) if folder.exists() else {}
+        exported = exporting.export_bundle(by=by, folders=only, texts=texts)
+        count = exporting.write_folder(folder, exported)
+        self.stdout.write(f"{len(exported)} entries, {count} files written.")
+
+    def _plan(self, folder: Path, by: Actor, options: dict[str, Any]) -> None:
+        plan = planning.plan_bundle(texts=files.read_folder(folder), options=_read_options(options), by=by)
+        if options["is_json"]:
+            self.stdout.write(json.dumps(describe_plan(plan), ensure_ascii=False, indent=2))
+        else:
+            self.stdout.write("\n".join(_render_plan(plan)))
+        if not plan.is_empty:
+            sys.exit(CHANGES_EXIT_CODE)
+
+    def _apply(self, folder: Path, by: Actor, options: dict[str, Any]) -> None:
+        plan, version = applying.apply_bundle(
+            texts=files.read_folder(folder),
+            options=_read_options(options),
+            by=by,
+            channel=CHANNEL,
+            expected_version=options["expect_version"],
+        )
+        self.stdout.write(f"{_render_counts(plan)} The policies are at version {version}.")
+
+
+def _add_folder(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--as", dest="as_user", default=ROOT_USERNAME, metavar="USER", help=f"act as this user ({ROOT_USERNAME})"
+    )
+
+
+def _read_options(options: dict[str, Any]) -> BundleOptions:
+    return BundleOptions(is_pruning=options["prune"], source=options["source"], is_releasing=options["release"])
+
+
+def _render_plan(plan: BundlePlan) -> Iterator[str]:
+    for folder, changes in plan.changes.items():
+        for change in changes:
+            location = change.entry.file.path if change.entry is not None else folder
+            yield f"{change.action}: {change.name} ({change.key}), {location}"
+            yield from (f"    {line}" for line in planning.diff_change(change))
+    yield from _render_effect(net_effect.find_net_effect(plan))
+    yield f"{_render_counts(plan)} Compared with version {plan.policy_version}."
+
+
+def _render_effect(effect: NetChange | None) -> Iterator[str]:
+    if effect is None:
+        return
+    for word, side, platform in (
+        ("gain", effect.gained, effect.platform_gained),
+        ("lose", effect.lost, effect.platform_lost),
+    ):
+        if side.total.pairs:
+            yield f"{side.total.people} people {word} {side.total.pairs} privileges on {side.total.entities} entities:"
+            yield from (f"    {item.actor} {item.privilege}, entities: {item.entities}" for item in side.items)
+        yield from (f"    {item.actor} would {word} {item.privilege} on the platform" for item in platform)
+    if not effect.is_exact:
+        yield "These are the first found; the report policy_impact finds all."
+
+
+def _render_counts(plan: BundlePlan) -> str:
+    counts = [f"{count} to {action}" for action, count in plan.count_actions().items() if count]
+    return f"{', '.join(counts)}." if counts else "Nothing changes."

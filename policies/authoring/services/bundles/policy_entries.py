@@ -1,0 +1,155 @@
+"""Policies in a bundle: the entries of an exported file (`import_export`), one in each file."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from policies.authoring.services import import_export, policies
+from policies.authoring.services.bundles.files import BundleFile
+from policies.authoring.services.bundles.kinds import (
+    BundleChange,
+    ChangeKind,
+    FileEntry,
+    ReadContext,
+    StoredEntry,
+    choose_changes,
+)
+from policies.authoring.services.import_export import PlannedPolicy
+from policies.authoring.services.policies import PolicyWrite
+from policies.engine import families
+from policies.engine.errors import MORE_PROBLEMS, Problem
+from policies.engine.families.validity import UNLIMITED, Validity
+from policies.engine.model import Actor
+from policies.errors import Invalid
+from policies.models import Policy
+from policies.writes import managed_rows
+
+
+class PolicyEntries:
+    """The kind of policies."""
+
+    folder, noun, key_field = "policies", "policy", "urn"
+
+    def list_stored(self) -> list[StoredEntry]:
+        """Return the policies that can be changed."""
+        rows = Policy.objects.exclude(is_system=True, is_editable=False).order_by("urn")
+        return [
+            StoredEntry(
+                policy.urn,
+                policy.name,
+                _build_value(
+                    policy.urn, policy.family, policy.document, policy.state, policy.description, policy.validity
+                ),
+                is_managed=policy.is_managed,
+                source=policy.source,
+            )
+            for policy in rows
+        ]
+
+    def read_entries(self, files: Sequence[BundleFile], context: ReadContext, /) -> list[FileEntry]:
+        """Return the policies of files as they would be stored. Raises Invalid with every problem."""
+        problems = [problem for file in files for problem in _find_shape_problems(file)]
+        if problems:
+            raise Invalid(problems)
+        try:
+            planned_policies = import_export.plan_entries(
+                [(f"/{number}", _complete_fields(file.value)) for number, file in enumerate(files)],
+                by=context.by,
+                coming_urns=context.coming_urns,
+            )
+        except Invalid as error:
+            raise Invalid([_locate(problem, files) for problem in error.problems]) from None
+        entries = [
+            FileEntry(file, policy.urn or "", policy.name, _planned_value(policy), policy)
+            for file, policy in zip(files, planned_policies, strict=True)
+        ]
+        if duplicates := list(_find_taken_names(entries)):
+            raise Invalid(duplicates)
+        return entries
+
+    def write(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
+        """Write and delete policies as one version of all."""
+        writes = []
+        for change in choose_changes(changes, ChangeKind.CREATE, ChangeKind.CHANGE):
+            if change.entry is not None:
+                policy: PlannedPolicy = change.entry.draft
+                writes.append(PolicyWrite(change.key, policy.draft, policy.version))
+        deleted_urns = [change.key for change in choose_changes(changes, ChangeKind.DELETE)]
+        if writes or deleted_urns:
+            policies.write_many(writes=writes, by=by, channel=channel, deleted_urns=deleted_urns)
+
+    def write_last(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
+        """Nothing names policies."""
+
+    def mark(self, keys: Collection[str], *, source: str | None) -> None:
+        """Mark policies as managed."""
+        managed_rows.mark_rows(Policy, keys, source=source)
+
+    def release(self, keys: Collection[str]) -> None:
+        """Mark policies as not managed."""
+        managed_rows.release_rows(Policy, keys)
+
+
+def _build_value(
+    urn: str, family: str, document: Mapping[str, Any], state: str, description: str, validity: Validity
+) -> dict[str, Any]:
+    """Return what a file says of a policy: beside the document only what the document does not hold."""
+    columns = families.get(family).column_values(document)
+    value: dict[str, Any] = {"urn": urn, "family": family}
+    if "state" not in columns:
+        value["state"] = state
+    if "description" not in columns and description:
+        value["description"] = description
+    if "valid_from" not in columns and validity != UNLIMITED:
+        instants = {"valid_from": validity.begins, "valid_until": validity.ends}
+        value |= {name: instant.isoformat() for name, instant in instants.items() if instant is not None}
+    return value | {"document": document}
+
+
+def _complete_fields(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a file says with the fields that it leaves out: in a bundle they do not keep what is stored."""
+    if value.get("family") in (None, Policy.Family.DATAHUB):
+        return value
+    defaults = {"state": Policy.State.ACTIVE.value, "description": "", "valid_from": None, "valid_until": None}
+    return defaults | {name: item for name, item in value.items() if item is not None}
+
+
+def _planned_value(policy: PlannedPolicy) -> dict[str, Any]:
+    draft = policy.draft
+    return _build_value(
+        policy.urn or "",
+        draft.family,
+        draft.document,
+        draft.state or Policy.State.ACTIVE,
+        draft.description or "",
+        draft.validity or UNLIMITED,
+    )
+
+
+def _find_shape_problems(file: BundleFile) -> Iterator[Problem]:
+    if not isinstance(file.value, dict):
+        yield file.make_problem("type.object", 1, "A policy is a mapping with `urn`, `family` and `document`.")
+        return
+    if "document" not in file.value:
+        yield file.make_problem("document.missing", 1, "`document` is missing: the policy in the format of its family.")
+    if file.value.get("urn") is None:
+        yield file.make_problem("urn.missing", 1, "`urn` is missing: it identifies the policy, also under a new name.")
+
+
+def _locate(problem: Problem, files: Sequence[BundleFile]) -> Problem:
+    if problem.code == MORE_PROBLEMS:
+        return problem
+    number, slash, rest = problem.pointer[1:].partition("/")
+    return files[int(number)].locate(Problem(problem.code, slash + rest, problem.detail))
+
+
+def _find_taken_names(entries: Sequence[FileEntry]) -> Iterator[Problem]:
+    """Yield a problem for each policy that takes the name of another of the bundle; stored ones may share theirs."""
+    stored_names = dict(Policy.objects.filter(urn__in=[entry.key for entry in entries]).values_list("urn", "name"))
+    first_entries: dict[tuple[str, str], FileEntry] = {}
+    for entry in sorted(entries, key=lambda entry: stored_names.get(entry.key) != entry.name):
+        first = first_entries.setdefault((entry.value["family"], entry.name), entry)
+        if first is not entry and stored_names.get(entry.key) != entry.name:
+            line = max(entry.file.document.find_line(f"/document/{field}") for field in ("name", "displayName"))
+            detail = f"The name {json.dumps(entry.name, ensure_ascii=False)} is that of {first.file.path} already."
+            yield entry.file.make_problem("name.taken", line, detail)

@@ -1,0 +1,30 @@
+"""Pages of what is managed as code: they name its source, and do not edit it."""
+
+from policies.identity.services import roles
+from policies.models import Policy, Role
+from policies.pdp import authorizer
+from policies.writes import managed_rows
+from tests.web.conftest import DOOR
+from tests.web.policies.writing import BASE
+
+SOURCE = "https://git.example.com/access"
+
+
+def test_a_managed_policy_is_shown_with_its_source_and_not_edited(browse, world, write):
+    policy = write("managed")
+    page = f"{BASE}/{policy.urn}"
+    assert f"{BASE}/edit/{policy.urn}" in browse("root").get(page).content.decode()
+    managed_rows.mark_rows(Policy, [policy.urn], source=SOURCE)
+    text = browse("root").get(page).content.decode()
+    assert f"In {SOURCE}" in text
+    assert f"{BASE}/edit/{policy.urn}" not in text
+    assert browse("root").get(f"{BASE}/edit/{policy.urn}").status_code == 409
+
+
+def test_a_managed_role_is_shown_with_its_source_and_not_edited(browse, world):
+    urn = roles.create(name="managed", by=authorizer.SYSTEM, channel=DOOR).urn
+    managed_rows.mark_rows(Role, [urn], source=SOURCE)
+    page = f"/settings/permissions/roles/{urn}"
+    text = browse("root").get(page).content.decode()
+    assert f"In {SOURCE}" in text
+    assert f"{page}/edit" not in text

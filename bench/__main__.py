@@ -11,6 +11,7 @@ NAMES = (
     "decide",
     "families",
     "bulk",
+    "guardrails",
     "ingest",
     "pages",
     "preview",

@@ -245,6 +245,15 @@ def test_an_effect_that_is_none_is_refused_with_its_position(root):
     assert own_fields() == (AT_TOP, OF_ACTORS)
 
 
+def test_what_is_kept_may_contradict_what_is_sent(root):
+    """The refusal points to what was sent, and stores nothing."""
+    ingest(root, document(validFrom="2020-01-01T00:00:00Z"))
+    answer = root.write(proposal(POLICY, INFO, document(validUntil="2019-01-01T00:00:00Z")))
+    assert answer.status_code == 400
+    assert "/proposal/aspect/value/validUntil" in answer.json()["message"]
+    assert stored() == document(validFrom="2020-01-01T00:00:00Z")
+
+
 SHOWN = """query($input: ListPoliciesInput!) {listPolicies(input: $input) {policies {
     urn effect validFrom validUntil
     actors {excludedUsers excludedGroups excludedRoles excludedResourceOwnersTypes}}}}"""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from policies.engine.model import Actor, Cover, Effect, Statement
 from policies.engine.property_conditions import ActorCondition
@@ -15,6 +16,9 @@ from policies.engine.selectors import (
     owner_type,
     resource_tokens,
 )
+
+#: Maximum number of clauses about owners whose relation is kept.
+_MAX_RELATIONS = 1_024
 
 
 def actor_attributes(facts: Mapping[str, Iterable[str]]) -> frozenset[tuple[str, str]]:
@@ -100,14 +104,26 @@ def tested_attributes(statements: Iterable[Statement]) -> frozenset[str]:
 
 def actor_cover(statement: Statement, actor_tokens: frozenset[str]) -> Cover:
     """Return the cover of a bound statement (`bind_actor`), for an actor with these tokens."""
-    tokens = statement.actors.tokens
+    actors = statement.actors
+    is_unconditional = not actors.tokens.isdisjoint(actor_tokens)
+    if not actors.is_relational:
+        return Cover(statement, is_unconditional)
+    return Cover(statement, is_unconditional, *_find_relation(actors.tokens, actors.excluded_tokens))
+
+
+@lru_cache(_MAX_RELATIONS)
+def _find_relation(
+    tokens: frozenset[str], excluded_tokens: frozenset[str]
+) -> tuple[bool, frozenset[str] | None, bool, frozenset[str]]:
+    """Return what a cover says of owners and oneself: `is_owned`, `owner_types`, `is_self`, `excluded_owner_types`.
+
+    It follows from the tokens alone. A company's clauses about owners have few different ones.
+    """
     types = {owner_type(token) for token in tokens if token.startswith(OWNER_OF_ANY_TYPE)}
-    excluded_types = (owner_type(token) for token in statement.actors.excluded_tokens if is_relational(token))
-    return Cover(
-        statement=statement,
-        is_unconditional=not tokens.isdisjoint(actor_tokens),
-        is_owned=bool(types),
-        owner_types=None if None in types else frozenset(kind for kind in types if kind is not None),
-        is_self=ONESELF in tokens,
-        excluded_owner_types=frozenset(kind for kind in excluded_types if kind),
+    excluded_types = (owner_type(token) for token in excluded_tokens if is_relational(token))
+    return (
+        bool(types),
+        None if None in types else frozenset(kind for kind in types if kind is not None),
+        ONESELF in tokens,
+        frozenset(kind for kind in excluded_types if kind),
     )

@@ -5,7 +5,7 @@ these methods define the meaning of both.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from policies.engine.errors import MissingFact
@@ -166,10 +166,15 @@ class ActorMatch:
 
     Tokens are URNs of users, groups and roles, EVERYONE, IN_ANY_GROUP, ONESELF (the resource is the actor), and those
     of `owner_token` (the actor or one of its groups owns the resource). No tokens: nobody (rules/datahub.md a.2).
+    `is_relational`: any of them is about the resource. It is found once, because lists ask it of a thousand clauses.
     """
 
     tokens: frozenset[str] = frozenset()
     excluded_tokens: frozenset[str] = frozenset()
+    is_relational: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_relational", any(map(is_relational, self.tested_tokens)))
 
     @property
     def tested_tokens(self) -> frozenset[str]:

@@ -58,6 +58,10 @@ class CoveragePart:
     alternatives: tuple[tuple[Criterion, ...], ...]
 
 
+#: Entities that covers reach, by condition about the actor; a part that matches suffices.
+SimplifiedCovers = Mapping[ActorRelation, tuple[CoveragePart, ...]]
+
+
 def has_only_allows(coverage: Coverage) -> bool:
     """Whether the allows alone define a coverage: no deny, no grants, no restrictions that hide columns or rows."""
     is_whole = all(cover.statement.restriction is None for cover in coverage.allows)
@@ -96,8 +100,8 @@ def _names_types(criterion: Criterion) -> bool:
     return criterion.field == selectors.TYPE and criterion.condition is Condition.EQUALS
 
 
-def simplify_coverage(covers: Iterable[Cover]) -> Mapping[ActorRelation, tuple[CoveragePart, ...]]:
-    """Return the entities that covers reach, by condition about the actor; a part that matches suffices."""
+def simplify_coverage(covers: Iterable[Cover]) -> SimplifiedCovers:
+    """Return the entities that covers reach."""
     criteria_by_types: defaultdict[tuple[ActorRelation, frozenset[str]], list[tuple[Criterion, ...]]] = defaultdict(
         list
     )

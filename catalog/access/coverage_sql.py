@@ -11,7 +11,13 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from catalog.access import grant_coverage_sql
-from catalog.access.coverage_simplify import ActorRelation, CoveragePart, has_only_allows, simplify_coverage
+from catalog.access.coverage_simplify import (
+    ActorRelation,
+    CoveragePart,
+    SimplifiedCovers,
+    has_only_allows,
+    simplify_coverage,
+)
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from policies.engine import selectors
 from policies.engine.model import Cover, Coverage
@@ -69,13 +75,16 @@ class CoverageConditions:
         """Return all rows of the table."""
         return Entity.objects.all()
 
-    def build_coverage_condition(self, coverage: Coverage) -> Q:
-        """Return the condition that a coverage reaches a row."""
+    def build_coverage_condition(self, coverage: Coverage, allows: SimplifiedCovers | None = None) -> Q:
+        """Return the condition that a coverage reaches a row; `allows` are its allows, if simplified before."""
         if coverage.is_everything:
             return ALL_ROWS
-        condition = self.combine_or(
-            [*self._build_cover_conditions(coverage.allows, coverage), *self.build_grant_conditions(coverage)]
+        allow_conditions = (
+            self._build_cover_conditions(coverage.allows, coverage)
+            if allows is None
+            else self._build_part_conditions(allows, coverage)
         )
+        condition = self.combine_or([*allow_conditions, *self.build_grant_conditions(coverage)])
         denials = self._build_cover_conditions(coverage.denies, coverage)
         for hidden_extent in find_hidden_extents(coverage):
             lifting_condition = self.combine_or(self._build_cover_conditions(hidden_extent.lifting_covers, coverage))
@@ -149,13 +158,14 @@ class CoverageConditions:
         return Q(pk__in=self.rows().filter(condition).order_by().values("pk"))
 
     def _build_cover_conditions(self, covers: Iterable[Cover], coverage: Coverage) -> list[Q]:
-        conditions = []
-        for relation, parts in simplify_coverage(covers).items():
-            conditions.append(
-                self._relation_condition(relation, coverage)
-                & self.combine_or([self._part_condition(part) for part in parts])
-            )
-        return conditions
+        return self._build_part_conditions(simplify_coverage(covers), coverage)
+
+    def _build_part_conditions(self, parts_by_relation: SimplifiedCovers, coverage: Coverage) -> list[Q]:
+        return [
+            self._relation_condition(relation, coverage)
+            & self.combine_or([self._part_condition(part) for part in parts])
+            for relation, parts in parts_by_relation.items()
+        ]
 
     def _part_condition(self, part: CoveragePart) -> Q:
         criteria_condition = self.combine_or([self._criteria_condition(criteria) for criteria in part.alternatives])

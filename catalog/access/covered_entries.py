@@ -15,10 +15,11 @@ from catalog.access.coverage_simplify import (
     UNCONDITIONAL,
     ActorRelation,
     CoveragePart,
+    SimplifiedCovers,
     has_only_allows,
     simplify_coverage,
 )
-from catalog.access.coverage_sql import ALL_ROWS, ENTITY_CONDITIONS
+from catalog.access.coverage_sql import ALL_ROWS, ENTITY_CONDITIONS, PROBING_CONDITIONS
 from catalog.access.entity_types import EntityTypes
 from catalog.access.entry_sets import ALL_ENTRIES, EntrySet, unite_ids
 from catalog.access.facet_entries import MAX_ENTRIES, FacetList, read_facet_lists
@@ -57,10 +58,14 @@ class _CoveredPart:
 
 @dataclass(frozen=True, slots=True)
 class CoveredEntries:
-    """The entities that a coverage reaches, in parts; None when lists do not tell."""
+    """The entities that a coverage reaches, in parts; None when lists do not tell.
+
+    `allows` are those of the coverage, simplified, if they had to be.
+    """
 
     coverage: Coverage
     parts: tuple[_CoveredPart, ...] | None = None
+    allows: SimplifiedCovers | None = None
 
     def list_ids(self) -> FrozenBitMap64 | None:
         """Return the ids of some entities among which are all; None when only a test tells."""
@@ -87,11 +92,15 @@ class CoveredEntries:
         """Return the condition that the coverage reaches an entity; with `ids`, and that it is one of these."""
         id_condition = Q() if ids is None else Q(pk__among=ids)
         if self.parts is None or not self.is_exact:
-            return id_condition & ENTITY_CONDITIONS.build_coverage_condition(self.coverage)
+            return id_condition & ENTITY_CONDITIONS.build_coverage_condition(self.coverage, self.allows)
         among = ALL_ENTRIES if ids is None else EntrySet(ids)
         condition = ENTITY_CONDITIONS.combine_or([part.build_condition(among) for part in self.parts])
         # A page of many is found sooner in the order of the list.
         return condition if ids is not None and len(ids) > MAX_SOUGHT else id_condition & condition
+
+    def build_probing_condition(self) -> Q:
+        """Return the condition that the coverage reaches an entity, for few entities."""
+        return PROBING_CONDITIONS.build_coverage_condition(self.coverage, self.allows)
 
 
 def find_covered_entries(coverage: Coverage, max_entries: int = MAX_ENTRIES) -> CoveredEntries:
@@ -104,17 +113,17 @@ def find_covered_entries(coverage: Coverage, max_entries: int = MAX_ENTRIES) -> 
     parts_by_relation = simplify_coverage(coverage.allows)
     for relation, parts in parts_by_relation.items():
         if relation.is_unconditional and not all(_is_bounded(part, relation) for part in parts):
-            return CoveredEntries(coverage)
+            return CoveredEntries(coverage, allows=parts_by_relation)
     lists = _read_lists(parts_by_relation, coverage, max_entries)
     if lists is None:
-        return CoveredEntries(coverage)
+        return CoveredEntries(coverage, allows=parts_by_relation)
     covered_parts = _unite(
         covered_part
         for relation, parts in parts_by_relation.items()
         for part in parts
         for covered_part in _find_parts(part, relation, lists, coverage)
     )
-    return CoveredEntries(coverage, tuple(covered_parts))
+    return CoveredEntries(coverage, tuple(covered_parts), parts_by_relation)
 
 
 def select_boundless(coverage: Coverage) -> Coverage:
@@ -201,9 +210,7 @@ class _EntryLists:
         return None if excluded_ids is None else related_entries.intersect(EntrySet(excluded_ids).invert())
 
 
-def _read_lists(
-    parts_by_relation: Mapping[ActorRelation, Iterable[CoveragePart]], coverage: Coverage, max_entries: int
-) -> _EntryLists | None:
+def _read_lists(parts_by_relation: SimplifiedCovers, coverage: Coverage, max_entries: int) -> _EntryLists | None:
     """Read the lists of all criteria and relations; None when there are too many lists."""
     facet_lists, column_criteria = set[FacetList](), set[Criterion]()
     for relation, parts in parts_by_relation.items():

@@ -1,5 +1,6 @@
 """Parts of a list of reachable resources: each reads and counts the rows of one table, as far as they are asked for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -30,10 +31,18 @@ class ReachableRow:
 
 @dataclass(frozen=True)
 class ReachablePart:
-    """One list: its ordered rows, and the type of all of them ('' when each row has its own)."""
+    """One list: its ordered rows, and the type of all of them ('' when each row has its own).
 
-    rows: QuerySet[Any]
+    A condition of hundreds of allows takes longer to write than to test, so the rows are built when they are asked for.
+    """
+
+    build_rows: Callable[[], QuerySet[Any]]
     type: str = ""
+
+    @cached_property
+    def rows(self) -> QuerySet[Any]:
+        """The rows, in the order of the list."""
+        return self.build_rows()
 
     def count(self, limit: int | None = None) -> int:
         """Return the number of rows, at most `limit`."""
@@ -122,12 +131,12 @@ class DensePart(ReachablePart):
     """A list of so many entities that few rows tell of a page and of the count.
 
     `certain_rows` are some of the rows, cheaper to count; `entities` all that are tested, in the order of the list;
-    `probed_rows` the rows by a test that is cheaper for few entities.
+    `build_probed_rows` returns the rows by a test that is cheaper for few entities.
     """
 
     certain_rows: QuerySet[Any] = field(default_factory=Entity.objects.none)
     entities: QuerySet[Any] = field(default_factory=Entity.objects.none)
-    probed_rows: QuerySet[Any] = field(default_factory=Entity.objects.none)
+    build_probed_rows: Callable[[], QuerySet[Any]] = Entity.objects.none
 
     def count(self, limit: int | None = None) -> int:
         if limit is not None and self.certain_rows.order_by()[:limit].count() == limit:
@@ -137,7 +146,11 @@ class DensePart(ReachablePart):
     def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         for head in (size for size in HEAD_SIZES if stop <= size):
             first_ids = list(self.entities.values_list("pk", flat=True)[:head])
-            rows = [self._to_row(row) for row in self.probed_rows.filter(pk__among=first_ids)[start:stop]]
+            rows = [self._to_row(row) for row in self._probed_rows.filter(pk__among=first_ids)[start:stop]]
             if len(rows) == stop - start:
                 return rows
         return super().read_rows(start, stop)
+
+    @cached_property
+    def _probed_rows(self) -> QuerySet[Any]:
+        return self.build_probed_rows()

@@ -6,6 +6,7 @@ All lists are filtered in the database, by the same conditions.
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from heapq import merge
 from itertools import chain, islice
 from typing import Any
@@ -15,7 +16,7 @@ from pyroaring import FrozenBitMap64
 
 from catalog.access import reachable_parts
 from catalog.access.coverage_simplify import narrow_coverage
-from catalog.access.coverage_sql import PROBING_CONDITIONS, filter_covered
+from catalog.access.coverage_sql import filter_covered
 from catalog.access.covered_entries import CoveredEntries, find_covered_entries, select_boundless
 from catalog.access.entity_lists import build_text_condition, find_named_entries, list_entities, parse_search
 from catalog.access.entity_types import find_present, load_types
@@ -128,17 +129,22 @@ def _list_entity_part(
     is_told_by_id = ids is not None and not text_condition and not view_conditions
     listed_ids = _find_listed(covered_entries, ids, types) if ids is not None and is_told_by_id else None
     entities = list_entities(types=types).filter(text_condition, _catalog_only_condition(types), *view_conditions)
-    rows = entities.filter(covered_entries.build_condition(ids if listed_ids is None else listed_ids))
+
+    def build_rows() -> QuerySet[Entity]:
+        return entities.filter(covered_entries.build_condition(ids if listed_ids is None else listed_ids))
+
+    def build_probed_rows() -> QuerySet[Entity]:
+        return entities.filter(covered_entries.build_probing_condition())
+
     if listed_ids is not None:
-        return KnownPart(rows, ids=listed_ids)
+        return KnownPart(build_rows, ids=listed_ids)
     if ids is None:
         boundless = select_boundless(coverage)
         if not boundless.allows:
-            return ReachablePart(rows)
+            return ReachablePart(build_rows)
         certain_rows = filter_covered(boundless, entities)
-        probed_rows = entities.filter(PROBING_CONDITIONS.build_coverage_condition(coverage))
-        return DensePart(rows, certain_rows=certain_rows, entities=entities, probed_rows=probed_rows)
-    return ShortPart(rows) if len(ids) <= reachable_parts.MAX_SHORT else LongPart(rows)
+        return DensePart(build_rows, certain_rows=certain_rows, entities=entities, build_probed_rows=build_probed_rows)
+    return ShortPart(build_rows) if len(ids) <= reachable_parts.MAX_SHORT else LongPart(build_rows)
 
 
 def _find_listed(covered_entries: CoveredEntries, ids: FrozenBitMap64, types: Collection[str]) -> FrozenBitMap64 | None:
@@ -187,7 +193,7 @@ def _list_people_parts(
             type_coverage = narrow_coverage(type_coverage, [type_name])
             conditions = PeopleConditions(type_name, model.objects.all(), is_described=model in described_models)
             condition = conditions.build_coverage_condition(type_coverage)
-            yield ReachablePart(rows.filter(condition), type_name)
+            yield ReachablePart(partial(rows.filter, condition), type_name)
             rows = rows.exclude(pk__in=model.objects.filter(condition).order_by().values("pk"))
 
 

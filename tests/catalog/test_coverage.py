@@ -9,6 +9,7 @@ from catalog.access import coverage_sql, covered_entries, entity_types, facet_en
 from catalog.access.coverage_simplify import narrow_coverage
 from catalog.access.facet_entries import FacetList
 from catalog.access.facet_source import OrmFacetSource
+from catalog.access.reachable_parts import DensePart
 from catalog.models import Entity, prefix_range
 from policies.engine import selectors
 from policies.engine.evaluate import decide
@@ -144,6 +145,24 @@ def test_a_list_of_known_ids_is_counted_without_a_test_of_entities(django_assert
         found = reachable_resources.list_reachable(coverage=coverage, types=["dataProduct"], max_count=10)
         assert len(found) == 1
     assert [row.urn for row in found[0:10]] == ["urn:li:dataProduct:b"]
+
+
+def test_a_page_at_the_head_writes_no_condition_for_the_whole_list() -> None:
+    """Only those of a long list that a few rows do not tell ask for it."""
+    tell(*[said(f"urn:li:dataProduct:{number}", "status", {"removed": False}) for number in "abc"])
+    entities = Entity.objects.filter(type="dataProduct")
+    written: list[str] = []
+
+    def write(name: str):
+        def build_rows():
+            written.append(name)
+            return entities
+
+        return build_rows
+
+    dense = DensePart(write("all"), certain_rows=entities, entities=entities, build_probed_rows=write("few"))
+    assert (dense.count(2), len(dense.read_rows(0, 2)), len(dense.read_rows(1, 3)), written) == (2, 2, 2, ["few"])
+    assert (dense.count(), len(dense.read_rows(0, 5)), written) == (3, 3, ["few", "all"])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -246,7 +246,8 @@ class PolicyEditor(View, ABC):
         base_event = events.filter(version=self.version).first()
         base = base_event.after if base_event is not None else None
         theirs = policy_storage.policy_snapshot(self.policy)
-        ours = {"document": draft.document} | {
+        # Saving keeps the times that stand beside a document.
+        ours = {**theirs, "document": draft.document} | {
             name: draft.document.get(name) or "" if (value := getattr(draft, name)) is None else value
             for name in ("state", "description")
         }

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from django.urls import reverse
 
 from policies.authoring.pages import datahub_wording, validity_fields
 from policies.authoring.queries import policies as policy_queries
@@ -101,6 +102,23 @@ def test_lists_and_pages_say_what_does_not_count_now(browse, world, write):
     )
     history = browse("root").get(f"{BASE}/history/{urn}")
     assert {row["label"] for row in history.context["rows"][0]["changes"]} == {"Begins", "Ends"}
+
+
+def test_a_conflict_says_nothing_of_times_that_saving_keeps(browse, world):
+    statements = [{"effect": "allow", "resource": "dataset:*", "actions": ["dataset:read"]}]
+    document = {"name": "Zone", "roles": ["urn:li:dataHubRole:Reader"], "statements": statements}
+    validity = Validity(ends=datetime(2999, 1, 1, tzinfo=UTC))
+    draft = PolicyInput("datazone", document, validity=validity)
+    policy = policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
+    address = reverse("datazone-edit", args=[policy.urn])
+    mine, theirs = Builder(browse("root"), address), Builder(browse("admin"), address)
+    theirs.press("save", name="By Ada")
+    mine.press("save", description="Mine")
+    conflict = mine.response.context["conflict"]
+    assert {row["label"] for row in conflict["between"]} == {"Name", "Description"}
+    assert {row["label"] for row in conflict["you"]} == {"Description"}
+    mine.press("takeover")
+    assert policy_queries.get_policy(urn=policy.urn).validity == validity
 
 
 def test_the_sentence_says_when_before_it_says_that_it_is_inactive(world):

@@ -12,7 +12,7 @@ from policies.models import Guardrail
 #: The kind of these findings; no report makes them.
 KIND = "guardrails"
 
-_TYPE = "GUARDRAIL_BROKEN"
+FINDING_TYPE = "GUARDRAIL_BROKEN"
 _UPDATED_COLUMNS = ["severity", "type", "sentence", "values", "subject", "last_seen_at"]
 
 
@@ -29,7 +29,7 @@ def record_breaches(*, guardrail: Guardrail, breaches: Sequence[dict[str, Any]])
     finding = Finding(
         kind=KIND,
         key=guardrail.urn,
-        type=_TYPE,
+        type=FINDING_TYPE,
         severity=Finding.Severity.HIGH,
         subject=policy or guardrail.urn,
         sentence=f"The guardrail {guardrail.name} is broken in {count} {'way' if count == 1 else 'ways'}.",

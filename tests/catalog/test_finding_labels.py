@@ -1,12 +1,13 @@
 """Every type of finding that a report can write has a name on pages."""
 
+from catalog.reports import guardrail_findings
 from catalog.reports.finding_labels import FINDING_LABELS, finding_type_label
 from catalog.reports.kinds.policy_hygiene import job as policy_hygiene_job
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
 
 
 def test_every_type_of_finding_has_a_name():
-    written = {str(code) for code in [*policy_hygiene_job.SEVERITIES, *DifferenceType]}
+    written = {str(code) for code in [*policy_hygiene_job.SEVERITIES, *DifferenceType, guardrail_findings.FINDING_TYPE]}
     assert written == FINDING_LABELS.keys()
 
 

@@ -100,7 +100,7 @@ def test_an_empty_document_lacks_everything_at_once():
             {"actors": {"excludedResourceOwnersTypes": ["urn:li:ownershipType:"], "excludedActors": []}},
             [("/actors/excludedResourceOwnersTypes/0", "urn.type"), ("/actors/excludedActors", "field.unknown")],
         ),
-        ({"validUntil": None, "a/b": 1}, [("/validUntil", "field.unknown"), ("/a~1b", "field.unknown")]),
+        ({"validUntils": None, "a/b": 1}, [("/validUntils", "field.unknown"), ("/a~1b", "field.unknown")]),
     ],
 )
 def test_one_problem(changes: dict, expected: list[tuple[str, str]]):

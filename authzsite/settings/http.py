@@ -63,6 +63,8 @@ BODY_LIMITS: dict[str, int] = {
     "/api/v1/authorize/batch": 4 * 1024 * 1024,
     "/api/v1/authorize": BODY_LIMIT,
     "/api/v1/policies/": 2 * 1024 * 1024,
+    # A change may put a policy.
+    "/api/v1/preview": 2 * 1024 * 1024,
     "/api/v1/entities/": 4 * 1024 * 1024,
     **dict.fromkeys(("/api/v1/reports/", "/api/v1/external-roles/", "/api/v1/groups/"), 2 * 1024 * 1024),
     "/api/v1/bundles/": 2 * 1024 * 1024,

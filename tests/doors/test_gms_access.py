@@ -362,6 +362,9 @@ def test_the_privilege_of_the_matching_page_opens_the_same_write(root, person):
     manager = person("outsider")
     give(ME, "MANAGE_POLICIES", type="PLATFORM")
     assert manager.write(ATTEMPTS["a policy of my own"]).status_code == 200
+    # Administrators hold MANAGE_GUARDRAILS, which a manager of policies alone gives nobody.
+    assert manager.write(ATTEMPTS["my role"]).status_code == 403
+    give(ME, "MANAGE_GUARDRAILS", type="PLATFORM")
     assert manager.write(ATTEMPTS["my role"]).status_code == 200
     assert ADMIN in actor_resolution.load_actor(urn=ME).roles
 

@@ -77,7 +77,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     expect(jane.get_by_role("table", name="Policies")).to_be_visible()
 
     root.get_by_role("link", name="Deactivate").click()
-    expect(root.get_by_role("dialog")).to_contain_text("1 person loses what it gives: Jane Doe.")
+    expect(root.get_by_role("dialog")).to_contain_text("Jane Doe loses the platform privilege Manage Policies.")
     assert barriers(root) == []
     root.get_by_role("dialog").get_by_role("button", name="Deactivate policy").click()
     expect(root.locator("#toasts")).to_contain_text("Jane keeps the policies is inactive now.")

@@ -32,6 +32,7 @@ ALLOWED: dict[str, tuple[float, str]] = {
     "post /api/v1/bundles/apply": (2.0, "the same"),
     "post /api/v1/policies/": (2.0, "it answers with the policy, up to 1 MB"),
     "put /api/v1/policies/{urn}/": (2.0, "the same"),
+    "post /api/v1/preview": (2.0, "it reads what policies take, up to 1 MB, and compares what 20,000 people may do"),
     "post /api/v1/policies/validate/": (0.6, "it reads what these take: 10,000 users or criteria, up to 1 MB"),
 }
 

@@ -35,6 +35,8 @@ from policies.pdp import actor_resolution, authorizer, ports, users_by_actor_cla
 
 #: Most entities and people that are compared, and most steps of comparing them: about a second of work.
 MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 60_000
+#: Most different selectors and criteria of changed statements together: the database tests each.
+MAX_CRITERIA = 1_000
 
 #: Most policies of which it is looked up who keeps what they no longer give.
 MAX_KEPT_POLICIES = 200
@@ -200,6 +202,8 @@ def _move_members(postings: Postings, people: Mapping[str, ChangedActor]) -> Pos
 def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot) -> Postings | None:
     if not scope.privileges:
         return Postings(urns=(), types=(), fields=())
+    if sum(1 + len(selector.criteria) for selector in scope.selectors) > MAX_CRITERIA:
+        return None
     fields = before.tested_fields(scope.privileges) | after.tested_fields(scope.privileges)
     return ports.postings_source().load_postings(covering=scope.selectors, fields=fields, limit=MAX_ENTITIES)
 

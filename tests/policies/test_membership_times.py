@@ -118,7 +118,8 @@ def test_a_clock_that_is_set_back_revives_nothing(clock, user, eng):
 def test_no_answer_relies_on_what_ended_more_than_a_second_ago(user, eng):
     jo = user("jo").urn
     snapshot_store.refresh()
-    end = timezone.now() + timedelta(seconds=2)
+    # Whole milliseconds, as boundaries are.
+    end = timezone.now().replace(microsecond=0) + timedelta(seconds=3)
     add(eng, jo, ends=end)
     assert is_allowed(jo)
     last_allowed_at = 0.0

@@ -5,6 +5,7 @@ names have literals; all other texts are alike, and `invent` makes one up where 
 """
 
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
@@ -31,7 +32,7 @@ _DIGITS = 4
 _MAX_LEAD = 4
 
 
-class TextTerms:
+class TextTerms(ABC):
     """The literals of one field.
 
     `beginnings` are those of which every value has one (none: any text but ''), `form` what values look like.
@@ -127,11 +128,13 @@ class TextTerms:
         for listener in self._listeners:
             listener(text, literal, is_prefix)
 
+    @abstractmethod
     def _add_value(self, text: str) -> int:
-        raise NotImplementedError
+        """Return a new literal for a value, with the clauses that say which others go with it."""
 
+    @abstractmethod
     def _add_prefix(self, text: str) -> int:
-        raise NotImplementedError
+        """Return a new literal for a beginning, with the clauses that say which others go with it."""
 
 
 class TextSet(TextTerms):

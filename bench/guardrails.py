@@ -1,19 +1,14 @@
 """What ten guardrails add to a write at a large company on PostgreSQL."""
 
-import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
+from bench.product import PROJECT, run_in_product
 from bench.tables import Table
 
-PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / ".make"))
 
-import servers  # noqa: E402  # found through the line above
+import servers  # found through the line above
 
 #: What ten guardrails may add to a write, in milliseconds (issue J).
 LIMIT = 500
@@ -27,22 +22,8 @@ def run(*, is_quick: bool) -> list[Table]:
     world = SMALL if is_quick else LARGE
     if servers.postgres_folder() is None:
         return [Table("Guardrails", ("write",), notes=["There is no PostgreSQL on this machine."])]
-    with (
-        tempfile.TemporaryDirectory(prefix="authzsite-bench-") as folder,
-        servers.postgres(is_for_tests=False) as address,
-    ):
-        names = ("DATABASE_URL", "REDIS_URL")
-        environment = {name: value for name, value in os.environ.items() if name not in names}
-        environment |= {
-            "VAR_DIR": folder,
-            "DJANGO_SETTINGS_MODULE": "authzsite.settings",
-            "PLAIN_HTTP": "true",
-            "LOG_LEVEL": "ERROR",
-            "DATABASE_URL": address,
-        }
-        command = [sys.executable, "-m", "bench.guarding", ",".join(map(str, world))]
-        done = subprocess.run(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, check=True, text=True)
-    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    with servers.postgres(is_for_tests=False) as address:
+        found: list[dict[str, Any]] = run_in_product("bench.guarding", ",".join(map(str, world)), database=address)
     columns = ("write", "without, median ms", "with, median ms", "added ms", "added p95", "added at work", "within")
     rows = [
         (

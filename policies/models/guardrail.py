@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from policies.models.fields import JsonTextField, UrnField
+from policies.models.managed import ManagedRow
 from policies.models.people import MAX_NAME_LENGTH
 
 GUARDRAIL_PREFIX = "urn:li:guardrail:"
@@ -13,7 +14,7 @@ GUARDRAIL_PREFIX = "urn:li:guardrail:"
 LOCKOUT_URN = f"{GUARDRAIL_PREFIX}__manage_policies"
 
 
-class Guardrail(models.Model):
+class Guardrail(ManagedRow):
     """A rule that no policy, role or membership may break.
 
     `rule` is authoritative. `status` and `breaches` are those of the last judgment, `judged_at` its time; a breach has
@@ -48,7 +49,8 @@ class Guardrail(models.Model):
     updated_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_by = UrnField(editable=False)
 
-    class Meta:
+    class Meta(ManagedRow.Meta):
+        abstract = False
         ordering = ("urn",)
         constraints = [
             models.CheckConstraint(condition=Q(mode__in=["enforce", "warn", "off"]), name="guardrail_mode_known"),

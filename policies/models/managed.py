@@ -13,3 +13,8 @@ class ManagedRow(models.Model):
 
     class Meta:
         abstract = True
+
+    @property
+    def managed(self) -> dict[str, str] | None:
+        """Return the mark as the API answers it; None for a row that is not managed."""
+        return {"source": str(self.source)} if self.is_managed else None

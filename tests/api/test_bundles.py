@@ -57,6 +57,7 @@ def test_what_is_managed_is_refused_with_its_source(manager):
     ):
         assert answer.status_code == 409
         assert SOURCE in answer.json()["detail"]
+    assert manager.get(f"/api/v1/policies/{EDITORS_URN}/").json()["managed"] == {"source": SOURCE}
     assert call(manager, "apply", files={}, source=SOURCE, prune=True).status_code == 200
     assert not Policy.objects.filter(urn=EDITORS_URN).exists()
 
@@ -86,3 +87,27 @@ def test_bad_files_are_refused_with_their_lines(manager, files, pointer):
     answer = call(manager, "plan", files=files)
     assert answer.status_code == 400
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_answers_say_what_is_managed_and_bodies_may_send_it_back(manager, client_of):
+    keeper = client_of("keeper", "MANAGE_GUARDRAILS", "MANAGE_POLICIES")
+    files = FILES | {
+        "roles/steward.yaml": "urn: urn:li:dataHubRole:steward\nname: Steward\n",
+        "guardrails/g.yaml": "urn: urn:li:guardrail:g\nname: G\n"
+        "rule: {no_policy: {actors: {allUsers: true}, privileges: [EDIT_ENTITY_TAGS]}}\n",
+    }
+    assert call(keeper, "apply", files=files, source=SOURCE).status_code == 200
+    urls = (
+        f"/api/v1/policies/{EDITORS_URN}/",
+        "/api/v1/roles/urn:li:dataHubRole:steward/",
+        "/api/v1/guardrails/urn:li:guardrail:g/",
+    )
+    for url in urls:
+        body = keeper.get(url).json()
+        assert body["managed"] == {"source": SOURCE}
+        assert keeper.put(url, body).status_code == 409
+    call(keeper, "apply", files=files, release=True)
+    for url in urls:
+        body = keeper.get(url).json()
+        assert body["managed"] is None
+        assert keeper.put(url, body).status_code == 200

@@ -45,6 +45,7 @@ def test_a_document_comes_back_as_it_was_sent(manager, made):
         "valid_from": None,
         "valid_until": None,
         "document": None,
+        "managed": None,
         "lints": [],
     }
     assert shown["ETag"] == '"1"'

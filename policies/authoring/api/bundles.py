@@ -7,10 +7,9 @@ from django.http import HttpResponse
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from policies.authoring.api.policies import require_manage_policies
 from policies.authoring.api.preview import PreviewOut, serialize_net_change
 from policies.authoring.services.bundles import applying, exporting, net_effect, planning
-from policies.authoring.services.bundles.kinds import ChangeKind, load_kinds
+from policies.authoring.services.bundles.kinds import ChangeKind
 from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -18,7 +17,11 @@ from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.operations import api_operation
 from policies.http.api.views import CHANNEL, ApiView
+from policies.http.guard import needs
 from policies.models.managed import MAX_SOURCE_LENGTH
+
+#: Each kind needs its own privilege; the services ask for that.
+require_kind = needs("MANAGE_POLICIES", "MANAGE_GUARDRAILS")
 
 TAG = "bundles"
 
@@ -76,7 +79,7 @@ class ExportParameters(strict_fields.StrictSerializer):
     only = strict_fields.StrictString(required=False, max_length=32, help_text="One kind, such as policies.")
 
 
-@require_manage_policies
+@require_kind
 class BundlePlanView(ApiView):
     """The plan of a bundle."""
 
@@ -87,7 +90,7 @@ class BundlePlanView(ApiView):
         return describe_plan(plan)
 
 
-@require_manage_policies
+@require_kind
 class BundleApplyView(ApiView):
     """Applying a bundle."""
 
@@ -113,7 +116,7 @@ class BundleApplyView(ApiView):
         return Response(BundlePlanOut(answer).data, headers={"Policy-Version": str(version)})
 
 
-@require_manage_policies
+@require_kind
 class BundleExportView(ApiView):
     """The export of a bundle."""
 
@@ -121,9 +124,9 @@ class BundleExportView(ApiView):
         "bundles_export", "Export policies as code", query=ExportParameters, answer=BundleFilesOut, tag=TAG
     )
     def get(self, _request: Any) -> Response:
-        """Return the files of what is stored and can be changed."""
+        """Return the files of what is stored and the caller may change."""
         only = self.parse_query(ExportParameters).get("only")
-        folders = [only] if only is not None else list(load_kinds())
+        folders = [only] if only is not None else []
         return Response({"files": exporting.export_bundle(by=self.actor, folders=folders, limit=MAX_FILES)})
 
 

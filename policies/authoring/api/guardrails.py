@@ -10,6 +10,7 @@ from policies.authoring.queries import guardrails
 from policies.authoring.services import guardrails as service
 from policies.errors import Invalid
 from policies.http.api import strict_fields
+from policies.http.api.managed_fields import KeptMark, ManagedOut
 from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.views import CHANNEL, ApiView, find_read_only_changes
 from policies.http.guard import needs
@@ -46,10 +47,11 @@ class GuardrailOut(serializers.Serializer[Any]):
     version = serializers.IntegerField(min_value=1)
     status = serializers.ChoiceField(Guardrail.Status.choices)
     breaches = BreachOut(many=True)
+    managed = ManagedOut(allow_null=True)
 
 
 class GuardrailIn(strict_fields.StrictSerializer):
-    """A guardrail to be stored. `status` and `breaches` of an answer are not read."""
+    """A guardrail to be stored. `status`, `breaches` and `managed` of an answer are not read."""
 
     urn = strict_fields.StrictUrn(required=False)
     name = strict_fields.StrictString(max_length=1000)
@@ -59,6 +61,7 @@ class GuardrailIn(strict_fields.StrictSerializer):
     version = strict_fields.StrictInteger(required=False, min_value=1)
     status = strict_fields.AnyJson(required=False)
     breaches = strict_fields.AnyJson(required=False)
+    managed = KeptMark()
 
 
 class GuardrailChangeIn(strict_fields.StrictSerializer):

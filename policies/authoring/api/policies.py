@@ -19,6 +19,7 @@ from policies.engine import families
 from policies.engine.errors import Problem
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
+from policies.http.api.managed_fields import KeptMark, ManagedOut
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.problem_details import iterate_problems
@@ -55,6 +56,7 @@ class PolicyOut(serializers.Serializer[Any]):
     version = serializers.IntegerField(min_value=1)
     valid_from = serializers.DateTimeField(allow_null=True, help_text="Before it, the policy counts as INACTIVE.")
     valid_until = serializers.DateTimeField(allow_null=True, help_text="From it on, the policy counts as INACTIVE.")
+    managed = ManagedOut(allow_null=True)
     document = strict_fields.AnyJson()
 
 
@@ -73,7 +75,7 @@ class PolicyReplacedOut(PolicyDetailOut):
 class PolicyIn(strict_fields.StrictSerializer):
     """A policy to be stored. What stands beside the document must agree with it.
 
-    `lints` and `replaced_version` of an answer are not read.
+    `lints`, `managed` and `replaced_version` of an answer are not read.
     """
 
     urn = strict_fields.StrictUrn(required=False)
@@ -88,6 +90,7 @@ class PolicyIn(strict_fields.StrictSerializer):
     valid_until = strict_fields.AnyJson(required=False, allow_null=True, help_text=_INSTANT_HELP)
     lints = strict_fields.AnyJson(required=False)
     replaced_version = strict_fields.StrictInteger(required=False, min_value=1)
+    managed = KeptMark()
 
 
 class StateIn(strict_fields.StrictSerializer):

@@ -89,7 +89,7 @@ def summary_facts(policy: Policy, names: Mapping[str, str], effects: Collection[
             "at": policy.created_at,
             "by": names[policy.created_by],
         },
-        {"label": "Can be edited", "value": managed_rows.describe_editing(policy)},
+        managed_rows.build_editing_fact(policy, label="Can be edited", is_editable=policy.is_editable),
     ]
 
 

@@ -29,7 +29,7 @@ from policies.http.pages.list_and_form_pages import (
 from policies.models import Guardrail
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer
-from policies.writes import strict_json
+from policies.writes import managed_rows, strict_json
 from policies.writes.validation import MAX_TEXT_LENGTH
 
 SECTION = Section("Guardrails", "guardrails", ("Settings", "Permissions"))
@@ -125,6 +125,12 @@ def show_guardrail(request: HttpRequest, urn: str) -> HttpResponse:
     context = {
         **row,
         "facts": [
+            managed_rows.build_editing_fact(
+                guardrail,
+                label="Can be changed",
+                is_editable=not guardrail.is_built_in,
+                fixed="No: it is built in",
+            ),
             {"label": "Mode", "value": _MODE_LABELS[guardrail.mode]},
             {"label": "Version", "value": guardrail.version},
             {"label": "URN", "template": "policies/_urn.html", "urn": guardrail.urn},
@@ -162,6 +168,7 @@ def create_guardrail(request: HttpRequest) -> HttpResponse:
 def edit_guardrail(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that edits a guardrail."""
     guardrail = guardrails.get_guardrail(urn=urn)
+    managed_rows.refuse_managed(guardrail)
     page = FormPage(
         request,
         GuardrailForm,
@@ -187,6 +194,7 @@ def edit_guardrail(request: HttpRequest, urn: str) -> HttpResponse:
 def delete_guardrail(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page, and the deletion of a guardrail."""
     guardrail = guardrails.get_guardrail(urn=urn)
+    managed_rows.refuse_managed(guardrail)
     return ask_and_act(
         request,
         partial(service.delete, urn=urn),

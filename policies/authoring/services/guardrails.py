@@ -22,7 +22,7 @@ from policies.models.fields import is_storable
 from policies.models.guardrail import GUARDRAIL_PREFIX, LOCKOUT_URN
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import snapshot_store
-from policies.writes import required_privileges
+from policies.writes import managed_rows, required_privileges
 from policies.writes.guardrail_check import serialize_judgment
 from policies.writes.guardrail_judgment import (
     GuardrailJudge,
@@ -57,7 +57,7 @@ def create(
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_GUARDRAILS)
     urn = f"{GUARDRAIL_PREFIX}{uuid.uuid4()}" if urn is None else validate_urn(urn)
     values = {"name": name, "description": description, "mode": mode, "rule": rule}
-    parsed_rule = _validate(values)
+    parsed_rule = validate_values(values)
     with open_write(Gate.PEOPLE) as write:
         if Guardrail.objects.filter(urn=urn).exists():
             raise Conflict(f"There is a guardrail {urn} already.")
@@ -72,15 +72,16 @@ def create(
 def update(*, urn: str, by: Actor, channel: str, if_version: int | None = None, **changes: Any) -> Guardrail:
     """Change the given ones of `name`, `description`, `mode` and `rule`.
 
-    Raises NotFound, Forbidden, Stale when `if_version` is given and is not the version, Invalid with every problem.
+    Raises NotFound, Forbidden, Conflict if it is managed as code, Stale when `if_version` is given and is not the
+    version, Invalid with every problem.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_GUARDRAILS)
     with open_write(Gate.PEOPLE) as write:
-        guardrail = _get_current(urn, if_version=if_version)
+        guardrail = _get_current(urn, by=by, if_version=if_version)
         before = facts(guardrail)
         values = {"name": guardrail.name, "description": guardrail.description, "mode": guardrail.mode}
         values |= {"rule": guardrail.rule, **changes}
-        parsed_rule = _validate(values)
+        parsed_rule = validate_values(values)
         for column, value in values.items():
             setattr(guardrail, column, value)
         guardrail.version += 1
@@ -90,10 +91,10 @@ def update(*, urn: str, by: Actor, channel: str, if_version: int | None = None, 
 
 
 def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) -> None:
-    """Delete a guardrail. Raises NotFound, Forbidden, Stale."""
+    """Delete a guardrail. Raises NotFound, Forbidden, Conflict if it is managed as code, Stale."""
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_GUARDRAILS)
     with open_write(Gate.PEOPLE) as write:
-        guardrail = _get_current(urn, if_version=if_version)
+        guardrail = _get_current(urn, by=by, if_version=if_version)
         event = _build_event(guardrail, Verb.DELETED, before=facts(guardrail), by=by, channel=channel)
         guardrail.mode = Guardrail.Mode.OFF
         _report(guardrail, [])
@@ -165,7 +166,7 @@ def validate_urn(urn: str) -> str:
     return urn
 
 
-def _validate(values: Mapping[str, Any]) -> Rule:
+def validate_values(values: Mapping[str, Any]) -> Rule:
     """Return the rule of a guardrail with these values; raises Invalid with every problem."""
     checks = Checks()
     checks.validate_text(values["name"], "/name", limit=MAX_NAME_LENGTH, is_required=True)
@@ -238,10 +239,11 @@ def _report(guardrail: Guardrail, breaches: list[dict[str, Any]]) -> None:
         import_string(path)(guardrail=guardrail, breaches=breaches)
 
 
-def _get_current(urn: str, *, if_version: int | None) -> Guardrail:
+def _get_current(urn: str, *, by: Actor, if_version: int | None) -> Guardrail:
     guardrail = guardrails.get_guardrail(urn=urn)
     if guardrail.is_built_in:
         raise Forbidden((), f"The guardrail {guardrail.name} is built in and cannot be changed or deleted.")
+    managed_rows.refuse_managed(guardrail, by=by)
     if if_version is not None and guardrail.version != if_version:
         raise Stale(f"{guardrail.name} is at version {guardrail.version} now, not {if_version}.")
     return guardrail

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
+from policies.http.api.managed_fields import KeptMark, ManagedOut
 from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.resource_view import ReplaceableResourceView, openapi_resource_operations, pop_identifier
 from policies.http.api.timed_holders import TimedHolderList, TimesOut
@@ -35,6 +36,7 @@ class RoleOut(serializers.Serializer[Any]):
     editable = serializers.BooleanField()
     object_id = serializers.CharField()
     policies = serializers.ListField(child=serializers.CharField())
+    managed = ManagedOut(allow_null=True)
 
 
 class RoleIn(strict_fields.StrictSerializer):
@@ -47,6 +49,7 @@ class RoleIn(strict_fields.StrictSerializer):
     editable = strict_fields.StrictBoolean(required=False)
     object_id = strict_fields.StrictObjectId(required=False)
     policies = strict_fields.StrictUrnList(required=False, max_length=10_000)
+    managed = KeptMark()
 
 
 class RoleChange(RoleIn):
@@ -101,6 +104,7 @@ def _describe_roles(role_rows: Sequence[Role]) -> list[dict[str, Any]]:
             "editable": role.is_editable,
             "object_id": role.object_id,
             "policies": policies_by_role[role.urn],
+            "managed": role.managed,
         }
         for role in role_rows
     ]
@@ -124,6 +128,7 @@ class RoleListView(ApiView):
         """Create a role; policies give it privileges by naming it."""
         identifier = pop_identifier(payload, ROLE_PREFIX)
         is_editable = payload.pop("editable", True)
+        payload.pop("managed", None)
         if payload.pop("policies", None):
             raise Invalid.from_problem(
                 code="read_only", pointer="/policies", detail="Policies name roles, not the other way."

@@ -65,10 +65,9 @@ def show_role(request: HttpRequest, urn: str) -> HttpResponse:
     context = {
         "role": role,
         "facts": [
-            {
-                "label": "Can be changed",
-                "value": managed_rows.describe_editing(role) if role.is_editable else "No: it is built in",
-            },
+            managed_rows.build_editing_fact(
+                role, label="Can be changed", is_editable=role.is_editable, fixed="No: it is built in"
+            ),
             {"label": "URN", "template": "policies/_urn.html", "urn": role.urn},
             created_fact(role),
         ],

@@ -5,33 +5,32 @@ from pathlib import Path
 
 from policies.authoring.services.bundles import files, kinds, round_trip
 from policies.authoring.services.bundles.kinds import BundleKind, StoredEntry
-from policies.authoring.services.policies import MANAGE_POLICIES
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.pdp import authorizer
-from policies.writes import strict_yaml
+from policies.writes import required_privileges, strict_yaml
 
 
 def export_bundle(
     *, by: Actor, folders: Collection[str] = (), texts: Mapping[str, str] | None = None, limit: int = files.MAX_FILES
 ) -> dict[str, str]:
-    """Return path → text of every stored entry of these kinds (without any: of all), by path.
+    """Return path → text of every stored entry of these kinds (without any: of all that `by` may change), by path.
 
     `texts` are the files that there are: an entry stays in its file, whose comments stay. Raises Forbidden, and Invalid
     for an unknown kind, for files that cannot be read, and for more than `limit` entries.
     """
-    authorizer.require(by=by, any_of=MANAGE_POLICIES)
     bundle_kinds = kinds.load_kinds()
     if unknown_folders := sorted(set(folders) - bundle_kinds.keys()):
         detail = f"There is no kind {unknown_folders[0]!r}; known are {', '.join(bundle_kinds)}."
         raise Invalid.from_problem(code="kind.unknown", pointer="/only", detail=detail)
+    kinds.require_kinds(folders, by=by)
     paths_by_key: dict[tuple[str, str], str] = {}
     for file in files.parse_files(texts or {}, folders=bundle_kinds):
         if isinstance(file.value, dict):
             paths_by_key[file.folder, str(file.value.get(bundle_kinds[file.folder].key_field))] = file.path
     exported: dict[str, str] = {}
     for folder, kind in bundle_kinds.items():
-        if folders and folder not in folders:
+        is_chosen = folder in folders if folders else required_privileges.is_met(kind.requirement, by=by)
+        if not is_chosen:
             continue
         entries = kind.list_stored()
         if len(exported) + len(entries) > limit:

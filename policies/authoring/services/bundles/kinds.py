@@ -11,6 +11,8 @@ from django.utils.module_loading import import_string
 
 from policies.authoring.services.bundles.files import BundleFile
 from policies.engine.model import Actor
+from policies.engine.requirements import Requirement
+from policies.writes import required_privileges
 
 
 class ChangeKind(StrEnum):
@@ -80,11 +82,15 @@ class ReadContext:
 
 
 class BundleKind(Protocol):
-    """One kind of entries: `folder` names it, `key_field` is the field of a file that identifies an entry."""
+    """One kind of entries: `folder` names it, `key_field` is the field of a file that identifies an entry.
+
+    `requirement` is what its writes need, and so planning and exporting it.
+    """
 
     folder: str
     noun: str
     key_field: str
+    requirement: Requirement
 
     def list_stored(self) -> Sequence[StoredEntry]:
         """Return what is stored, by key, without what nobody can change."""
@@ -104,11 +110,28 @@ class BundleKind(Protocol):
     def release(self, keys: Collection[str]) -> None:
         """Mark entries as not managed."""
 
+    def locate_object(self, key: str) -> str:
+        """Return the URN under which the change log has an entry."""
+
+    def finish(self, changes: Sequence[BundleChange]) -> None:
+        """Do what has to wait until everything is committed."""
+
 
 def load_kinds() -> dict[str, BundleKind]:
     """Return folder → kind, in the order in which they are written."""
     kinds = (import_string(path)() for path in settings.BUNDLE_KINDS)
     return {kind.folder: kind for kind in kinds}
+
+
+def require_kinds(folders: Collection[str], *, by: Actor) -> None:
+    """Raise Forbidden unless `by` may write all kinds of these folders; without any of them, some kind."""
+    bundle_kinds = load_kinds()
+    if named_kinds := [kind for folder, kind in bundle_kinds.items() if folder in folders]:
+        for kind in named_kinds:
+            required_privileges.require(by=by, requirement=kind.requirement)
+        return
+    alternatives = tuple(needs for kind in bundle_kinds.values() for needs in kind.requirement.any_of)
+    required_privileges.require(by=by, requirement=Requirement(alternatives))
 
 
 def is_same(stored_entry: StoredEntry, entry: FileEntry) -> bool:

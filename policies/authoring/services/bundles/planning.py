@@ -17,12 +17,10 @@ from policies.authoring.services.bundles.kinds import (
     ReadContext,
     StoredEntry,
 )
-from policies.authoring.services.policies import MANAGE_POLICIES
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import PolicyVersion
 from policies.models.managed import MAX_SOURCE_LENGTH
-from policies.pdp import authorizer
 from policies.writes import strict_yaml
 
 _SOURCE_PREFIXES = ("https://", "http://")
@@ -73,10 +71,10 @@ def plan_bundle(*, texts: Mapping[str, str], options: BundleOptions, by: Actor) 
 
     Raises Forbidden, or Invalid with every problem, each with its file and line.
     """
-    authorizer.require(by=by, any_of=MANAGE_POLICIES)
     if options.source is not None:
         _check_source(options.source)
     bundle_kinds = kinds.load_kinds()
+    kinds.require_kinds({path.partition("/")[0] for path in texts}, by=by)
     bundle_files = files.parse_files(texts, folders=bundle_kinds)
     coming_urns = {file.value["urn"] for file in bundle_files if _has_urn(file)}
     # Before what is compared is read: who gives this version back finds out that it changed since.
@@ -96,6 +94,7 @@ def plan_bundle(*, texts: Mapping[str, str], options: BundleOptions, by: Actor) 
         changes[folder] = tuple(_compare(entries, stored_by_kind[folder], options))
     if refusals:
         raise Invalid([problem for refusal in refusals for problem in refusal.problems])
+    kinds.require_kinds({folder for folder, kind_changes in changes.items() if kind_changes}, by=by)
     return BundlePlan(changes, policy_version)
 
 
@@ -118,7 +117,8 @@ def _read_entries(kind: BundleKind, kind_files: Sequence[BundleFile], context: R
     ]
     if duplicates := files.find_duplicates(keys, noun=kind.noun):
         raise Invalid(duplicates)
-    return kind.read_entries(kind_files, context)
+    # Without files nothing is asked that reading may need.
+    return kind.read_entries(kind_files, context) if kind_files else []
 
 
 def _compare(

@@ -22,13 +22,14 @@ from policies.engine.families.validity import UNLIMITED, Validity
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import Policy
-from policies.writes import managed_rows
+from policies.writes import managed_rows, required_privileges
 
 
 class PolicyEntries:
     """The kind of policies."""
 
     folder, noun, key_field = "policies", "policy", "urn"
+    requirement = required_privileges.MANAGE_POLICIES
 
     def list_stored(self) -> list[StoredEntry]:
         """Return the policies that can be changed."""
@@ -88,6 +89,13 @@ class PolicyEntries:
     def release(self, keys: Collection[str]) -> None:
         """Mark policies as not managed."""
         managed_rows.release_rows(Policy, keys)
+
+    def locate_object(self, key: str) -> str:
+        """Return the URN."""
+        return key
+
+    def finish(self, changes: Sequence[BundleChange]) -> None:
+        """Nothing has to wait."""
 
 
 def _build_value(

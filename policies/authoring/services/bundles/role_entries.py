@@ -19,7 +19,7 @@ from policies.identity.services import roles
 from policies.models import Role
 from policies.models.people import MAX_NAME_LENGTH
 from policies.models.roles import ROLE_PREFIX
-from policies.writes import managed_rows
+from policies.writes import managed_rows, required_privileges
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
 
 _FIELDS = ("urn", "name", "description")
@@ -29,6 +29,7 @@ class RoleEntries:
     """The kind of roles."""
 
     folder, noun, key_field = "roles", "role", "urn"
+    requirement = required_privileges.MANAGE_POLICIES
 
     def list_stored(self) -> list[StoredEntry]:
         """Return the roles that can be changed."""
@@ -82,6 +83,13 @@ class RoleEntries:
     def release(self, keys: Collection[str]) -> None:
         """Mark roles as not managed."""
         managed_rows.release_rows(Role, keys)
+
+    def locate_object(self, key: str) -> str:
+        """Return the URN."""
+        return key
+
+    def finish(self, changes: Sequence[BundleChange]) -> None:
+        """Nothing has to wait."""
 
 
 def _build_value(urn: str, name: str, description: str) -> dict[str, str]:

@@ -1,0 +1,130 @@
+"""Guardrails in a bundle. They are written first: the policies of the same bundle are held to them."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from policies.authoring.services import guardrails
+from policies.authoring.services.bundles.files import BundleFile
+from policies.authoring.services.bundles.kinds import (
+    BundleChange,
+    ChangeKind,
+    FileEntry,
+    ReadContext,
+    StoredEntry,
+    choose_changes,
+)
+from policies.engine.errors import Problem
+from policies.engine.families.document_reader import escape
+from policies.engine.model import Actor
+from policies.errors import Invalid
+from policies.models import Guardrail
+from policies.models.guardrail import LOCKOUT_URN
+from policies.writes import managed_rows, required_privileges
+
+_FIELDS = ("urn", "name", "description", "mode", "rule")
+
+
+class GuardrailEntries:
+    """The kind of guardrails."""
+
+    folder, noun, key_field = "guardrails", "guardrail", "urn"
+    requirement = required_privileges.MANAGE_GUARDRAILS
+
+    def list_stored(self) -> list[StoredEntry]:
+        """Return the guardrails that can be changed."""
+        return [
+            StoredEntry(
+                guardrail.urn,
+                guardrail.name,
+                _build_value(guardrail.urn, guardrails.facts(guardrail)),
+                is_managed=guardrail.is_managed,
+                source=guardrail.source,
+            )
+            for guardrail in Guardrail.objects.exclude(urn=LOCKOUT_URN).order_by("urn")
+        ]
+
+    def read_entries(self, files: Sequence[BundleFile], _context: ReadContext, /) -> list[FileEntry]:
+        """Return the guardrails of files. Raises Invalid with every problem."""
+        entries: list[FileEntry] = []
+        problems: list[Problem] = []
+        for file in files:
+            file_problems = _find_problems(file.value)
+            problems += map(file.locate, file_problems)
+            if not file_problems:
+                value = _build_value(file.value["urn"], _complete_fields(file.value))
+                entries.append(FileEntry(file, value["urn"], value["name"], value))
+        if problems:
+            raise Invalid(problems)
+        return entries
+
+    def write(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
+        """Delete, change and create guardrails, before what they judge is written."""
+        for change in choose_changes(changes, ChangeKind.DELETE):
+            guardrails.delete(urn=change.key, by=by, channel=channel)
+        for change in choose_changes(changes, ChangeKind.CHANGE, ChangeKind.CREATE):
+            if change.entry is None:
+                continue
+            values = _complete_fields(change.entry.value)
+            if change.action is ChangeKind.CREATE:
+                guardrails.create(urn=change.key, by=by, channel=channel, **values)
+            else:
+                guardrails.update(urn=change.key, by=by, channel=channel, **values)
+
+    def write_last(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
+        """Nothing names guardrails."""
+
+    def mark(self, keys: Collection[str], *, source: str | None) -> None:
+        """Mark guardrails as managed."""
+        managed_rows.mark_rows(Guardrail, keys, source=source)
+
+    def release(self, keys: Collection[str]) -> None:
+        """Mark guardrails as not managed."""
+        managed_rows.release_rows(Guardrail, keys)
+
+    def locate_object(self, key: str) -> str:
+        """Return the URN."""
+        return key
+
+    def finish(self, changes: Sequence[BundleChange]) -> None:
+        """Judge what was written again: when it was stored, the policies of the bundle were not."""
+        keys = [change.key for change in choose_changes(changes, ChangeKind.CHANGE, ChangeKind.CREATE)]
+        for guardrail in Guardrail.objects.filter(urn__in=keys).exclude(mode=Guardrail.Mode.OFF):
+            guardrails.refresh_status(guardrail)
+
+
+def _build_value(urn: str, values: dict[str, Any]) -> dict[str, Any]:
+    description = {"description": values["description"]} if values["description"] else {}
+    return {"urn": urn, "name": values["name"], **description, "mode": values["mode"], "rule": values["rule"]}
+
+
+def _complete_fields(value: Any) -> dict[str, Any]:
+    """Return the values of a guardrail with the fields that a file leaves out."""
+    return {
+        "name": value.get("name", ""),
+        "description": "" if value.get("description") is None else value["description"],
+        "mode": Guardrail.Mode.ENFORCE.value if value.get("mode") is None else value["mode"],
+        "rule": value.get("rule"),
+    }
+
+
+def _find_problems(value: object) -> list[Problem]:
+    if not isinstance(value, dict):
+        return [Problem("type.object", "", "A guardrail is a mapping with `urn`, `name`, `mode` and `rule`.")]
+    problems = [
+        Problem("field.unknown", f"/{escape(name)}", f"There is no field {name!r} here.")
+        for name in value
+        if name not in _FIELDS
+    ]
+    try:
+        if not isinstance(urn := value.get("urn"), str):
+            raise Invalid.from_problem(code="urn.missing", pointer="/urn", detail="`urn` is missing.")
+        guardrails.validate_urn(urn)
+    except Invalid as error:
+        problems += error.problems
+    if "rule" not in value:
+        return [*problems, Problem("rule.missing", "", "`rule` is missing: what may never, or must always be.")]
+    try:
+        guardrails.validate_values(_complete_fields(value))
+    except Invalid as error:
+        problems += error.problems
+    return problems

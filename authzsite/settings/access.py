@@ -55,6 +55,7 @@ POLICY_PORTS = {
     "GrantSource": "catalog.access.grant_source.OrmGrantSource",
     "Directory": "catalog.access.directory.OrmDirectory",
     "PostingsSource": "catalog.access.postings_source.OrmPostingsSource",
+    "ChangeDescriber": "policies.authoring.pages.net_change_wording.describe_proposed_changes",
 }
 # Further initial data: functions called with `by` at the end of `manage.py bootstrap`.
 BOOTSTRAP_HOOKS: tuple[str, ...] = (

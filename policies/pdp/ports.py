@@ -32,5 +32,5 @@ def postings_source() -> PostingsSource:
 
 @cache
 def import_port(name: str) -> Any:
-    """Return the class that settings.POLICY_PORTS names under this name."""
+    """Return the class or function that settings.POLICY_PORTS names under this name."""
     return import_string(settings.POLICY_PORTS[name])

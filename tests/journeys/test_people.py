@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from policies import bootstrap
+from policies.authoring.services import policies
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import (
     access_tokens,
@@ -182,15 +183,24 @@ def test_what_only_many_people_or_a_link_show_has_no_barrier(site, opened):
     assert {address: lines for address, lines in found.items() if lines} == {}
 
 
-def test_what_a_role_would_reach_is_said_while_people_are_chosen(site, opened):
+def test_what_a_role_would_give_is_said_while_people_are_chosen(site, opened):
+    document = {
+        "displayName": "Stewards manage tags",
+        "description": "",
+        "type": "PLATFORM",
+        "state": "ACTIVE",
+        "privileges": ["MANAGE_TAGS"],
+        "actors": {"roles": ["urn:li:dataHubRole:steward"]},
+        "editable": True,
+    }
+    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
     root = opened()
     sign_in(root, f"{site}{ROLES}/assign/urn:li:dataHubRole:steward", *ROOT)
-    meaning = root.get_by_role("region", name="Effect of saving")
-    expect(meaning).to_contain_text("reaches 1, as many as now")
+    effect = root.get_by_role("region", name="Who gains and who loses")
+    expect(effect).to_contain_text("Nobody gains or loses anything")
     root.get_by_label("Search users and groups").fill("reader 07")
     root.get_by_role("checkbox", name=re.compile("Reader 07")).check()
-    expect(meaning).to_contain_text("now 1, then 2")
-    expect(meaning).to_contain_text("New: Reader 07")
+    expect(effect).to_contain_text("Reader 07 gains the platform privilege Manage Tags.")
     assert barriers(root) == []
     root.get_by_role("button", name="Assign").click()
     expect(root.get_by_text("1 more holds Data Steward.")).to_be_visible()
@@ -200,7 +210,7 @@ def test_what_a_role_would_reach_is_said_while_people_are_chosen(site, opened):
     plain.get_by_text("Paste URNs").click()
     plain.get_by_label("Users and groups: URNs, one a line").fill("urn:li:corpuser:reader08")
     plain.get_by_role("button", name="Show the effect of saving").click()
-    expect(plain.get_by_role("region", name="Effect of saving")).to_contain_text("now 2, then 3")
+    expect(plain.get_by_role("region", name="Who gains and who loses")).to_contain_text("Reader 08 gains")
     expect(plain.get_by_role("checkbox", name=re.compile("Reader 08"))).to_be_checked()
 
 

@@ -1,6 +1,6 @@
 """The preview of changes in the API (api-next.md section 2): what changes, taken as one, would give and take."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -10,8 +10,7 @@ from rest_framework.settings import api_settings
 from policies.authoring.api.policies import STATES
 from policies.authoring.services import preview
 from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess
-from policies.authoring.services.policies import PolicyInput
-from policies.authoring.services.preview import Change, MemberChange, PolicyPut, Preview, RoleHolderChange, StateChange
+from policies.authoring.services.preview import Preview
 from policies.engine.proofs.verdicts import Verdict
 from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation
@@ -191,7 +190,7 @@ class PreviewView(ApiView):
 
         It needs what the changes themselves need.
         """
-        changes = [_read_change(*next(iter(change.items()))) for change in payload["changes"]]
+        changes = [preview.read_change(change) for change in payload["changes"]]
         return _serialize_preview(
             preview.preview_changes(
                 changes=changes,
@@ -201,24 +200,6 @@ class PreviewView(ApiView):
                 is_proved=payload["proof"],
             )
         )
-
-
-_CHANGE_TYPES: Mapping[str, Callable[..., StateChange | MemberChange | RoleHolderChange]] = {
-    preview.SET_STATE: StateChange,
-    preview.ADD_MEMBERS: MemberChange,
-    preview.REMOVE_MEMBERS: MemberChange,
-    preview.ASSIGN_ROLES: RoleHolderChange,
-    preview.UNASSIGN_ROLES: RoleHolderChange,
-}
-
-
-def _read_change(kind: str, value: Any) -> Change:
-    if isinstance(value, str):
-        return Change(kind, value)
-    if kind in _CHANGE_TYPES:
-        return Change(kind, _CHANGE_TYPES[kind](**value))
-    draft = PolicyInput(value["family"], value["document"], state=value.get("state"))
-    return Change(kind, PolicyPut(value.get("urn"), draft, value.get("valid_from"), value.get("valid_until")))
 
 
 def _serialize_preview(result: Preview) -> dict[str, Any]:

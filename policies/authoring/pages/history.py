@@ -99,10 +99,8 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
         partial(service.restore, urn=urn, version=number, if_version=parse_version(request.GET.get("version"))),
         f"Version {number} of {event.name} was restored. Decisions follow it from now on.",
         reverse("policy", args=[urn]),
-        losses=lambda: [
-            *version_diff.describe_changes(changes),
-            *describe_changes(changes=[Change(PUT_POLICY, PolicyPut(urn, draft))], by=get_actor(request)),
-        ],
+        losses=lambda: version_diff.describe_changes(changes),
+        effect=lambda: describe_changes(changes=[Change(PUT_POLICY, PolicyPut(urn, draft))], by=get_actor(request)),
         title=f"Restore version {number} of {policy.name}?",
         text=f"The policy says again what it said in version {number}. What it says now stays in its history.",
         label="Restore this version",

@@ -1,67 +1,142 @@
 """Wording of a net change: sentences that name who gains, who loses, and through what somebody keeps access."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from policies.authoring.services import preview
-from policies.authoring.services.net_change import ChangeSide, NetChange, PlatformAccess
+from policies.authoring.services.net_change import ChangeSide, KeptAccess, NetChange, PlatformAccess
 from policies.authoring.services.preview import Change
 from policies.engine import families
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
+from policies.http.pages.change_effect import ProposedChange
 from policies.pdp import authorizer
 
-#: Most people that are named for each of what is gained, lost and kept.
+#: Most people, privileges and sentences that are named for each of what is gained, lost and kept.
 MAX_NAMED = 5
 
+#: Most pairs of a person and a privilege that these are chosen from, those with most entities first.
+_MAX_ITEMS = 500
+
+#: A verb for one person, and for several.
+_Verbs = tuple[str, str]
+
+_Rest = TypeVar("_Rest", bound=Hashable)
+
 NOBODY = "Nobody gains or loses anything on what the catalog holds today, every other policy considered."
+REST = "Not everybody, or not every privilege, is named here."
 NOT_EXACT = "There is too much to count it all here: these numbers are a part. The impact report finds everything."
 
 
 def describe_changes(*, changes: Sequence[Change], by: Actor) -> list[str]:
     """Return sentences on what changes would give and take; for changes that would be refused, why."""
     try:
-        return describe_net_change(preview.preview_changes(changes=changes, by=by, limit=MAX_NAMED).change)
+        return describe_net_change(preview.preview_changes(changes=changes, by=by, limit=_MAX_ITEMS).change)
     except Invalid as refusal:
         return [problem.detail for problem in refusal.problems[:MAX_NAMED]]
     except (Forbidden, NotFound) as refusal:
         return [refusal.detail]
 
 
+def describe_proposed_changes(changes: Iterable[ProposedChange], *, by: Actor) -> list[str]:
+    """Return the sentences of changes in their form in the API."""
+    return describe_changes(changes=[preview.read_change(change) for change in changes], by=by)
+
+
 def describe_net_change(change: NetChange) -> list[str]:
     """Return the sentences of a net change."""
     names = _load_names(change)
     sentences = [
-        *_describe_side(change.lost, "loses", "lose", names),
-        *_describe_platform(change.platform_lost, "loses", names),
-        *_describe_side(change.gained, "gains", "gain", names),
-        *_describe_platform(change.platform_gained, "gains", names),
+        *_describe_side(change.lost, ("loses", "lose"), names),
+        *_describe_platform(change.platform_lost, ("loses", "lose"), names),
+        *_describe_side(change.gained, ("gains", "gain"), names),
+        *_describe_platform(change.platform_gained, ("gains", "gain"), names),
     ]
     if not sentences and change.is_exact:
         sentences = [NOBODY]
-    for item in change.kept_items[:MAX_NAMED]:
-        through = ", ".join(_name(names, urn) for urn in item.through) or "a grant"
-        privilege = families.display_privilege(item.privilege)
-        entities = _count(item.entities, "entity", "entities")
-        sentences.append(f"{_name(names, item.actor)} keeps {privilege} on {entities}, through {through}.")
+    sentences += _describe_kept(change.kept_items, names)
     return sentences if change.is_exact else [*sentences, NOT_EXACT]
 
 
-def _describe_side(side: ChangeSide, verb: str, plural_verb: str, names: Mapping[str, str]) -> Iterator[str]:
+def _describe_side(side: ChangeSide, verbs: _Verbs, names: Mapping[str, str]) -> Iterator[str]:
     if not side.total.pairs:
         return
-    people, entities = side.total.people, _count(side.total.entities, "entity", "entities")
-    yield f"{_count(people, 'person', 'people')} {verb if people == 1 else plural_verb} access to {entities}."
-    for item in side.items[:MAX_NAMED]:
-        privilege = families.display_privilege(item.privilege)
-        examples = ", ".join(_name(names, urn) for urn in item.examples)
-        example_text = f", {'for example ' if item.entities > len(item.examples) else ''}{examples}" if examples else ""
-        entities = _count(item.entities, "entity", "entities")
-        yield f"{_name(names, item.actor)} {verb} {privilege} on {entities}{example_text}."
+    entities = _count(side.total.entities, "entity", "entities")
+    people = _count(side.total.people, "person", "people")
+    yield f"{people} {_choose_verb(verbs, side.total.people)} access to {entities}."
+    rows = [(item.actor, item.privilege, (item.entities, item.examples)) for item in side.items]
+    groups = _group_items(rows)
+    for actors, privileges, (number, examples) in groups[:MAX_NAMED]:
+        examples_text = ", ".join(_name(names, urn) for urn in examples)
+        prefix = "for example " if number > len(examples) else ""
+        suffix = f", {prefix}{examples_text}" if examples_text else ""
+        yield (
+            f"{_join_people(actors, names)} {_choose_verb(verbs, len(actors))} {_join_privileges(privileges)}"
+            f" on {_count(number, 'entity', 'entities')}{suffix}."
+        )
+    yield from _describe_rest(groups, rows)
 
 
-def _describe_platform(items: Sequence[PlatformAccess], verb: str, names: Mapping[str, str]) -> Iterator[str]:
-    for item in items[:MAX_NAMED]:
-        yield f"{_name(names, item.actor)} {verb} the platform privilege {families.display_privilege(item.privilege)}."
+def _describe_platform(items: Sequence[PlatformAccess], verbs: _Verbs, names: Mapping[str, str]) -> Iterator[str]:
+    rows = [(item.actor, item.privilege, None) for item in items]
+    groups = _group_items(rows)
+    for actors, privileges, _ in groups[:MAX_NAMED]:
+        noun = "privilege" if len(privileges) == 1 else "privileges"
+        yield (
+            f"{_join_people(actors, names)} {_choose_verb(verbs, len(actors))}"
+            f" the platform {noun} {_join_privileges(privileges)}."
+        )
+    yield from _describe_rest(groups, rows)
+
+
+def _describe_kept(items: Sequence[KeptAccess], names: Mapping[str, str]) -> Iterator[str]:
+    rows = [(item.actor, item.privilege, (item.entities, item.through)) for item in items]
+    groups = _group_items(rows)
+    for actors, privileges, (number, through) in groups[:MAX_NAMED]:
+        through_text = ", ".join(_name(names, urn) for urn in through) or "a grant"
+        verb = _choose_verb(("keeps", "keep"), len(actors))
+        yield (
+            f"{_join_people(actors, names)} {verb} {_join_privileges(privileges)}"
+            f" on {_count(number, 'entity', 'entities')}, through {through_text}."
+        )
+    yield from _describe_rest(groups, rows)
+
+
+def _describe_rest(groups: Sequence[object], rows: Sequence[object]) -> Iterator[str]:
+    """Yield a sentence where more is known than is named."""
+    if len(groups) > MAX_NAMED or len(rows) >= _MAX_ITEMS:
+        yield REST
+
+
+def _group_items(rows: Iterable[tuple[str, str, _Rest]]) -> list[tuple[list[str], tuple[str, ...], _Rest]]:
+    """Return people of whom the same is said, with the privileges and what else is said of both."""
+    privileges_by_person: dict[tuple[str, _Rest], list[str]] = defaultdict(list)
+    for actor, privilege, rest in rows:
+        privileges_by_person[actor, rest].append(privilege)
+    people: dict[tuple[tuple[str, ...], _Rest], list[str]] = defaultdict(list)
+    for (actor, rest), privileges in privileges_by_person.items():
+        people[tuple(privileges), rest].append(actor)
+    return [(actors, privileges_of_all, rest) for (privileges_of_all, rest), actors in people.items()]
+
+
+def _join_people(actors: Sequence[str], names: Mapping[str, str]) -> str:
+    return _join([_name(names, urn) for urn in actors])
+
+
+def _join_privileges(privileges: Sequence[str]) -> str:
+    return _join([families.display_privilege(name) for name in privileges])
+
+
+def _join(texts: Sequence[str]) -> str:
+    """Return the first few texts in one, and how many more there are."""
+    if len(texts) > MAX_NAMED:
+        return f"{', '.join(texts[:MAX_NAMED])} and {len(texts) - MAX_NAMED:,} more"
+    return " and ".join(part for part in (", ".join(texts[:-1]), texts[-1]) if part)
+
+
+def _choose_verb(verbs: _Verbs, number: int) -> str:
+    return verbs[0] if number == 1 else verbs[1]
 
 
 def _load_names(change: NetChange) -> Mapping[str, str]:

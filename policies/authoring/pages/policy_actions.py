@@ -48,7 +48,7 @@ def set_state(request: HttpRequest, urn: str) -> HttpResponse:
         partial(service.set_state, urn=urn, state=state, if_version=parse_version(parameters.get("version"))),
         f"{policy.name} is {adjective} now.",
         url,
-        losses=lambda: describe_changes(changes=[Change(SET_STATE, StateChange(urn, state))], by=get_actor(request)),
+        effect=lambda: describe_changes(changes=[Change(SET_STATE, StateChange(urn, state))], by=get_actor(request)),
         title=f"{verb} \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text=effect,
         label=f"{verb} policy",
@@ -76,7 +76,7 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
         f"{policy.name} is deleted.",
         reverse("policies"),
         refused_url=url,
-        losses=lambda: describe_changes(changes=[Change(DELETE_POLICY, urn)], by=get_actor(request)),
+        effect=lambda: describe_changes(changes=[Change(DELETE_POLICY, urn)], by=get_actor(request)),
         title=f"Delete \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text="It stops working at once. Its history is kept, and a new policy can be made of any version in it.",
         label="Delete policy",
@@ -91,12 +91,13 @@ def ask_and_change(
     url: str,
     *,
     refused_url: str = "",
-    losses: Callable[[], Iterable[str]],
+    losses: Callable[[], Iterable[str]] = tuple,
+    effect: Callable[[], Iterable[str]],
     **question: str,
 ) -> HttpResponse:
     """Ask for a confirmation (GET), or change a policy and redirect with a message (POST), also where it is refused.
 
-    `losses` and `question` are those of `ask_and_act`; `change` gets `by` and `channel`.
+    `losses`, `effect` and `question` are those of `ask_and_act`; `change` gets `by` and `channel`.
     """
 
     def change_or_refuse(**origin: object) -> HttpResponse:
@@ -107,7 +108,7 @@ def ask_and_change(
             return redirect(refused_url or url)
         return redirect_with_message(request, message, url)
 
-    return ask_and_act(request, change_or_refuse, lambda response: response, losses=losses, **question)
+    return ask_and_act(request, change_or_refuse, lambda response: response, losses=losses, effect=effect, **question)
 
 
 def parse_version(version: str | None) -> int | None:

@@ -4,7 +4,7 @@ Each change is checked as its own write checks it, so a preview needs what the c
 reasons; problems have the place of the change they belong to.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -84,6 +84,26 @@ class Change(NamedTuple):
 
     kind: str
     value: PolicyPut | StateChange | MemberChange | RoleHolderChange | str
+
+
+_VALUE_TYPES: Mapping[str, Callable[..., StateChange | MemberChange | RoleHolderChange]] = {
+    SET_STATE: StateChange,
+    ADD_MEMBERS: MemberChange,
+    REMOVE_MEMBERS: MemberChange,
+    ASSIGN_ROLES: RoleHolderChange,
+    UNASSIGN_ROLES: RoleHolderChange,
+}
+
+
+def read_change(change: Mapping[str, Any]) -> Change:
+    """Return a change from its form in the API, whose shape is right: its kind, with its value."""
+    ((kind, value),) = change.items()
+    if isinstance(value, str):
+        return Change(kind, value)
+    if kind in _VALUE_TYPES:
+        return Change(kind, _VALUE_TYPES[kind](**value))
+    draft = PolicyInput(value["family"], value["document"], state=value.get("state"))
+    return Change(kind, PolicyPut(value.get("urn"), draft, value.get("valid_from"), value.get("valid_until")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,10 @@ class FormPage:
     The page lies below a section; its last breadcrumb is `crumb`, or the title.
     The fields and pickers have the names of the parameters of the service that saves them. `conflict_field` is the
     field that a Conflict is about; `error_field_map` maps pointers to fields of another name. `edit_conflict` describes
-    a concurrent change by somebody else, for people/_overtaken.html. `impact` computes the effect of saving with the
-    current choices; it is drawn beside the button, and alone for a preview (`is_preview`). With `shows_forbidden` the
-    lack of a privilege for some of the choices stands above the form, which keeps all input.
+    a concurrent change by somebody else, for people/_overtaken.html. `effect` finds what saving the current choices
+    would give and take, in sentences (none while they cannot be saved); it is drawn above the button, and alone for a
+    preview (`is_preview`). With `shows_forbidden` the lack of a privilege for some of the choices stands above the
+    form, which keeps all input.
     """
 
     request: HttpRequest
@@ -49,7 +50,7 @@ class FormPage:
     conflict_field: str = ""
     error_field_map: Mapping[str, str] = field(default_factory=dict)
     edit_conflict: Mapping[str, Any] = field(default_factory=dict)
-    impact: Callable[[], Mapping[str, Any]] | None = None
+    effect: Callable[[], Sequence[str]] | None = None
     template: str = "people/form.html"
     shows_forbidden: bool = False
     status: int = 200
@@ -75,10 +76,10 @@ class FormPage:
     def render(self) -> HttpResponse:
         """Render the form in its current state, with all input."""
         context: dict[str, Any] = {"page": self}
-        if self.impact is not None:
-            context["means"] = self.impact()
+        if self.effect is not None:
+            context["effect"] = self.effect()
             if self.is_preview and is_fragment_request(self.request):
-                return render(self.request, "people/_means.html", context)
+                return render(self.request, "people/_effect.html", context)
         context |= {
             "form": self.form,
             "breadcrumbs": [] if self.section is None else self.section.breadcrumbs(self.crumb or self.title),
@@ -89,7 +90,7 @@ class FormPage:
     @property
     def is_preview(self) -> bool:
         """Whether the form was posted to preview the effect of saving, not to save."""
-        return self.impact is not None and self.request.POST.get("go") == "look"
+        return self.effect is not None and self.request.POST.get("go") == "look"
 
     def save_or_report(self, save: Callable[..., Result]) -> Result | None:
         """Return the result of `save` with what was posted, None for a preview or with the problems at their fields.

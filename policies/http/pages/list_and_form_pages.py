@@ -163,6 +163,7 @@ def render_confirmation(
     label: str,
     cancel_url: str,
     losses: Iterable[str] = (),
+    effect: Iterable[str] | None = None,
     kind: str = "danger",
     status: int = 200,
     **context: Any,
@@ -175,6 +176,7 @@ def render_confirmation(
         "title": title,
         "text": text,
         "losses": list(losses),
+        "effect": None if effect is None else list(effect),
         "action": request.get_full_path(),
         "label": label,
         "kind": kind,
@@ -195,15 +197,16 @@ def ask_and_act(
     respond: Callable[[Result], HttpResponse],
     *,
     losses: Callable[[], Iterable[str]] = tuple,
+    effect: Callable[[], Iterable[str]] | None = None,
     **question: Any,
 ) -> HttpResponse:
     """Ask for a confirmation (GET), or call `act` with `by` and `channel` and `respond` with its result (POST).
 
-    `question` is that of `render_confirmation`; `losses` are computed only for it.
+    `question` is that of `render_confirmation`; `losses` and `effect` are computed only for it.
     """
     if request.method == "POST":
         return respond(act(by=get_actor(request), channel=CHANNEL))
-    return render_confirmation(request, losses=losses(), **question)
+    return render_confirmation(request, losses=losses(), effect=effect and effect(), **question)
 
 
 def render_secret(request: HttpRequest, *, label: str, **context: Any) -> HttpResponse:

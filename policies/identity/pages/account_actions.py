@@ -7,7 +7,8 @@ from django.urls import reverse
 
 from policies.http.guard import Guard, get_actor, needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.list_and_form_pages import CHANNEL, action_view, ask_and_act, form_view, redirect_with_message
+from policies.http.pages.change_effect import describe_effect
+from policies.http.pages.list_and_form_pages import ask_and_act, form_view, redirect_with_message
 from policies.identity.pages import removal_warnings
 from policies.identity.pages.account_presenter import get_person, list_account_losses
 from policies.identity.pages.users import SECTION, UPDATE_GUARD
@@ -35,16 +36,27 @@ def suspend_user(request: HttpRequest, urn: str) -> HttpResponse:
             *own_loss,
             *removal_warnings.list_losses(urn=urn),
         ],
+        effect=lambda: describe_effect({"suspend": urn}, by=get_actor(request)),
         label="Suspend user",
         cancel_url=reverse("user", args=[urn]),
     )
 
 
-@action_view(UPDATE_GUARD)
+@form_view(UPDATE_GUARD)
 def activate_user(request: HttpRequest, urn: str) -> HttpResponse:
-    """Activate a suspended person."""
-    user = users.activate(urn=urn, by=get_actor(request), channel=CHANNEL)
-    return redirect_with_message(request, f"{user.name} is active.", "user", urn)
+    """Confirmation page and activation of a suspended person."""
+    user = get_person(urn)
+    return ask_and_act(
+        request,
+        partial(users.activate, urn=urn),
+        lambda _: redirect_with_message(request, f"{user.name} is active.", "user", urn),
+        title=f"Activate {user.name}?",
+        text="The user can sign in again, and tokens work again. Groups and roles count again.",
+        effect=lambda: describe_effect({"activate": urn}, by=get_actor(request)),
+        label="Activate user",
+        kind="primary",
+        cancel_url=reverse("user", args=[urn]),
+    )
 
 
 @form_view(REMOVE_GUARD)

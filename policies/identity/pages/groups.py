@@ -11,6 +11,7 @@ from policies.engine.requirements import Requirement
 from policies.errors import NotFound
 from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
@@ -144,6 +145,7 @@ def add_members(request: HttpRequest, urn: str) -> HttpResponse:
     _require(request, required_privileges.group_members(), urn)
     group = _find_group(request, urn)
     name = urn if group is None else group.name
+    picker = PeoplePicker("members", "People", "user", help="User names will do, too.", group=urn, is_required=True)
     page = FormPage(
         request,
         PickerForm,
@@ -152,9 +154,12 @@ def add_members(request: HttpRequest, urn: str) -> HttpResponse:
         section=SECTION,
         crumb=name,
         cancel_url=reverse("group", args=[urn]),
-        pickers=[
-            PeoplePicker("members", "People", "user", help="User names will do, too.", group=urn, is_required=True)
-        ],
+        pickers=[picker],
+        effect=lambda: (
+            describe_effect({"add_members": {"group": urn, "members": picker.chosen_urns}}, by=get_actor(request))
+            if picker.is_sound
+            else []
+        ),
     )
 
     def report_addition(added_urns: list[str]) -> HttpResponse:
@@ -184,7 +189,7 @@ def remove_member(request: HttpRequest, urn: str) -> HttpResponse:
         report_removal,
         title=f"Remove {name} from {group.name}?",
         text="It counts at once, and the person can be added again.",
-        losses=lambda: ["What policies and roles give to the group is lost, unless the person has it in another way."],
+        effect=lambda: describe_effect({"remove_members": {"group": urn, "members": [member]}}, by=get_actor(request)),
         label="Remove member",
         cancel_url=reverse("group", args=[urn]),
     )

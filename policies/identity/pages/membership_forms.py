@@ -1,19 +1,20 @@
 """Forms that assign roles to users and groups, and add users to groups."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
-from policies.http.guard import Guard, needs
+from policies.engine.model import Actor
+from policies.http.guard import Guard, get_actor, needs
+from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_page import FormPage
-from policies.http.pages.impact_rows import impact_context
 from policies.http.pages.list_and_form_pages import Section, form_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
 from policies.identity.pages.account_presenter import account_url, get_account
 from policies.identity.pages.forms import PickerForm
 from policies.identity.pages.users import SECTION
-from policies.identity.services import groups, role_impact, roles
+from policies.identity.services import groups, roles
 from policies.writes import required_privileges
 
 ASSIGN_GUARD = needs("MANAGE_POLICIES")
@@ -39,6 +40,7 @@ def add_user_to_groups(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that adds a user to groups."""
     user = get_account(urn)
     help_text = "Groups whose members come from an identity source cannot be chosen."
+    picker = PeoplePicker("groups", "Groups", "group", help=help_text, is_required=True)
     page = FormPage(
         request,
         PickerForm,
@@ -47,7 +49,15 @@ def add_user_to_groups(request: HttpRequest, urn: str) -> HttpResponse:
         section=SECTION,
         crumb="Groups",
         cancel_url=account_url(user),
-        pickers=[PeoplePicker("groups", "Groups", "group", help=help_text, is_required=True)],
+        pickers=[picker],
+        effect=lambda: (
+            describe_effect(
+                *({"add_members": {"group": group, "members": [urn]}} for group in picker.chosen_urns),
+                by=get_actor(request),
+            )
+            if picker.is_sound
+            else []
+        ),
     )
 
     def report_addition(added_urns: list[str]) -> HttpResponse:
@@ -79,13 +89,19 @@ def choose_roles(
         crumb=crumb,
         cancel_url=back_url,
         pickers=[picker],
-        impact=lambda: impact_context(
-            role_impact.measure_role_change(actor=urn, before=current_urns, after=picker.chosen_urns)
+        effect=lambda: (
+            _describe_role_change(urn, before=current_urns, after=picker.chosen_urns, by=get_actor(request))
             if picker.is_sound
-            else None
+            else []
         ),
     )
     return page.run(
         partial(roles.set_roles, actor=urn),
         lambda _: redirect_with_message(request, f"Saved the roles of {name}.", back_url),
     )
+
+
+def _describe_role_change(holder: str, *, before: Collection[str], after: Collection[str], by: Actor) -> list[str]:
+    changes = [{"unassign_roles": {"role": role, "actors": [holder]}} for role in before if role not in after]
+    changes += [{"assign_roles": {"role": role, "actors": [holder]}} for role in after if role not in before]
+    return describe_effect(*changes, by=by)

@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from policies.errors import Forbidden, NotFound
-from policies.http.guard import needs
+from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_page import FormPage
-from policies.http.pages.impact_rows import impact_context
 from policies.http.pages.list_and_form_pages import (
     Section,
     ask_and_act,
@@ -25,7 +25,7 @@ from policies.identity.pages.account_presenter import account_url, created_fact
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import NewNamedForm, PickerForm, RoleForm, SearchFilterForm
 from policies.identity.queries import policy_mentions, users_groups_roles
-from policies.identity.services import role_impact, roles
+from policies.identity.services import roles
 from policies.models import Role, RoleAssignment, User
 from policies.pdp import display_names
 from policies.writes import managed_rows, required_privileges
@@ -150,8 +150,10 @@ def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
         crumb=name,
         cancel_url=reverse("role", args=[urn]),
         pickers=[picker],
-        impact=lambda: impact_context(
-            role_impact.measure_assignment(role=urn, actors=picker.chosen_urns) if picker.is_sound else None
+        effect=lambda: (
+            describe_effect({"assign_roles": {"role": urn, "actors": picker.chosen_urns}}, by=get_actor(request))
+            if picker.is_sound
+            else []
         ),
     )
 
@@ -180,8 +182,9 @@ def revoke_role(request: HttpRequest, urn: str) -> HttpResponse:
         partial(roles.revoke, urn=urn, actors=[actor]),
         report_revocation,
         title=f"Remove the role {role.name} from {name}?",
-        text="It stops counting at once, and can be assigned again. What other roles, groups and policies give stays.",
+        text="It stops counting at once, and can be assigned again.",
         losses=lambda: _list_lost_policies(urn),
+        effect=lambda: describe_effect({"unassign_roles": {"role": urn, "actors": [actor]}}, by=get_actor(request)),
         label="Remove role",
         cancel_url=reverse("role", args=[urn]),
     )

@@ -10,11 +10,10 @@ from django.urls import reverse
 
 from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
-    CHANNEL,
     Section,
-    action_view,
     ask_and_act,
     build_columns,
     form_view,
@@ -106,14 +105,28 @@ def edit_service_account(request: HttpRequest, urn: str) -> HttpResponse:
     )
 
 
-@action_view(MANAGE_GUARD)
+@form_view(MANAGE_GUARD)
 def toggle_service_account(request: HttpRequest, urn: str) -> HttpResponse:
-    """Suspend an active service account or activate a suspended one; its tokens are refused while it is suspended."""
+    """Confirmation page and suspension of an active service account, or activation of a suspended one."""
     user = service_accounts.get(urn=urn)
-    set_state = users.activate if user.state == User.State.SUSPENDED else users.suspend
-    updated_user = set_state(urn=urn, by=get_actor(request), channel=CHANNEL)
-    message = f"{updated_user.name} is {updated_user.get_state_display().lower()}."
-    return redirect_with_message(request, message, "service-account", urn)
+    is_suspended = user.state == User.State.SUSPENDED
+    verb = "Activate" if is_suspended else "Suspend"
+
+    def report_state(updated_user: User) -> HttpResponse:
+        message = f"{updated_user.name} is {updated_user.get_state_display().lower()}."
+        return redirect_with_message(request, message, "service-account", urn)
+
+    return ask_and_act(
+        request,
+        partial(users.activate if is_suspended else users.suspend, urn=urn),
+        report_state,
+        title=f"{verb} {user.name}?",
+        text=f"Its tokens are {'accepted again' if is_suspended else 'refused until it is activated'}.",
+        effect=lambda: describe_effect({verb.lower(): urn}, by=get_actor(request)),
+        label=f"{verb} service account",
+        kind="primary" if is_suspended else "danger",
+        cancel_url=reverse("service-account", args=[urn]),
+    )
 
 
 @form_view(MANAGE_GUARD)

@@ -52,7 +52,7 @@ TABLE: dict[str, Answers] = {
     "user": managed(f"{USERS}/{OTTO}") | managed(f"{USERS}/{NOBODY}", 404),
     "user-edit": managed(f"{USERS}/edit/{OTTO}"),
     "user-suspend": managed(f"{USERS}/suspend/{OTTO}"),
-    "user-activate": {f"{USERS}/activate/{OTTO}": (405, 405, 405, 405, 405)},
+    "user-activate": managed(f"{USERS}/activate/{OTTO}"),
     "user-remove": managed(f"{USERS}/remove/{OTTO}"),
     "user-reset": managed(f"{USERS}/reset/{OTTO}"),
     "user-roles": managed(f"{USERS}/roles/{OTTO}"),
@@ -69,7 +69,7 @@ TABLE: dict[str, Answers] = {
     "service-account-new": managed(f"{SERVICES}/new"),
     "service-account": managed(f"{SERVICES}/{OTTO}", 404),
     "service-account-edit": managed(f"{SERVICES}/edit/{NOBODY}", 404),
-    "service-account-state": {f"{SERVICES}/state/{NOBODY}": (405, 405, 405, 405, 405)},
+    "service-account-state": managed(f"{SERVICES}/state/{NOBODY}", 404),
     "service-account-remove": managed(f"{SERVICES}/delete/{OTTO}", 404),
     # Every user holds GENERATE_PERSONAL_ACCESS_TOKENS here.
     "tokens": own("/settings/tokens") | managed("/settings/tokens?whose=ALL"),

@@ -1,4 +1,4 @@
-"""What giving or taking roles means stands beside the button: whom and what they reach now, and would reach."""
+"""What giving or taking roles, memberships and accounts would change stands above the button, before it is pressed."""
 
 import json
 
@@ -8,17 +8,17 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
-from catalog.models import Entity
-from policies.authoring.services import policies
+from policies.authoring.pages.net_change_wording import NOBODY
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import roles
+from policies.identity.services import groups, roles
 from policies.pdp import actor_resolution
 from tests.web.conftest import DOOR
 from tests.web.people.conftest import SYSTEM
-from tests.web.people.table import GROUPS, ROLES, USERS
+from tests.web.people.table import GROUPS, ROLES, SERVICES, USERS
 
 OTTO, STELLA, ADA = (f"urn:li:corpuser:{name}" for name in ("otto", "stella", "ada"))
 PART = {"HX-Request": "true"}
+EDITS = "gains Edit Tags on 3 entities, Apples, Beans, Corn."
 
 
 @pytest.fixture
@@ -39,23 +39,24 @@ def carried(crew, write):
     return found
 
 
-def meant(response):
-    """Return what the panel says: people now and then, entities now and then."""
-    means = response.context["means"]
-    rows = [*means["impact"], *([means["impact_entities"]] if means["impact_entities"] else [])]
-    return [(row["now"], row["then"]) for row in rows]
+def said(response):
+    """Return what the page says of the change."""
+    return response.context["effect"]
 
 
-def test_giving_a_role_tells_whom_and_what_it_would_reach(browse, crew, carried):
+def test_giving_a_role_says_who_gains_what_and_who_has_it_already(browse, crew, carried, write):
+    block = {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": ["dataset"]}]}}
+    write("own", displayName="Otto tags", actors={"users": [OTTO]}, resources=block)
     client, address = browse("root"), f"{ROLES}/assign/{carried['editor']}"
-    assert meant(client.get(address)) == [("0", "0")]
-    chosen = {"actors": [crew["group"].urn, ADA], "go": "look"}
+    assert said(client.get(address)) == [NOBODY]
+    chosen = {"actors": [crew["group"].urn], "go": "look"}
     asked = client.post(address, chosen)
     assert asked.status_code == 200
-    assert meant(asked) == [("0", "3"), ("0", "3")]
-    people, entities = asked.context["means"]["impact"][0], asked.context["means"]["impact_entities"]
-    assert sorted(people["gained"]) == ["Ada Admin", "Otto Outsider", "Stella Steward"]
-    assert entities["gained"] == ["Apples", "Beans", "Corn"]
+    assert said(asked) == [
+        "1 person gains access to 3 entities.",
+        f"Stella Steward {EDITS}",
+        "Otto Outsider and Stella Steward gain the platform privilege Manage Tags.",
+    ]
     assert asked.context["pickers"][0]["chosen"][0]["urn"] == crew["group"].urn, "what was chosen stays"
     assert users_groups_roles.count_holders(roles=[users_groups_roles.get_role(urn=carried["editor"])])[
         carried["editor"]
@@ -63,70 +64,83 @@ def test_giving_a_role_tells_whom_and_what_it_would_reach(browse, crew, carried)
     part = client.post(address, chosen, headers=PART)
     assert "<html" not in part.content.decode()
     assert "Apples" in part.content.decode()
-    assert client.post(address, {"actors": [ADA]}).status_code == 302
-    assert meant(client.post(address, {"actors": [OTTO], "go": "look"})) == [("1", "2"), ("3", "3")]
+    assert client.post(address, {"actors": [crew["group"].urn]}).status_code == 302
+    assert said(client.post(address, chosen)) == [NOBODY], "they have it now"
 
 
-@pytest.mark.parametrize(
-    ("changes", "entities"),
-    [
-        ({}, ("0", "0")),
-        ({"excludedUsers": [ADA]}, ("0", "3")),
-        ({"privilegeConstraints": {"criteria": []}}, ("0", "3")),
-    ],
-    ids=["of all", "with an exception", "of a sub-resource"],
-)
-def test_a_deny_counts_where_it_denies_every_holder(browse, crew, carried, write, changes, entities):
-    constraints = {name: changes[name] for name in changes if name == "privilegeConstraints"}
-    actors = {"roles": [carried["editor"]]} | {name: changes[name] for name in changes if name not in constraints}
-    block = {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": ["dataset"]}]}, **constraints}
-    write("deny", displayName="deny", effect="DENY", actors=actors, resources=block)
-    asked = browse("root").post(f"{ROLES}/assign/{carried['editor']}", {"actors": [OTTO], "go": "look"})
-    assert meant(asked) == [("0", "1"), entities]
-
-
-def test_a_policy_that_excludes_the_role_gives_it_nothing(browse, crew, carried, write):
-    block = {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": ["dataset"]}]}}
-    role = roles.create(identifier="left-out", name="left-out", by=SYSTEM, channel=DOOR).urn
-    write("left-out", displayName="left out", actors={"roles": [role], "excludedRoles": [role]}, resources=block)
-    asked = browse("root").post(f"{ROLES}/assign/{role}", {"actors": [OTTO], "go": "look"})
-    assert meant(asked)[0] == ("0", "1")
-    assert asked.context["means"]["impact_entities"] is None
+def test_taking_a_role_says_who_loses_what_and_who_keeps_it(browse, crew, carried, write):
+    block = {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": ["dashboard"]}]}}
+    write("own", displayName="Otto tags", actors={"users": [OTTO]}, resources=block)
+    roles.grant(urn=carried["looker"], actors=[OTTO, crew["group"].urn], by=SYSTEM, channel=DOOR)
+    client, address = browse("root"), f"{ROLES}/take/{carried['looker']}"
+    assert said(client.get(address, {"actor": OTTO})) == [NOBODY], "the group holds it, too"
+    question = client.get(address, {"actor": crew["group"].urn}, headers=PART)
+    assert said(question) == [
+        "1 person loses access to 1 entity.",
+        "Stella Steward loses Edit Tags on 1 entity, Dials.",
+    ]
+    assert "Stella Steward loses Edit Tags" in question.content.decode()
 
 
 @pytest.mark.parametrize("kind", ["user", "group"])
-def test_choosing_roles_tells_what_they_would_reach(browse, crew, carried, kind):
+def test_choosing_roles_says_what_they_give_and_take(browse, crew, carried, kind):
     urn = STELLA if kind == "user" else crew["group"].urn
-    count = "1" if kind == "user" else "2"
     roles.set_roles(actor=urn, roles=[carried["editor"]], by=SYSTEM, channel=DOOR)
     client, address = browse("root"), f"{USERS if kind == 'user' else GROUPS}/roles/{urn}"
-    assert meant(client.get(address)) == [(count, count), ("3", "3")]
+    who = ("Stella Steward gains", "Stella Steward loses")
+    if kind == "group":
+        who = ("Otto Outsider and Stella Steward gain", "Otto Outsider and Stella Steward lose")
+    assert said(client.get(address)) == [NOBODY]
     both = client.post(address, {"roles": [carried["editor"], carried["looker"]], "go": "look"})
-    assert (meant(both), both.context["means"]["impact_entities"]["gained"]) == (
-        [(count, count), ("3", "4")],
-        ["Dials"],
-    )
+    assert f"{who[0]} Edit Tags on 1 entity, Dials." in said(both)
     other = client.post(address, {"roles": [carried["looker"]], "go": "look"}, headers=PART)
-    assert meant(other) == [(count, count), ("3", "1")]
-    assert meant(client.post(address, {"go": "look"})) == [(count, "0"), ("3", "0")]
+    for sentence in (
+        f"{who[1]} Edit Tags on 3 entities, Apples, Beans, Corn.",
+        f"{who[1]} the platform privilege Manage Tags.",
+        f"{who[0]} Edit Tags on 1 entity, Dials.",
+    ):
+        assert sentence in said(other)
     assert client.post(address, {"roles": [carried["looker"]]}).status_code == 302
     assert actor_resolution.load_actor(urn=STELLA).roles >= {carried["looker"]}
 
 
-def test_a_deny_counts_when_it_takes_all_that_is_given(browse, crew, carried):
-    reader = roles.create(identifier="reader", name="reader", by=SYSTEM, channel=DOOR).urn
-    Entity.objects.filter(urn="urn:li:dataset:a").update(object_id="507f1f77bcf86cd799439011")
+def test_membership_says_what_the_group_gives(browse, crew, carried):
+    team = groups.create(identifier="team", name="Team", by=SYSTEM, channel=DOOR).urn
+    roles.grant(urn=carried["looker"], actors=[team], by=SYSTEM, channel=DOOR)
+    client, gained = browse("root"), "Ada Admin gains Edit Tags on 1 entity, Dials."
+    roles.revoke(urn="urn:li:dataHubRole:Admin", actors=[ADA], by=SYSTEM, channel=DOOR)
+    for address, chosen in (
+        (f"{GROUPS}/add/{team}", {"members": [ADA]}),
+        (f"{USERS}/groups/{ADA}", {"groups": [team]}),
+    ):
+        assert said(client.get(address)) == [NOBODY]
+        assert gained in said(client.post(address, chosen | {"go": "look"}))
+    groups.add_members(urn=team, members=[ADA], by=SYSTEM, channel=DOOR)
+    assert gained.replace("gains", "loses") in said(client.get(f"{GROUPS}/take/{team}", {"member": ADA}))
 
-    def say(name, effect, actions):
-        statements = [{"resource": "dataset:*", "actions": actions, "effect": effect}]
-        document = {"name": name, "statements": statements, "roles": [reader]}
-        policies.create(draft=policies.PolicyInput("datazone", document), by=SYSTEM, channel=DOOR)
-        asked = browse("root").post(f"{ROLES}/assign/{reader}", {"actors": [ADA], "go": "look"})
-        return meant(asked)
 
-    assert say("may read", "allow", ["dataset:read"]) == [("0", "1"), ("0", "1")]
-    assert say("may not delete", "deny", ["dataset:delete"]) == [("0", "1"), ("0", "1")]
-    assert say("may not read", "deny", ["dataset:read"]) == [("0", "1"), ("0", "0")]
+def test_suspending_and_activating_say_what_is_lost_and_comes_back(browse, crew, carried):
+    service = crew["service"].urn
+    roles.grant(urn=carried["looker"], actors=[STELLA, service], by=SYSTEM, channel=DOOR)
+    client = browse("root")
+    for urn, name, asked in ((STELLA, "Stella Steward", USERS), (service, "Nightly load", SERVICES)):
+        suspend = f"{asked}/{'suspend' if asked == USERS else 'state'}/{urn}"
+        activate = f"{asked}/{'activate' if asked == USERS else 'state'}/{urn}"
+        assert f"{name} loses Edit Tags on 1 entity, Dials." in said(client.get(suspend))
+        assert users_groups_roles.get_user(urn=urn).is_active, "asking changes nothing"
+        assert client.post(suspend).status_code == 302
+        assert not users_groups_roles.get_user(urn=urn).is_active
+        assert f"{name} gains Edit Tags on 1 entity, Dials." in said(client.get(activate))
+        assert client.post(activate).status_code == 302
+        assert users_groups_roles.get_user(urn=urn).is_active
+
+
+def test_what_would_be_refused_says_why(browse, crew, carried):
+    client = browse("root")
+    question = client.get(f"{USERS}/suspend/urn:li:corpuser:datahub")
+    assert said(question) == ["The root user cannot be suspended or removed."]
+    asked = client.post(f"{GROUPS}/add/{crew['external'].urn}", {"members": [ADA], "go": "look"})
+    assert "come from its identity source" in said(asked)[0]
 
 
 @pytest.mark.parametrize("pasted", ["urn:li:corpuser:nobody", "urn:li:tag:x", "x" * 5000, "<script>\n" * 5000])

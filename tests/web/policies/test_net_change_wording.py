@@ -1,0 +1,51 @@
+"""The sentences of a net change: of whom the same is said stands together, and what is left out is said."""
+
+from policies.authoring.pages import net_change_wording
+from policies.authoring.services.net_change import (
+    ChangedAccess,
+    ChangeSide,
+    KeptAccess,
+    NetChange,
+    PlatformAccess,
+    Tally,
+)
+
+OTTO, STELLA = "urn:li:corpuser:otto", "urn:li:corpuser:stella"
+EXAMPLES = ("urn:li:dataset:a", "urn:li:dataset:b")
+
+
+def gain(*items):
+    return NetChange(1, is_exact=True, gained=ChangeSide(Tally(9, 2, 3), {}, items))
+
+
+def test_people_and_privileges_of_whom_the_same_is_said_stand_together(world):
+    items = [
+        ChangedAccess(actor, privilege, 3, EXAMPLES)
+        for actor in (OTTO, STELLA)
+        for privilege in ("EDIT_ENTITY_TAGS", "EDIT_ENTITY_DOCS")
+    ]
+    assert net_change_wording.describe_net_change(gain(*items)) == [
+        "2 people gain access to 3 entities.",
+        "Otto Outsider and Stella Steward gain Edit Tags and Edit Description on 3 entities, "
+        "for example urn:li:dataset:a, urn:li:dataset:b.",
+    ]
+
+
+def test_what_is_not_named_is_said(world):
+    items = [ChangedAccess(f"urn:li:corpuser:p{number}", "EDIT_ENTITY_TAGS", number, ()) for number in range(9, 2, -1)]
+    sentences = net_change_wording.describe_net_change(gain(*items))
+    assert len(sentences) == 2 + net_change_wording.MAX_NAMED
+    assert sentences[-1] == net_change_wording.REST
+    many = [PlatformAccess(f"urn:li:corpuser:p{number}", "MANAGE_TAGS") for number in range(8)]
+    assert net_change_wording.describe_net_change(NetChange(1, is_exact=True, platform_lost=many)) == [
+        f"{', '.join(f'urn:li:corpuser:p{number}' for number in range(5))} and 3 more lose the platform privilege "
+        "Manage Tags."
+    ]
+
+
+def test_who_keeps_it_through_what(world):
+    kept = KeptAccess(OTTO, "EDIT_ENTITY_TAGS", 2, ("urn:li:dataHubPolicy:stewards-ask",))
+    assert net_change_wording.describe_net_change(NetChange(1, is_exact=False, kept_items=[kept])) == [
+        "Otto Outsider keeps Edit Tags on 2 entities, through Stewards ask about others.",
+        net_change_wording.NOT_EXACT,
+    ]

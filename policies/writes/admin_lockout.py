@@ -6,9 +6,10 @@ what begins to deny, counts as if it had: nobody is asked when that time comes. 
 who runs its commands can also restore the privilege.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
+from types import MappingProxyType
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -80,13 +81,19 @@ def can_narrow(*, by: Actor) -> bool:
     return by.urn != SYSTEM_ACTOR and _list_granting_policies().filter(Exists(narrowing_facets)).exists()
 
 
-def find_manageability() -> Manageability:
+def find_manageability(
+    staged_policies: Mapping[str, Policy | None] = MappingProxyType({}),
+    changed_actors: Mapping[str, Actor] = MappingProxyType({}),
+) -> Manageability:
     """Return how long some active person with a usable password may manage policies.
 
-    It is lasting by policies without an end alone, and against each deny that has begun or will begin.
+    It is lasting by policies without an end alone, and against each deny that has begun or will begin. What is given
+    counts in place of what is stored: policies by URN (None for one that is gone), and people as they would be.
     """
     current_policies, lasting_policies = [], []
-    for policy in _list_granting_policies():
+    stored_policies = [policy for policy in _list_granting_policies() if policy.urn not in staged_policies]
+    staged = [policy for policy in staged_policies.values() if policy is not None and _is_counted(policy)]
+    for policy in [*stored_policies, *staged]:
         origin = StatementOrigin(policy.urn, policy.name)
         statements = families.get(policy.family).compile(policy.document, origin)
         is_current = policy.phase == Phase.CURRENT
@@ -94,17 +101,25 @@ def find_manageability() -> Manageability:
             current_policies.append((policy.urn, statements))
         if _is_deny(statements) or (is_current and policy.valid_until is None):
             lasting_policies.append((policy.urn, statements))
-    if _has_manager(lasting_policies):
+    if _has_manager(lasting_policies, changed_actors):
         return Manageability.LASTING
     has_limits = lasting_policies != current_policies
-    return Manageability.FOR_NOW if has_limits and _has_manager(current_policies) else Manageability.LOST
+    is_managed = has_limits and _has_manager(current_policies, changed_actors)
+    return Manageability.FOR_NOW if is_managed else Manageability.LOST
 
 
-def _has_manager(policies: Iterable[tuple[str, tuple[Statement, ...]]]) -> bool:
+def _has_manager(policies: Iterable[tuple[str, tuple[Statement, ...]]], changed_actors: Mapping[str, Actor]) -> bool:
     snapshot = Snapshot.build(0, policies)
+    if changed_actors:
+        people = User.objects.filter(
+            HAS_PASSWORD, urn__in=list(changed_actors), kind=User.Kind.PERSON, is_removed=False
+        )
+        changed_urns = people.values_list("urn", flat=True)
+        if any(decide(snapshot, Question(changed_actors[urn], _MANAGE_POLICIES)).is_allowed for urn in changed_urns):
+            return True
     statements = snapshot.list_statements(_MANAGE_POLICIES)
     tokens = frozenset[str]().union(*(item.actors.tokens for item in statements if item.effect is Effect.ALLOW))
-    users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
+    users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).exclude(urn__in=list(changed_actors))
     urns = users.filter(HAS_PASSWORD, kind=User.Kind.PERSON).values_list("urn", flat=True)
     batch_urns = list(urns[:_USER_BATCH_SIZE])
     while batch_urns:
@@ -129,6 +144,11 @@ def _may_give(policies: Collection[Policy]) -> bool:
 def _may_take(policy: Policy) -> bool:
     statements = families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name))
     return _is_deny(statements) and any(_MANAGE_POLICIES in item.privileges for item in statements)
+
+
+def _is_counted(policy: Policy) -> bool:
+    """Whether a policy counts now or later."""
+    return policy.state == Policy.State.ACTIVE and policy.phase != Phase.ENDED
 
 
 def _is_deny(statements: Iterable[Statement]) -> bool:

@@ -74,7 +74,7 @@ class GuardrailCheck:
         present_urns = frozenset(
             User.objects.filter(urn__in=filter_storable(self.user_urns)).values_list("urn", flat=True)
         )
-        change = _Change(
+        change = GuardedChange(
             JudgedWorld(earlier_snapshot, self.earlier_actors),
             JudgedWorld(snapshot),
             changed_policies | (pending_policies if self.has_policies else frozenset()),
@@ -87,7 +87,7 @@ class GuardrailCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class GuardedChange:
     """The world before and after a write, the policies that it changed, and the users that it may have changed."""
 
     before: JudgedWorld

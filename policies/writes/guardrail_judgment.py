@@ -4,8 +4,9 @@
 today's.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from django.conf import settings
 
@@ -91,7 +92,8 @@ class JudgedWorld:
         """All active people."""
         if self._everybody is None:
             users = User.objects.filter(state=User.State.ACTIVE, is_removed=False).order_by("urn")
-            self._everybody = self.load_population(list(users.values_list("urn", flat=True)))
+            urns = dict.fromkeys(users.values_list("urn", flat=True)) | dict.fromkeys(sorted(self.changed_actors))
+            self._everybody = self.load_population(list(urns))
         return self._everybody
 
     def load_actors(self, urns: Collection[str]) -> list[Actor]:
@@ -163,15 +165,21 @@ class GuardrailJudge:
             statement for statement in snapshot.list_statements(min(privileges)) if statement.effect is Effect.ALLOW
         ]
         tokens = frozenset[str]().union(*(statement.actors.tokens for statement in allows))
+        changed_urns = self.world.changed_actors.keys()
+        changed_people = User.objects.filter(urn__in=changed_urns, kind=User.Kind.PERSON, is_removed=False)
+        urns = list(changed_people.values_list("urn", flat=True)) if changed_urns else []
         rows = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).filter(kind=User.Kind.PERSON)
+        rows = rows.exclude(urn__in=changed_urns) if changed_urns else rows
         count, last_urn = 0, ""
-        while urns := list(rows.filter(urn__gt=last_urn).values_list("urn", flat=True)[:_USER_BATCH_SIZE]):
-            for actor in actor_resolution.load_actors(urns=urns).values():
+        while True:
+            for actor in self.world.load_actors(urns):
                 count += all(decide(snapshot, Question(actor, name)).is_allowed for name in privileges)
                 if count >= self.rule.number:
                     return count
+            urns = list(rows.filter(urn__gt=last_urn).values_list("urn", flat=True)[:_USER_BATCH_SIZE])
+            if not urns:
+                return count
             last_urn = urns[-1]
-        return count
 
     def _find_lacking(self, actor: Actor, privilege: str, scope: RuleScope) -> Question | None:
         """Return what the actor may not use the privilege on, of all that there is today; None if there is nothing."""
@@ -202,11 +210,21 @@ def load_rule(guardrail: Guardrail) -> Rule:
         raise Invalid(error.problems) from None
 
 
-def add_pending_policies(snapshot: Snapshot) -> tuple[Snapshot, frozenset[str]]:
-    """Return a snapshot in which the allows of policies that begin later count already, and the URNs of these."""
+def add_pending_policies(
+    snapshot: Snapshot, staged_policies: Mapping[str, Policy | None] = MappingProxyType({})
+) -> tuple[Snapshot, frozenset[str]]:
+    """Return a snapshot in which the allows of policies that begin later count already, and the URNs of these.
+
+    `staged_policies` count in place of the stored ones with these URNs; None for one that is gone.
+    """
     pending = Policy.objects.filter(state=Policy.State.ACTIVE, phase=Phase.PENDING)
+    staged_pending = [
+        policy
+        for policy in staged_policies.values()
+        if policy is not None and policy.state == Policy.State.ACTIVE and policy.phase == Phase.PENDING
+    ]
     statements_by_urn: dict[str, tuple[Statement, ...]] = {}
-    for policy in pending:
+    for policy in [*(policy for policy in pending if policy.urn not in staged_policies), *staged_pending]:
         statements = families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name))
         allows = tuple(statement for statement in statements if statement.effect is Effect.ALLOW)
         if allows:

@@ -73,6 +73,7 @@ def test_a_new_policy_gives_what_nobody_had(manager: APIClient) -> None:
         "lost": TALLY_OF_NONE,
         "kept": [],
         "platform": {"gained": [], "lost": []},
+        "guardrails": [],
     }
     assert set(body["gained"]["items"][0]["examples"]) == {ORDERS, ITEMS}
     assert not Policy.objects.filter(urn=NEW).exists()

@@ -18,7 +18,7 @@ from policies.http.api.views import ApiView
 from policies.http.guard import signed_in
 from policies.identity.services.groups import MAX_MEMBERS
 from policies.identity.services.roles import MAX_ACTORS
-from policies.models import Policy
+from policies.models import Guardrail, Policy
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -165,6 +165,22 @@ class ChangeProofsOut(serializers.Serializer[Any]):
     allows_less = ProofOut()
 
 
+class GuardrailVerdictOut(serializers.Serializer[Any]):
+    """Whether a guardrail holds after the changes; `is_added`: they break it, or add to what breaks it.
+
+    In the mode `enforce` they would be refused then. Name, sentence and example of others are for those who hold
+    MANAGE_GUARDRAILS, and empty for everybody else.
+    """
+
+    urn = serializers.CharField()
+    name = serializers.CharField(allow_blank=True)
+    mode = serializers.ChoiceField(Guardrail.Mode.choices)
+    sentence = serializers.CharField(allow_blank=True)
+    verdict = serializers.ChoiceField(Guardrail.Status.choices)
+    is_added = serializers.BooleanField()
+    example = strict_fields.AnyJson(allow_null=True)
+
+
 class PreviewOut(serializers.Serializer[Any]):
     """What the changes would give and take. Unless `is_exact`, the numbers are what was found in the time there is."""
 
@@ -176,6 +192,7 @@ class PreviewOut(serializers.Serializer[Any]):
     platform = PlatformChangeOut()
     report = ReportRequestOut(required=False)
     proof = ChangeProofsOut(required=False)
+    guardrails = GuardrailVerdictOut(many=True)
 
 
 @signed_in
@@ -198,6 +215,7 @@ class PreviewView(ApiView):
                 privileges=payload.get("privileges"),
                 limit=payload["limit"],
                 is_proved=payload["proof"],
+                is_guarded=True,
             )
         )
 
@@ -211,6 +229,7 @@ def _serialize_preview(result: Preview) -> dict[str, Any]:
         answer["proof"] = {
             name: {"verdict": proof.verdict.value, "example": proof.example} for name, proof in proofs.items()
         }
+    answer["guardrails"] = [verdict._asdict() for verdict in result.guardrails]
     return answer
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import net_change, policies
+from policies.authoring.services.change_guardrails import GuardrailVerdict, judge_guardrails
 from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
 from policies.authoring.services.net_change import NetChange
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput
@@ -110,12 +111,13 @@ def read_change(change: Mapping[str, Any]) -> Change:
 class Preview:
     """The net change, and the report that would find it exactly, with its parameters, where there is one.
 
-    `proofs` are there if they were asked for.
+    `proofs` and `guardrails` are there if they were asked for.
     """
 
     change: NetChange
     report: Mapping[str, Any] | None = None
     proofs: ChangeProofs | None = None
+    guardrails: Sequence[GuardrailVerdict] = ()
 
 
 def preview_changes(
@@ -125,10 +127,12 @@ def preview_changes(
     privileges: Collection[str] | None = None,
     limit: int,
     is_proved: bool = False,
+    is_guarded: bool = False,
 ) -> Preview:
     """Return what these changes together would give and take; of `privileges` only, if given.
 
-    With `is_proved` also whether they do in any catalog; changes of people are not proved. Raises Forbidden, or Invalid
+    With `is_proved` also whether they do in any catalog; changes of people are not proved. With `is_guarded` also which
+    guardrails they would break. Raises Forbidden, or Invalid
     with every problem of every change, each with its place.
     """
     staged, people = _StagedPolicies(changes, by), StagedPeople(by)
@@ -149,18 +153,24 @@ def preview_changes(
         raise Invalid(problems)
     before = snapshot_store.get_current()
     after = before.replace(before.version, staged.compile())
+    changed_people = people.load_actors()
     change_found = net_change.compare_snapshots(
         before=before,
         after=after,
         policies=list(staged.policies),
-        people=people.load_actors(),
+        people=changed_people,
         privileges=privileges,
         limit=limit,
     )
     is_about_policies = all(change.kind in _POLICY_KINDS for change in changes)
     proofs = (find_change_proofs(before, after) if is_about_policies else ChangeProofs()) if is_proved else None
+    verdicts = (
+        judge_guardrails(before=before, after=after, policies=staged.policies, people=changed_people, by=by)
+        if is_guarded
+        else ()
+    )
     has_report = is_about_policies and not change_found.is_exact
-    return Preview(change_found, staged.describe_report() if has_report else None, proofs)
+    return Preview(change_found, staged.describe_report() if has_report else None, proofs, verdicts)
 
 
 def _apply_to_people(people: StagedPeople, change: Change) -> None:

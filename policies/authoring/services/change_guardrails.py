@@ -1,0 +1,136 @@
+"""Guardrails in the light of a change: which hold after it, and which it would break, by what judges writes.
+
+Nothing is written. Rules about today's catalog are judged on the facts of today.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from django.conf import settings
+
+from policies.engine.guardrails.breaches import Breach
+from policies.engine.guardrails.sentences import describe_rule, list_rule_urns
+from policies.engine.model import Actor
+from policies.engine.proofs.verdicts import describe_question
+from policies.engine.snapshot import Snapshot
+from policies.identity.services.staged_people import ChangedActor
+from policies.models import Guardrail, Policy
+from policies.models.guardrail import LOCKOUT_URN
+from policies.pdp import display_names
+from policies.writes import admin_lockout, required_privileges
+from policies.writes.guardrail_check import GuardedChange
+from policies.writes.guardrail_judgment import (
+    GuardrailJudge,
+    JudgedWorld,
+    Judgment,
+    TodaysBreach,
+    add_pending_policies,
+    load_rule,
+)
+
+_Example = Mapping[str, object] | None
+
+
+class GuardrailVerdict(NamedTuple):
+    """Whether a guardrail holds after a change, and whether the change adds to what breaks it (`is_added`).
+
+    A change that adds is refused, in the mode `enforce`. Name, sentence and example are empty for whoever does not
+    manage guardrails, unless the change adds: a refusal of it would tell them, too.
+    """
+
+    urn: str
+    name: str
+    mode: str
+    sentence: str
+    verdict: Guardrail.Status
+    is_added: bool
+    example: _Example
+
+
+class _Finding(NamedTuple):
+    verdict: Guardrail.Status
+    is_added: bool = False
+    example: _Example = None
+
+
+def judge_guardrails(
+    *,
+    before: Snapshot,
+    after: Snapshot,
+    policies: Mapping[str, Policy | None],
+    people: Mapping[str, ChangedActor],
+    by: Actor,
+) -> list[GuardrailVerdict]:
+    """Return the verdict on each guardrail that is not off, by URN.
+
+    `policies` are those that the change leaves, None for those that are gone; `people` whom it changes.
+    """
+    if not settings.AUTH_POLICIES_ENABLED:
+        return []
+    guardrails = list(Guardrail.objects.exclude(mode=Guardrail.Mode.OFF).order_by("urn"))
+    after, pending_urns = add_pending_policies(after, policies)
+    changed_policies = (frozenset(policies) | pending_urns) if policies else frozenset[str]()
+    actors_after = {urn: changed.now for urn, changed in people.items()}
+    change = GuardedChange(
+        JudgedWorld(before, {urn: changed.was for urn, changed in people.items()}),
+        JudgedWorld(after, actors_after),
+        changed_policies,
+        frozenset(people),
+    )
+    findings = [
+        _judge_lockout(policies, actors_after) if guardrail.urn == LOCKOUT_URN else _judge(guardrail, change)
+        for guardrail in guardrails
+    ]
+    return _build_verdicts(zip(guardrails, findings, strict=True), by)
+
+
+def _judge(guardrail: Guardrail, change: GuardedChange) -> _Finding:
+    breach = change.find_added_breach(guardrail)
+    if breach is not None:
+        is_certain = isinstance(breach, TodaysBreach) or breach.is_certain
+        verdict = Guardrail.Status.BROKEN if is_certain else Guardrail.Status.UNKNOWN
+        return _Finding(verdict, is_added=True, example=_describe_breach(breach))
+    if guardrail.status == Guardrail.Status.HOLDS:
+        return _Finding(Guardrail.Status.HOLDS)
+    # What broke it already may be gone after the change.
+    judgment = GuardrailJudge(load_rule(guardrail), change.after).judge()
+    return _Finding(judgment.status, example=_find_example(judgment))
+
+
+def _judge_lockout(policies: Mapping[str, Policy | None], actors: Mapping[str, Actor]) -> _Finding:
+    """Return the finding on the built-in guardrail, by what refuses writes that break it."""
+    after = admin_lockout.find_manageability(policies, actors)
+    is_added = after < admin_lockout.find_manageability()
+    verdict = Guardrail.Status.HOLDS if after and not is_added else Guardrail.Status.BROKEN
+    return _Finding(verdict, is_added=is_added)
+
+
+def _find_example(judgment: Judgment) -> _Example:
+    breaches: Sequence[Breach | TodaysBreach] = (*judgment.breaches, *judgment.todays_breaches)
+    return next((example for breach in breaches if (example := _describe_breach(breach)) is not None), None)
+
+
+def _describe_breach(breach: Breach | TodaysBreach) -> _Example:
+    return None if breach.question is None else describe_question(breach.question)
+
+
+def _build_verdicts(findings: Iterable[tuple[Guardrail, _Finding]], by: Actor) -> list[GuardrailVerdict]:
+    """Return the verdicts, with names and examples where this person would learn them by trying the change, too."""
+    rows = list(findings)
+    is_manager = required_privileges.is_met(required_privileges.MANAGE_GUARDRAILS, by=by)
+    names = display_names.load_names(
+        urns=frozenset[str]().union(*(list_rule_urns(guardrail.rule) for guardrail, _ in rows))
+    )
+    return [
+        GuardrailVerdict(
+            guardrail.urn,
+            guardrail.name if is_told else "",
+            guardrail.mode,
+            describe_rule(guardrail.rule, names) if is_told else "",
+            finding.verdict,
+            finding.is_added,
+            finding.example if is_told else None,
+        )
+        for guardrail, finding in rows
+        for is_told in (is_manager or finding.is_added,)
+    ]

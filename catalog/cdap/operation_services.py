@@ -79,20 +79,25 @@ class _OperationCall:
     by: Actor
     channel: str
 
+    def reload_actor(self) -> "_OperationCall":
+        """Return the call with the actor as it is behind the gates: it may have been removed while the call waited.
+
+        Raises Invalid for an actor that is unknown by now, Forbidden for a suspended one.
+        """
+        return replace(self, actor=_load_known_actor(self.actor.urn))
+
 
 def perform(
     *, operation_request: OperationRequest, actor: str | None, by: Actor, channel: str
 ) -> OperationDone | OperationListing | DeleteAllResult:
     """Check an operation of an actor (default `by`) and apply it.
 
-    Raises Invalid with every problem, Forbidden with everything that is missing, NotFound for a missing entity that the
-    actor could list (else refused like a hidden one), Conflict for a create of an existing entity.
+    Raises Invalid with every problem and for an unknown actor, Forbidden with everything that is missing, NotFound for
+    a missing entity that the actor could list (else refused like a hidden one), Conflict for a create of an existing
+    entity.
     """
     operation = _resolve_request(operation_request)
-    acting_actor = _resolve_actor(actor, by)
-    if not acting_actor.is_active:
-        raise Forbidden((), f"{acting_actor.urn} is suspended.")
-    call = _OperationCall(operation, acting_actor, by, channel)
+    call = _OperationCall(operation, _resolve_actor(actor, by), by, channel)
     if operation.container is not None:
         return _apply_to_container(call, operation.container)
     entity = _require_entity(operation)
@@ -129,11 +134,22 @@ def _resolve_actor(actor: str | None, by: Actor) -> Actor:
     if by.urn == authorizer.SYSTEM.urn and actor is None:
         raise Invalid.from_problem(code="required", pointer="/actor", detail="The system holds nothing; say who acts.")
     if actor is None or actor == by.urn:
-        return by
+        return _require_active(by)
     authorizer.require(by=by, any_of=_ACT_FOR_OTHERS_PRIVILEGES)
-    if not display_names.load_names(urns=[actor]):
-        raise Invalid.from_problem(code="entity.unknown", pointer="/actor", detail=f"There is no user {actor}.")
-    return actor_resolution.load_actor(urn=actor)
+    return _load_known_actor(actor)
+
+
+def _load_known_actor(urn: str) -> Actor:
+    """Return a user with groups and roles. Raises Invalid if there is none or it is removed, Forbidden if suspended."""
+    if not display_names.load_names(urns=[urn]) or display_names.find_removed(urns=[urn]):
+        raise Invalid.from_problem(code="entity.unknown", pointer="/actor", detail=f"There is no user {urn}.")
+    return _require_active(actor_resolution.load_actor(urn=urn))
+
+
+def _require_active(actor: Actor) -> Actor:
+    if not actor.is_active:
+        raise Forbidden((), f"{actor.urn} is suspended.")
+    return actor
 
 
 # -- one entity -------------------------------------------------------------------------------------------------------
@@ -145,6 +161,7 @@ def _create(call: _OperationCall, entity: CdapName) -> OperationDone:
         raise Conflict(_INSTANCE_STAYS_MESSAGE)
     operation, creator, by, now = call.operation, call.actor.urn, call.by.urn, timezone.now()
     with open_unit_of_work(by=call.by, channel=call.channel, gates=_GATES) as uow:
+        call = call.reload_actor()
         decision = _decide(call, entity)
         if not decision.is_allowed:
             raise authorizer.build_refusal(decision)
@@ -180,7 +197,7 @@ def _check_references(operation: ResolvedOperation, entity: CdapName) -> None:
 def _delete(call: _OperationCall, entity: CdapName) -> OperationDone:
     """Delete the entity, its contents, and every grant on them (CD-17)."""
     with open_unit_of_work(by=call.by, channel=call.channel, gates=_GATES):
-        decision = _require_allowed(call, entity)
+        decision = _require_allowed(call.reload_actor(), entity)
         deletes.delete_entities(urns=[entity.urn], by=call.by.urn, channel=call.channel)
     return OperationDone(decision)
 

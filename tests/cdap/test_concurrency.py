@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,8 +15,10 @@ from catalog.entities import bootstrap
 from catalog.models import Entity, EntityUserGrant
 from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError
 from policies.identity.services import users
+from policies.models import User
 from policies.pdp import actor_resolution, authorizer
-from tests.cdap.conftest import DOOR, give, performed, register, urn
+from tests.cdap.conftest import DOOR, do, give, known, performed, register, urn
+from tests.overtaking import overtake
 
 WRITERS = 6
 
@@ -94,3 +97,48 @@ def test_the_last_two_admins_cannot_both_go_cd_19(writers: list[str]):
     ]
     assert sorted(together(deeds)) == [Conflict.__name__, "done"]
     assert EntityUserGrant.objects.filter(content_object__urn=urn("stream:ns1.clicks")).count() == 1
+
+
+@pytest.mark.parametrize("operation", ["stream.create", "stream.delete"])
+@pytest.mark.parametrize("end", ["deleted", "removed", "suspended"])
+def test_an_actor_who_goes_while_the_operation_waits_is_one_clear_refusal(
+    transactional_db: None,
+    client_of: Callable[..., Any],
+    operation: str,
+    end: str,
+):
+    """The actor is known when the call begins, and gone once it is its turn to write."""
+    register("namespace:ns1", "stream:ns1.there")
+    client_of("alice")
+    give("alice", "namespace:ns1", "WRITE", "ADMIN")
+    give("alice", "stream:ns1.there", "ADMIN")
+    manager = client_of("manager", "MANAGE_POLICIES")
+    writes: list[str] = []
+
+    def end_actor() -> None:
+        if not writes:
+            writes.append(end)
+            if end == "deleted":
+                users.remove(urn=urn("alice"), by=authorizer.SYSTEM, channel=DOOR)
+            else:
+                changes = {"is_removed": True} if end == "removed" else {"state": "SUSPENDED"}
+                User.objects.filter(urn=urn("alice")).update(**changes)
+            connection.close()
+
+    entity = "stream:ns1.new" if operation == "stream.create" else "stream:ns1.there"
+    with overtake('AS "shown"', end_actor):
+        answer = do(manager, operation, entity, actor=urn("alice"))
+    assert writes == [end]
+    if end == "suspended":
+        assert (answer.status_code, answer.json()["detail"]) == (403, f"{urn('alice')} is suspended.")
+    else:
+        problems = [(problem["code"], problem["pointer"]) for problem in answer.json()["errors"]]
+        assert (answer.status_code, problems) == (400, [("entity.unknown", "/actor")])
+    assert known("stream:ns1.new", "stream:ns1.there") == {urn("stream:ns1.there")}
+
+
+def test_a_removed_actor_is_unknown(transactional_db: None, client_of: Callable[..., Any]):
+    client_of("alice")
+    User.objects.filter(urn=urn("alice")).update(is_removed=True)
+    answer = do(client_of("manager", "MANAGE_POLICIES"), "stream.list", actor=urn("alice"))
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "entity.unknown")

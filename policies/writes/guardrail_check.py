@@ -25,7 +25,7 @@ from policies.models.guardrail import LOCKOUT_URN
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.models.writes import WriteTransaction
-from policies.pdp import actor_resolution, display_names, snapshot_store
+from policies.pdp import actor_resolution, authorizer, snapshot_store
 from policies.writes.guardrail_judgment import (
     GuardrailJudge,
     JudgedWorld,
@@ -211,7 +211,7 @@ def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach) -> No
 
 def _word_refusal(guardrail: Guardrail, example: Mapping[str, Any] | None, *, is_certain: bool) -> str:
     """Return the sentences of a refusal: the guardrail by name, what it says, and the example."""
-    names = display_names.load_names(urns=list_rule_urns(guardrail.rule) | list_rule_urns(example))
+    names = authorizer.load_names(urns=list_rule_urns(guardrail.rule) | list_rule_urns(example))
     outcome = "would be broken by this" if is_certain else "could not be shown to hold after this"
     example_sentence = "" if example is None else f" For example {describe_example(example, names)}"
     rule_sentence = describe_rule(guardrail.rule, names)

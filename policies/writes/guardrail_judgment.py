@@ -59,6 +59,11 @@ class Judgment:
     todays_breaches: tuple[TodaysBreach, ...] = ()
 
     @property
+    def count(self) -> int:
+        """How many breaches there are."""
+        return len(self.breaches) + len(self.todays_breaches)
+
+    @property
     def status(self) -> Guardrail.Status:
         """The status that follows; unknown if all that may break it is uncertain."""
         if self.todays_breaches or any(breach.is_certain for breach in self.breaches):

@@ -13,13 +13,13 @@ from policies.authoring.pages.datahub_draft import DataHubDraft
 from policies.authoring.pages.datahub_wording import is_deny
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
-from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.pages.validity_fields import format_field
 from policies.authoring.queries import policies
 from policies.engine import wording
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.errors import NotFound
+from policies.http.guard import needs
 from policies.http.pages.list_and_form_pages import UNPROCESSABLE_STATUS, page_view
 from policies.pdp import authorizer
 
@@ -65,6 +65,9 @@ _TYPE_CHOICES = (
     (datahub.METADATA, "Metadata", "Privileges on entities of the catalog, or on some of them."),
     (datahub.PLATFORM, "Platform", "Privileges on the platform itself; it applies to no resource."),
 )
+
+#: Who fills in policies or guardrails.
+_PICKER_GUARD = needs("MANAGE_POLICIES", "MANAGE_GUARDRAILS")
 
 #: Most results of a search.
 _MAX_OPTIONS = 20
@@ -250,7 +253,7 @@ class NewPolicy(Builder):
         return redirect(f"{reverse(presenters.get_presenter(family).new_url_name)}?{query.urlencode()}")
 
 
-@page_view(MANAGE_GUARD)
+@page_view(_PICKER_GUARD)
 def search_options(request: HttpRequest, field: str) -> HttpResponse:
     """Options for a picker, while somebody types in it: the first matches of a search in the catalog."""
     if field not in FIELD_ENTITY_TYPES:
@@ -266,7 +269,7 @@ def search_options(request: HttpRequest, field: str) -> HttpResponse:
     return render(request, "components/picker_options.html", context)
 
 
-@page_view(MANAGE_GUARD)
+@page_view(_PICKER_GUARD)
 def list_branches(request: HttpRequest, field: str) -> HttpResponse:
     """Children of a node of a tree, loaded when it is opened."""
     if field not in TREE_FIELDS:

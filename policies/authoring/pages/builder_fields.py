@@ -61,11 +61,12 @@ _PEOPLE_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class BuilderFields:
-    """Builds the template context of the fields of one draft."""
+    """Builds the template context of the fields of one draft; the names of its fields begin with `prefix`."""
 
     draft: DataHubDraft
     notes: FieldNotes
     data: QueryDict
+    prefix: str = ""
 
     # -- step 2 -----------------------------------------------------------------------------------------------------
 
@@ -104,7 +105,7 @@ class BuilderFields:
         """Return offered and ticked privileges by category; `search_text` filters those that are not ticked."""
         registry = vocabulary.load_datahub()
         ticked_names = dict.fromkeys(self.draft.document.get("privileges") or ())
-        offered_names = {privilege.name: privilege for privilege in self._list_offered_privileges()}
+        offered_names = {privilege.name: privilege for privilege in self.list_offered_privileges()}
         custom_names = [name for name in settings.CUSTOM_PRIVILEGES if registry.get(name) is None]
         groups: dict[str, list[dict[str, Any]]] = {}
         for name in dict.fromkeys((*custom_names, *offered_names, *ticked_names)):
@@ -124,7 +125,8 @@ class BuilderFields:
             for category, members in groups.items()
         ]
 
-    def _list_offered_privileges(self) -> tuple[PrivilegeInfo, ...]:
+    def list_offered_privileges(self) -> tuple[PrivilegeInfo, ...]:
+        """Return the privileges that there are for what the draft is about."""
         registry = vocabulary.load_datahub()
         if self.draft.document.get("type") == datahub.PLATFORM:
             return registry.platform_privileges()
@@ -150,14 +152,15 @@ class BuilderFields:
         label = wording.get_field_words(field).label
         notes = self.notes.find(pointer)
         card = {
-            "key": key,
+            "key": f"{self.prefix}{key}",
             "label": label,
+            "privileges_id": f"{self.prefix}privileges",
             "is_older": current_name != field,
             "conditions": [
                 (name, condition_label, name == condition) for name, condition_label in wording.CONDITION_LABELS.items()
             ],
             "notes": {"lints": notes["lints"], "errors": notes["errors"]},
-            "remove": f"remove:{prefix}:{index}",
+            "remove": f"remove:{self.prefix}{prefix}:{index}",
         }
         start, name = wording.split_property(field)
         if start:
@@ -169,12 +172,14 @@ class BuilderFields:
         picker = self._build_picker(f"{key}_values", label, current_name, values, names, chips=chips)
         return card | {
             "picker": picker,
-            "tree": self._build_tree(f"{key}_values", current_name) if current_name in TREE_FIELDS else None,
+            "tree": self._build_tree(f"{self.prefix}{key}_values", current_name)
+            if current_name in TREE_FIELDS
+            else None,
         }
 
     def _build_text_box(self, name: str, values: Sequence[str], noun: str) -> dict[str, Any]:
         text = self.draft.rejected_texts.get(name, "\n".join(value for value in values if is_line(value)))
-        return {"name": name, "text": text, "kept": _non_line_values(values), "what": noun}
+        return {"name": f"{self.prefix}{name}", "text": text, "kept": _non_line_values(values), "what": noun}
 
     # -- step 3 -----------------------------------------------------------------------------------------------------
 
@@ -204,8 +209,9 @@ class BuilderFields:
     ) -> dict[str, Any]:
         """Return the context of _picker.html: first values as chips, the rest as lines, non-line values by index."""
         line_values = [value for value in values if is_line(value)]
+        field_name = f"{self.prefix}{name}"
         return {
-            "name": name,
+            "name": field_name,
             "label": label,
             "chosen": [
                 {"urn": value, "label": names.get(value, value), "type": _entity_type(value)}
@@ -213,7 +219,7 @@ class BuilderFields:
             ],
             "pasted": self.draft.rejected_texts.get(name, "\n".join(line_values[chips:])),
             "kept": _non_line_values(values),
-            "search_url": _search_url(kind, name),
+            "search_url": _search_url(kind, field_name),
             "notes": self.notes.find(pointer) if pointer else None,
         }
 

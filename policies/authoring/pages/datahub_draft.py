@@ -67,7 +67,7 @@ class DataHubDraft:
         except signing.BadSignature:
             return None
         draft = cls(payload["document"], payload["aside"])
-        steps = {"1": draft._apply_head, "2": draft._apply_resources, "3": draft._apply_actors}
+        steps = {"1": draft._apply_head, "2": draft.apply_resources, "3": draft.apply_actors}
         apply_step = steps.get(data.get("step", ""))
         if apply_step is not None:
             apply_step(data)
@@ -167,7 +167,8 @@ class DataHubDraft:
         else:
             self.document.pop(key, None)
 
-    def _apply_resources(self, data: QueryDict) -> None:
+    def apply_resources(self, data: QueryDict) -> None:
+        """Merge the fields of resources and privileges into the document."""
         privileges = self.document.get("privileges") or []
         self.document["privileges"] = merge_values(privileges, data.getlist("privileges"))
         self._apply_scope(data)
@@ -208,7 +209,8 @@ class DataHubDraft:
             criterion.get("values") or [], f"{name}_values", f"{pointer}/values", data
         )
 
-    def _apply_actors(self, data: QueryDict) -> None:
+    def apply_actors(self, data: QueryDict) -> None:
+        """Merge the fields of actors into the document."""
         actors: dict[str, Any] = self.document.setdefault("actors", {})
         for key, _ in ACTOR_FLAGS:
             _put_flag(actors, key, is_on=key in data, default=False)

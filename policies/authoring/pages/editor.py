@@ -26,12 +26,17 @@ from policies.authoring.services import policies as service
 from policies.authoring.services.policies import PolicyInput
 from policies.authoring.services.preview import PUT_POLICY, Change, PolicyPut
 from policies.engine.errors import Problem
-from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.errors import Conflict, Forbidden, GuardrailBroken, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
 from policies.http.pages.impact_rows import impact_context
-from policies.http.pages.list_and_form_pages import CHANNEL, UNPROCESSABLE_STATUS, redirect_with_message
+from policies.http.pages.list_and_form_pages import (
+    CHANNEL,
+    UNPROCESSABLE_STATUS,
+    check_permissions,
+    redirect_with_message,
+)
 from policies.models import Policy
-from policies.writes import managed_rows
+from policies.writes import managed_rows, required_privileges
 
 
 class PolicyDraft(Protocol):
@@ -55,7 +60,8 @@ class PolicyDraft(Protocol):
 class PolicyEditor(View, ABC):
     """One request of an editor: the policy to be replaced (None: a new one), and the result of trying to save.
 
-    `version` is the one that the edit started from. `refusal` is a sentence where storing was refused as a whole.
+    `version` is the one that the edit started from. `refusal` is a sentence where storing was refused as a whole, by
+    the guardrail of `guardrail_urn` if by one.
     """
 
     http_method_names = ["get", "post"]
@@ -70,6 +76,7 @@ class PolicyEditor(View, ABC):
     policy: Policy | None = None
     version: int | None = None
     refusal: str = ""
+    guardrail_urn: str = ""
     status: int = 200
 
     def get(self, _request: HttpRequest, urn: str | None = None) -> HttpResponse:
@@ -146,6 +153,7 @@ class PolicyEditor(View, ABC):
             if isinstance(refusal, Forbidden) and refusal.missing:
                 raise
             self.refusal, self.status = refusal.detail, refusal.status
+            self.guardrail_urn = refusal.guardrail if isinstance(refusal, GuardrailBroken) else ""
         except (Stale, NotFound) as refusal:
             self.status = refusal.status
         if problems:
@@ -214,6 +222,7 @@ class PolicyEditor(View, ABC):
         is_posted = self.request.method == "POST"
         return {
             "work": self,
+            "guardrail_url": self._build_guardrail_link(),
             "conflict": self._find_edit_conflict(draft) if is_posted and urn is not None else {},
             "heading": f"Edit {policy.name}" if policy else "Edit policy" if urn else presenter.new_label,
             "is_dirty": is_posted and (policy is None or policy.document != draft.document),
@@ -227,6 +236,13 @@ class PolicyEditor(View, ABC):
                 *([(policy.name, reverse("policy", args=[policy.urn]))] if policy else []), "Edit" if urn else "Create"
             ),
         }
+
+    def _build_guardrail_link(self) -> str:
+        """Return the URL of the guardrail that refused storing, for those who may see it."""
+        if not self.guardrail_urn:
+            return ""
+        permissions = check_permissions(self.request, manage=required_privileges.MANAGE_GUARDRAILS)
+        return reverse("guardrail", args=[self.guardrail_urn]) if permissions["manage"] else ""
 
     def _find_edit_conflict(self, draft: PolicyInput) -> dict[str, Any]:
         """Return the change somebody else made to the edited policy, compared with both versions; empty without one."""

@@ -5,6 +5,7 @@ from django.urls import path
 from policies.authoring.pages import (
     builder,
     datazone_editor,
+    guardrail_editor,
     guardrails,
     history,
     import_export,
@@ -42,8 +43,8 @@ _GUARDRAILS = "settings/permissions/guardrails"
 
 _ADDRESSES += [
     path(_GUARDRAILS, guardrails.list_guardrails, name="guardrails"),
-    path(f"{_GUARDRAILS}/new", guardrails.create_guardrail, name="guardrail-new"),
-    path(f"{_GUARDRAILS}/edit/<path:urn>", guardrails.edit_guardrail, name="guardrail-edit"),
+    path(f"{_GUARDRAILS}/new", guardrail_editor.GuardrailEditor.as_view(), name="guardrail-new"),
+    path(f"{_GUARDRAILS}/edit/<path:urn>", guardrail_editor.GuardrailEditor.as_view(), name="guardrail-edit"),
     path(f"{_GUARDRAILS}/delete/<path:urn>", guardrails.delete_guardrail, name="guardrail-delete"),
     path(f"{_GUARDRAILS}/<path:urn>", guardrails.show_guardrail, name="guardrail"),
 ]

@@ -119,8 +119,12 @@ def ensure_built_in(*, by: Actor) -> None:
 
 def judge(guardrail: Guardrail) -> Judgment:
     """Return what breaks a guardrail now, whoever asks."""
-    snapshot, _ = add_pending_policies(snapshot_store.get_current())
-    return GuardrailJudge(load_rule(guardrail), JudgedWorld(snapshot)).judge()
+    return _judge(load_rule(guardrail))
+
+
+def judge_rule(document: Any) -> Judgment:
+    """Return what breaks a rule now that is not stored; raises InvalidPolicy."""
+    return _judge(read_rule(document, custom=settings.CUSTOM_PRIVILEGES))
 
 
 def refresh_status(guardrail: Guardrail) -> Guardrail:
@@ -223,15 +227,18 @@ def _list_fixed_breaches(rule: Rule) -> list[dict[str, Any]]:
 
 def _store(guardrail: Guardrail, rule: Rule, *, by: Actor) -> None:
     """Store a guardrail with what breaks it already."""
-    snapshot, _ = add_pending_policies(snapshot_store.get_current())
-    is_off = guardrail.mode == Guardrail.Mode.OFF
-    judgment = Judgment() if is_off else GuardrailJudge(rule, JudgedWorld(snapshot)).judge()
+    judgment = Judgment() if guardrail.mode == Guardrail.Mode.OFF else _judge(rule)
     guardrail.status = judgment.status
     guardrail.breaches = serialize_judgment(judgment, limit=MAX_LISTED_BREACHES)
     guardrail.judged_at = guardrail.updated_at = timezone.now()
     guardrail.updated_by = by.urn
     guardrail.save()
     _report(guardrail, guardrail.breaches)
+
+
+def _judge(rule: Rule) -> Judgment:
+    snapshot, _ = add_pending_policies(snapshot_store.get_current())
+    return GuardrailJudge(rule, JudgedWorld(snapshot)).judge()
 
 
 def _report(guardrail: Guardrail, breaches: list[dict[str, Any]]) -> None:

@@ -173,7 +173,9 @@ class _RuleReader:
         if statement is not None and not match.tokens:
             self._reader.note("actors.none", pointer, "This names nobody.")
         if any(map(is_relational, match.tested_tokens)):
-            detail = "A guardrail is about people, whatever they own: leave out owners."
+            detail = (
+                "A rule about owners says nothing about people, since anybody could own anything: leave out owners."
+            )
             self._reader.note("actors.owners", pointer, detail)
         return RulePeople(match, is_complement), actors
 

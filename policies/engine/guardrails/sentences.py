@@ -15,6 +15,10 @@ _EXAMPLE_FIELDS = {"tags": "TAG", "domains": "DOMAIN", "terms": "GLOSSARY", "con
 _NAMED_LISTS = ("users", "groups", "roles")
 
 
+#: Stands for what is not chosen yet.
+_MISSING = "…"
+
+
 def list_rule_urns(rule: Any) -> set[str]:
     """Return the URNs in a rule or an example, whose names its sentence needs."""
     if isinstance(rule, str):
@@ -24,25 +28,9 @@ def list_rule_urns(rule: Any) -> set[str]:
 
 
 def describe_rule(rule: _Document, names: Mapping[str, str]) -> str:
-    """Return the sentence of a rule that can be read (`rules.read_rule`)."""
-    ((kind, body),) = rule.items()
-    words = _RuleWords(names)
-    match kind:
-        case RuleKind.NEVER:
-            return f"{words.describe_nobody(body['actors'])} may ever {words.describe_use(body, 'or')}."
-        case RuleKind.ALWAYS:
-            users = words.join_names(body["actors"]["users"], "and")
-            return f"{users} must always be able to {words.describe_use(body, 'and', 'everything')}."
-        case RuleKind.AT_LEAST:
-            people = "person" if body["number"] == 1 else "people"
-            return f"At least {body['number']} active {people} must hold {words.join_privileges(body, 'and')}."
-        case RuleKind.NOT_BOTH:
-            exception = f" but {words.describe_people(body['except'])}" if body.get("except") else ""
-            first, second = (words.describe_use(body[name], "or") for name in ("first", "second"))
-            return f"No one person{exception} may both {first}, and {second}."
-        case _:
-            people = words.describe_people(body["actors"])
-            return f"No policy may let {people} {words.describe_use(body, 'or')}."
+    """Return the sentence of a rule that can be read (`rules.read_rule`), or whose lists are incomplete."""
+    text = _describe_clause(rule, _RuleWords(names))
+    return text if text.endswith(_MISSING) else f"{text}."
 
 
 def describe_example(example: _Document, names: Mapping[str, str]) -> str:
@@ -81,7 +69,7 @@ class _RuleWords:
             phrases += ["everybody in a group"] if actors.get("allGroups") else []
         exceptions = self._list_phrases(actors, "excluded")
         exception = f" except {wording.join_words(exceptions, 'and')}" if exceptions else ""
-        return f"{wording.join_words(phrases, 'and')}{exception}"
+        return f"{wording.join_words(phrases, 'and') or _MISSING}{exception}"
 
     def describe_use(self, scope: _Document, conjunction: str, everything: str = "anything") -> str:
         """Return the privileges and what they are about."""
@@ -99,12 +87,12 @@ class _RuleWords:
         privileges = list(dict.fromkeys(scope["privileges"]))
         listed_privileges = privileges[: wording.MAX_LISTED_NAMES]
         names = [info.display if (info := registry.get(name)) else name for name in listed_privileges]
-        return wording.join_words(names, conjunction, len(privileges) - len(names))
+        return wording.join_words(names, conjunction, len(privileges) - len(names)) or _MISSING
 
     def join_names(self, urns: Sequence[str], conjunction: str) -> str:
         """Return the names of the first few."""
         shown_names = [self._names.get(urn) or urn for urn in urns[: wording.MAX_LISTED_NAMES]]
-        return wording.join_words(shown_names, conjunction, len(urns) - len(shown_names))
+        return wording.join_words(shown_names, conjunction, len(urns) - len(shown_names)) or _MISSING
 
     def describe_example_resource(self, resource: _Document | None) -> str:
         """Return an entity like which the example is."""
@@ -125,7 +113,7 @@ class _RuleWords:
         words = wording.get_field_words(criterion["field"])
         if condition == "STARTS_WITH":
             return f"whose {words.noun} begins with {self.join_names(values, 'or')}"
-        phrase = words.selecting.format(self.join_names(values, "or") or "nothing")
+        phrase = words.selecting.format(self.join_names(values, "or") if values else "nothing")
         return f"not {phrase}" if condition == "NOT_EQUALS" else phrase
 
     def _list_phrases(self, actors: _Document, beginning: str) -> list[str]:
@@ -135,3 +123,23 @@ class _RuleWords:
             if actors.get(name):
                 phrases.append(f"{opening}{self.join_names(actors[name], 'and')}")
         return phrases
+
+
+def _describe_clause(rule: _Document, words: _RuleWords) -> str:
+    ((kind, body),) = rule.items()
+    match kind:
+        case RuleKind.NEVER:
+            return f"{words.describe_nobody(body['actors'])} may ever {words.describe_use(body, 'or')}"
+        case RuleKind.ALWAYS:
+            users = words.join_names(body["actors"].get("users") or (), "and")
+            return f"{users} must always be able to {words.describe_use(body, 'and', 'everything')}"
+        case RuleKind.AT_LEAST:
+            people = "person" if body["number"] == 1 else "people"
+            return f"At least {body['number']} active {people} must hold {words.join_privileges(body, 'and')}"
+        case RuleKind.NOT_BOTH:
+            exception = f" but {words.describe_people(body['except'])}" if body.get("except") else ""
+            first, second = (words.describe_use(body[name], "or") for name in ("first", "second"))
+            return f"No one person{exception} may both {first}, and {second}"
+        case _:
+            people = words.describe_people(body["actors"])
+            return f"No policy may let {people} {words.describe_use(body, 'or')}"

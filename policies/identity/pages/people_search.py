@@ -29,6 +29,7 @@ _SEARCH_REQUIREMENT = any_of_requirement(
         [name]
         for name in (
             "MANAGE_POLICIES",
+            "MANAGE_GUARDRAILS",
             "MANAGE_USERS_AND_GROUPS",
             "UPDATE_USERS_AND_GROUPS",
             "UPDATE_USERS",

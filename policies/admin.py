@@ -6,7 +6,7 @@ are actions that call services.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
@@ -18,9 +18,11 @@ from django.urls import URLPattern, URLResolver
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from policies.authoring.services import change_impact, policies
+from policies.authoring.services import policies
+from policies.authoring.services.preview import MAX_CHANGES
 from policies.errors import Forbidden, PolicyAppError
 from policies.http.guard import get_actor, needs
+from policies.http.pages.change_effect import ProposedChange, describe_effect
 from policies.identity.services import access_tokens, users
 from policies.models import (
     AccessToken,
@@ -36,7 +38,6 @@ from policies.models import (
     ScheduledRoleAssignment,
     User,
 )
-from policies.pdp.reach_comparison import MAX_COUNT
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -45,8 +46,8 @@ else:
 
 CHANNEL = "admin"
 
-#: Most policies whose impact the confirmation page shows.
-_MAX_MEASURED_POLICIES = 10
+#: Most policies and users that the confirmation page names.
+_MAX_NAMED_ROWS = 10
 
 _GUARD = needs("MANAGE_POLICIES")
 
@@ -135,11 +136,30 @@ def _render_json(value: Any) -> SafeString:
     return format_html("<pre>{}</pre>", json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def _measure(policy: Policy, state: str) -> dict[str, Any]:
-    policy_impact = change_impact.measure_impact(
-        before=change_impact.policy_draft(policy), after=policies.draft_with_state(policy, state)
-    )
-    return {"policy": policy, "impact": policy_impact}
+def _render_confirmation(
+    model_admin: ReadOnlyAdmin,
+    request: HttpRequest,
+    *,
+    title: str,
+    names: Sequence[str],
+    changes: Sequence[ProposedChange],
+) -> HttpResponse:
+    """Return the page that asks before the chosen rows are changed, with who would gain and lose what."""
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": title,
+        "opts": model_admin.opts,
+        "action": request.POST["action"],
+        "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
+        "checkbox": ACTION_CHECKBOX_NAME,
+        "is_across": request.POST.get("select_across", "0"),
+        "names": names[:_MAX_NAMED_ROWS],
+        "more": max(len(names) - _MAX_NAMED_ROWS, 0),
+        "effect": describe_effect(*changes[:MAX_CHANGES], by=get_actor(request)),
+        "is_cut": len(changes) > MAX_CHANGES,
+        "most": MAX_CHANGES,
+    }
+    return TemplateResponse(request, "admin/state_confirmation.html", context)
 
 
 def _write_each(request: HttpRequest, rows: Iterable[Model], write: Callable[[Any], object]) -> None:
@@ -174,25 +194,19 @@ class PolicyAdmin(ReadOnlyAdmin):
         return self._confirm_or_set_states(request, queryset, Policy.State.INACTIVE)
 
     def _confirm_or_set_states(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> HttpResponse | None:
-        """Return the confirmation page with the impact on each policy; once confirmed, set the states."""
+        """Return the confirmation page with who would gain and lose what; once confirmed, set the states."""
         if request.POST.get("is_confirmed"):
             self._set_states(request, rows, state)
             return None
         policy_rows = [row for row in rows.order_by("name", "pk") if not row.is_state_fixed]
         verb = "Activate" if state == Policy.State.ACTIVE else "Deactivate"
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"{verb} {len(policy_rows):,} {'policy' if len(policy_rows) == 1 else 'policies'}?",
-            "opts": self.opts,
-            "action": request.POST["action"],
-            "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
-            "checkbox": ACTION_CHECKBOX_NAME,
-            "is_across": request.POST.get("select_across", "0"),
-            "rows": [_measure(row, state) for row in policy_rows[:_MAX_MEASURED_POLICIES]],
-            "more": max(len(policy_rows) - _MAX_MEASURED_POLICIES, 0),
-            "most": MAX_COUNT,
-        }
-        return TemplateResponse(request, "admin/policy_state_confirmation.html", context)
+        return _render_confirmation(
+            self,
+            request,
+            title=f"{verb} {len(policy_rows):,} {'policy' if len(policy_rows) == 1 else 'policies'}?",
+            names=[row.name for row in policy_rows],
+            changes=[{"set_state": {"urn": row.urn, "state": state}} for row in policy_rows],
+        )
 
     def _set_states(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> None:
         """Set the state of all policies whose state is not fixed in one write, with messages about the rest."""
@@ -223,18 +237,30 @@ class UserAdmin(ReadOnlyAdmin):
     actions = ("suspend", "reactivate")
 
     @admin.action(description="Suspend")
-    def suspend(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Suspend users, which ends their sessions."""
-        self._set_states(request, queryset, User.State.SUSPENDED)
+    def suspend(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
+        """Suspend users after a confirmation, which ends their sessions."""
+        return self._confirm_or_set_states(request, queryset, User.State.SUSPENDED)
 
     @admin.action(description="End the suspension")
-    def reactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """End the suspension of users."""
-        self._set_states(request, queryset, User.State.ACTIVE)
+    def reactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
+        """End the suspension of users after a confirmation."""
+        return self._confirm_or_set_states(request, queryset, User.State.ACTIVE)
 
-    def _set_states(self, request: HttpRequest, rows: QuerySet[User], state: str) -> None:
-        by = get_actor(request)
-        _write_each(request, rows, lambda row: users.update(urn=row.urn, state=state, by=by, channel=CHANNEL))
+    def _confirm_or_set_states(self, request: HttpRequest, rows: QuerySet[User], state: str) -> HttpResponse | None:
+        """Return the confirmation page; once confirmed, set the states."""
+        if request.POST.get("is_confirmed"):
+            by = get_actor(request)
+            _write_each(request, rows, lambda row: users.update(urn=row.urn, state=state, by=by, channel=CHANNEL))
+            return None
+        verb, kind = ("Suspend", "suspend") if state == User.State.SUSPENDED else ("End the suspension of", "activate")
+        user_rows = list(rows.order_by("urn"))
+        return _render_confirmation(
+            self,
+            request,
+            title=f"{verb} {len(user_rows):,} {'user' if len(user_rows) == 1 else 'users'}?",
+            names=[row.name for row in user_rows],
+            changes=[{kind: row.urn} for row in user_rows if not row.is_root],
+        )
 
 
 @admin.register(AccessToken, site=site)

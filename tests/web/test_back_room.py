@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from policies import admin
+from policies.authoring.pages.net_change_wording import NOBODY
 from policies.authoring.services import policies
 from policies.errors import NotFound
 from policies.identity.services import access_tokens
@@ -64,16 +65,17 @@ def test_policies_are_switched_by_the_service(browse, world, write):
     assert Policy.objects.get(pk=policy.pk).document["state"] == "ACTIVE"
 
 
-def test_switching_policies_asks_first_and_says_whom_and_what_it_reaches(browse, world, write):
-    rows = [write(f"p{number:02}", actors={"users": ["urn:li:corpuser:otto"]}) for number in range(12)]
+def test_switching_policies_asks_first_and_says_who_gains_and_who_loses(browse, world, write):
+    platform = {"type": "PLATFORM", "privileges": ["MANAGE_TAGS"]}
+    rows = [write(f"p{number:02}", actors={"users": ["urn:li:corpuser:otto"]}, **platform) for number in range(12)]
     version = PolicyVersion.load_version()
     client = browse("root")
-    for action, now, then in (("deactivate", 1, 0), ("activate", 1, 1)):
+    lost = "Otto Outsider loses the platform privilege Manage Tags."
+    for action, sentence in (("deactivate", lost), ("activate", NOBODY)):
         page = client.post("/admin/policies/policy/", chosen(action, *rows))
         text = " ".join(page.content.decode().split())
-        assert f"people now {now}, then {then};" in text
+        assert sentence in text
         assert "and 2 more" in text
-        assert "Other policies are not considered" in text
     assert PolicyVersion.load_version() == version
 
 
@@ -108,6 +110,17 @@ def test_many_policies_are_switched_as_one_version_in_a_few_statements_or_none_i
     assert Policy.objects.filter(urn__endswith="other", state="ACTIVE").exists()
     with pytest.raises(NotFound):
         policies.set_states(urns=["urn:li:dataHubPolicy:none"], state="ACTIVE", by=authorizer.SYSTEM, channel=DOOR)
+
+
+def test_suspending_users_asks_first_and_says_who_loses_what(browse, world, write):
+    platform = {"type": "PLATFORM", "privileges": ["MANAGE_TAGS"], "actors": {"users": ["urn:li:corpuser:otto"]}}
+    write("tags", **platform)
+    page = browse("root").post("/admin/policies/user/", chosen("suspend", world["outsider"], world["root"]))
+    text = page.content.decode()
+    assert "Suspend 2 users?" in text
+    assert "Manage Tags" in text
+    assert "Otto Outsider loses" in text
+    assert User.objects.get(pk=world["outsider"].pk).state == "ACTIVE"
 
 
 def test_users_are_suspended_by_the_service_and_root_never(browse, world):

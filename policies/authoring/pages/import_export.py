@@ -9,9 +9,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.text import slugify
 
+from policies.authoring.pages.net_change_wording import MAX_ITEMS, describe_net_change
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
-from policies.authoring.services import import_export
+from policies.authoring.services import import_effect, import_export
 from policies.authoring.services.import_export import ImportPlan
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
@@ -121,6 +122,7 @@ def _render_preview(request: HttpRequest, plan: ImportPlan, body: bytes, *, noti
         ("Replaced", plan.replaced_policies),
         ("Stored exactly so; left alone", plan.unchanged_policies),
     )
+    does_something = bool(plan.new_policies or plan.replaced_policies)
     context = {
         "notice": notice,
         "kinds": [
@@ -140,7 +142,10 @@ def _render_preview(request: HttpRequest, plan: ImportPlan, body: bytes, *, noti
             for label, planned_policies in kinds
             if planned_policies
         ],
-        "does_something": bool(plan.new_policies or plan.replaced_policies),
+        "does_something": does_something,
+        "effect": describe_net_change(import_effect.find_import_effect(plan, limit=MAX_ITEMS))
+        if does_something
+        else None,
         "text": body.decode(),
         "seen": plan.fingerprint,
         "breadcrumbs": SECTION.breadcrumbs((_IMPORT_LABEL, reverse("policies-import")), "What will be done"),

@@ -17,7 +17,7 @@ from policies.pdp import authorizer
 MAX_NAMED = 5
 
 #: Most pairs of a person and a privilege that these are chosen from, those with most entities first.
-_MAX_ITEMS = 500
+MAX_ITEMS = 500
 
 #: A verb for one person, and for several.
 _Verbs = tuple[str, str]
@@ -32,7 +32,7 @@ NOT_EXACT = "There is too much to count it all here: these numbers are a part. T
 def describe_changes(*, changes: Sequence[Change], by: Actor) -> list[str]:
     """Return sentences on what changes would give and take; for changes that would be refused, why."""
     try:
-        return describe_net_change(preview.preview_changes(changes=changes, by=by, limit=_MAX_ITEMS).change)
+        return describe_net_change(preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS).change)
     except Invalid as refusal:
         return [problem.detail for problem in refusal.problems[:MAX_NAMED]]
     except (Forbidden, NotFound) as refusal:
@@ -105,7 +105,7 @@ def _describe_kept(items: Sequence[KeptAccess], names: Mapping[str, str]) -> Ite
 
 def _describe_rest(groups: Sequence[object], rows: Sequence[object]) -> Iterator[str]:
     """Yield a sentence where more is known than is named."""
-    if len(groups) > MAX_NAMED or len(rows) >= _MAX_ITEMS:
+    if len(groups) > MAX_NAMED or len(rows) >= MAX_ITEMS:
         yield REST
 
 

@@ -1,14 +1,18 @@
 """Out to a file and in from one: exactly, all or nothing, and with every problem at its place."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
+from policies.authoring.pages.net_change_wording import NOBODY
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
+from policies.engine.families.validity import Validity
 from policies.models import Policy, PolicyEvent, PolicyFacet, PolicyVersion
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR, document_of
@@ -55,6 +59,39 @@ def test_what_goes_out_comes_in_again_exactly(browse, some):
     assert confirm(client, seen).headers["Location"] == BASE
     assert {policy.urn: json.dumps(policy.document) for policy in Policy.objects.filter(is_system=False)} == before
     assert PolicyVersion.load_version() > version
+
+
+def test_a_preview_says_who_gains_and_who_loses_by_all_of_the_file(browse, world, write):
+    platform = {"type": "PLATFORM", "privileges": ["MANAGE_TAGS"]}
+    policy = write("tags", displayName="Tags", actors={"users": ["urn:li:corpuser:otto"]}, **platform)
+    moved = document_of(displayName="Tags", actors={"users": ["urn:li:corpuser:stella"]}, **platform)
+    also = document_of(displayName="More tags", actors={"users": ["urn:li:corpuser:ada"]}, **platform)
+    later = also | {"actors": {"users": ["urn:li:corpuser:otto"]}, "validFrom": "2999-01-01T00:00:00Z"}
+    off = also | {"actors": {"users": ["urn:li:corpuser:otto"]}, "state": "INACTIVE"}
+    seen = send(
+        browse("root"), [{"urn": policy.urn, "document": moved}, *({"document": new} for new in (also, later, off))]
+    )
+    assert seen.context["effect"] == [
+        "Otto Outsider loses the platform privilege Manage Tags.",
+        "Stella Steward gains the platform privilege Manage Tags.",
+    ]
+    assert "Otto Outsider loses the platform privilege Manage Tags." in seen.content.decode()
+    same = send(browse("root"), [{"urn": policy.urn, "document": policy.document}])
+    assert same.context["effect"] is None
+
+
+def test_a_preview_of_a_file_takes_the_time_of_a_stored_policy_into_account(browse, world):
+    document = {
+        "name": "Reads",
+        "statements": [{"resource": "dataset:*", "actions": ["dataset:read"], "effect": "allow"}],
+        "roles": ["urn:li:dataHubRole:Reader"],
+    }
+    ended = Validity(None, timezone.now() - timedelta(days=1))
+    draft = policies.PolicyInput("datazone", document, validity=ended)
+    policy = policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
+    wider = {**document, "roles": ["urn:li:dataHubRole:Admin"]}
+    entry = {"urn": policy.urn, "family": "datazone", "document": wider}
+    assert send(browse("root"), [entry]).context["effect"] == [NOBODY]
 
 
 def test_the_filters_of_the_list_choose_what_goes_out(browse, some):

@@ -134,7 +134,8 @@ def obstacles(world, policies, actor, resource=None, resource_type=None):
 def who(world, policies, privilege, resource=None, resource_type=None):
     """Whom stored policies name for the privilege on the resource (a.8, next 1). Groups and roles are not expanded.
 
-    A name is judged as an actor of whom only this name is known. "ALL" and "GROUPS" stand for all users and all groups.
+    A name is judged as an actor of whom only this name is known; a name is an exception, too, if it takes out somebody
+    who has a listed name besides. "ALL" and "GROUPS" stand for all users and all groups.
     """
     allows = []
     denies = []
@@ -153,6 +154,16 @@ def who(world, policies, privilege, resource=None, resource_type=None):
         speaks = [speaks_to(world, document, name, resource) for document in allows]
         refuses = [speaks_to(world, document, name, resource) for document in denies]
         return any(speaks) and not any(refuses)
+
+    def allowed_as_both(name, other):
+        """Whether an actor of whom two names are known is allowed."""
+
+        def speaks_to_them(document):
+            if name in excluded_names(world, document, resource) or other in excluded_names(world, document, resource):
+                return False
+            return any(speaks_to(world, document, one, resource, without_exclusions=True) for one in (name, other))
+
+        return any(map(speaks_to_them, allows)) and not any(map(speaks_to_them, denies))
 
     listed = set()
     for document in allows:
@@ -173,6 +184,10 @@ def who(world, policies, privilege, resource=None, resource_type=None):
         is_reached = any(speaks_to(world, document, name, resource, without_exclusions=True) for document in allows)
         if is_reached and not allowed(name):
             excepted.add(name)
+        for other in shown:
+            are_two_users = name.startswith("urn:li:corpuser:") and other.startswith("urn:li:corpuser:")
+            if not are_two_users and not allowed_as_both(name, other):
+                excepted.add(name)
     return {
         "all_users": "ALL" in shown,
         "all_groups": "GROUPS" in shown,

@@ -1,8 +1,9 @@
 """The actors that statements name for one resource, owners included; groups and roles are not expanded."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import or_
 
 from policies.engine.model import Effect, Statement
 from policies.engine.restrictions import RoleAllow, combine_allows
@@ -16,15 +17,20 @@ from policies.engine.selectors import (
     owner_token,
 )
 
-_GROUP_PREFIX = "urn:li:corpGroup:"
+_GROUP_PREFIX, _USER_PREFIX = "urn:li:corpGroup:", "urn:li:corpuser:"
+
+#: Of a name: whether it is a user's, then the allows that list and that exclude it, the denies that do, each as bits.
+_NameClauses = tuple[bool, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class NamedActors:
     """URNs of users, groups and roles, EVERYONE and IN_ANY_GROUP.
 
-    `exceptions` are those that allows reach and that a deny or an exclusion takes out. `is_conditional`: it depends on
-    more than the names, on actor conditions of an allow, or on owners when the question names no entity.
+    `exceptions` are those that a deny or an exclusion takes out: names that an allow lists, and names by which somebody
+    who has one of `names`, too, is not allowed (a user in a listed group, a role that a listed user may hold).
+    `is_conditional`: it depends on more than the names, on actor conditions of an allow, or on owners when the question
+    names no entity.
     """
 
     names: frozenset[str]
@@ -61,11 +67,7 @@ def find_named_actors(statements: Iterable[Statement], resource: Resource | None
     touched_names = frozenset[str]().union(
         *(clause.names for clause in denies), *(clause.excluded for clause in allows)
     )
-    exceptions = frozenset(
-        name
-        for name in touched_names - {EVERYONE, IN_ANY_GROUP}
-        if any(clause.may_reach(name) for clause in allows) and not _is_allowed(name, allows, denies)
-    )
+    exceptions = _find_exceptions(touched_names - {EVERYONE, IN_ANY_GROUP}, allowed_names, allows, denies)
     return NamedActors(frozenset(allowed_names), exceptions, is_conditional)
 
 
@@ -95,6 +97,64 @@ class _ActorClause:
     def reaches(self, name: str) -> bool:
         """Whether the clause speaks to an actor of whom nothing is known but this name."""
         return name not in self.excluded and self.may_reach(name)
+
+
+def _find_exceptions(
+    touched_names: Iterable[str],
+    allowed_names: Iterable[str],
+    allows: Sequence[_ActorClause],
+    denies: Sequence[_ActorClause],
+) -> frozenset[str]:
+    """Return those of the names that are taken out, or that take out whoever has one of the allowed names besides."""
+    name_set = frozenset(touched_names)
+    if not name_set:
+        return name_set
+    describe_allows, describe_denies = _index_clauses(allows), _index_clauses(denies)
+
+    def describe(name: str) -> _NameClauses:
+        return (name.startswith(_USER_PREFIX), *describe_allows(name), *describe_denies(name))
+
+    # Names that the same clauses list and exclude are judged once.
+    names_by_clauses: dict[_NameClauses, list[str]] = defaultdict(list)
+    for name in name_set:
+        names_by_clauses[describe(name)].append(name)
+    allowed_clauses = {describe(name) for name in allowed_names}
+    return frozenset(
+        name
+        for clauses, names in names_by_clauses.items()
+        if (clauses[1] and not _allow_together(clauses, clauses))
+        or any(
+            not _allow_together(clauses, other_clauses)
+            for other_clauses in allowed_clauses
+            # Nobody is two users.
+            if not (clauses[0] and other_clauses[0])
+        )
+        for name in names
+    )
+
+
+def _index_clauses(clauses: Sequence[_ActorClause]) -> Callable[[str], tuple[int, int]]:
+    """Return a function from a name to the clauses that list it and those that exclude it, as bits of two integers."""
+    listing_bits: dict[str, int] = defaultdict(int)
+    excluding_bits: dict[str, int] = defaultdict(int)
+    for number, clause in enumerate(clauses):
+        for name in clause.names:
+            listing_bits[name] |= 1 << number
+        for name in clause.excluded:
+            excluding_bits[name] |= 1 << number
+
+    def find_bits(name: str) -> tuple[int, int]:
+        is_group = name == IN_ANY_GROUP or name.startswith(_GROUP_PREFIX)
+        listing = listing_bits.get(name, 0) | listing_bits.get(EVERYONE, 0)
+        return listing | (listing_bits.get(IN_ANY_GROUP, 0) if is_group else 0), excluding_bits.get(name, 0)
+
+    return find_bits
+
+
+def _allow_together(first: _NameClauses, second: _NameClauses) -> bool:
+    """Whether an actor of whom these two names are known is allowed."""
+    _, allowing, excluding, denying, sparing = map(or_, first, second)
+    return bool(allowing & ~excluding) and not denying & ~sparing
 
 
 def _list_allowed_names(allows: Sequence[_ActorClause], denies: Sequence[_ActorClause]) -> set[str]:

@@ -166,6 +166,29 @@ def test_a_near_miss_says_by_what_somebody_is_excepted(world, actors, sentence):
             {"users": [urn("al")]},
             {"users": [urn("jo")]},
         ),
+        # Al may be in the listed group; or be listed, and have the excluded role or be in the denied group.
+        (
+            [tags(actors={"groups": [urn("group:g")], "excludedUsers": [urn("al")]})],
+            {"groups": [urn("group:g")]},
+            {"users": [urn("al")]},
+        ),
+        (
+            [
+                tags(actors={"users": [urn("al")], "excludedRoles": [urn("role:r")]}),
+                denying(tags(actors={"groups": [urn("group:h")], "excludedUsers": [urn("cy")]})),
+            ],
+            {"users": [urn("al")]},
+            {"groups": [urn("group:h")], "roles": [urn("role:r")]},
+        ),
+        # What another policy gives anyway takes nobody out, nor does one user's exclusion another user.
+        (
+            [
+                tags(actors={"users": [urn("al")], "excludedRoles": [urn("role:r")], "excludedUsers": [urn("bo")]}),
+                tags(actors={"users": [urn("al")]}),
+            ],
+            {"users": [urn("al")]},
+            {},
+        ),
     ],
 )
 def test_who_says_whom_a_deny_or_an_exclusion_takes_out(world, policies, listed, excepted):

@@ -41,6 +41,9 @@ def test_files_are_planned_with_their_effect_and_applied(manager, client_of):
     assert "+  - EDIT_ENTITY_TAGS" in plan["changes"][0]["diff"].splitlines()
     [item] = plan["effect"]["gained"]["items"]
     assert (item["actor"], item["privilege"], item["entities"]) == (JO, "EDIT_ENTITY_TAGS", 1)
+    proof = plan["effect"]["proof"]
+    assert (proof["allows_more"]["verdict"], proof["allows_less"]["verdict"]) == ("yes", "no")
+    assert proof["allows_more"]["example"]["privilege"] == "EDIT_ENTITY_TAGS"
     assert not Policy.objects.filter(urn=EDITORS_URN).exists()
     answer = call(manager, "apply", files=FILES, source=SOURCE, expect_version=plan["policy_version"])
     assert answer.status_code == 200, answer.content

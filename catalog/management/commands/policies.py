@@ -11,12 +11,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from policies.authoring.api.bundles import describe_plan
 from policies.authoring.services.bundles import applying, exporting, files, kinds, net_effect, planning
+from policies.authoring.services.bundles.net_effect import PlanEffect
 from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
-from policies.authoring.services.net_change import NetChange
+from policies.engine.guardrails.sentences import describe_example, list_rule_urns
 from policies.engine.model import Actor
+from policies.engine.proofs.verdicts import Proof, Verdict
 from policies.errors import Invalid, PolicyAppError
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
-from policies.pdp import actor_resolution
+from policies.pdp import actor_resolution, display_names
 
 CHANNEL = "command"
 
@@ -116,23 +118,38 @@ def _render_plan(plan: BundlePlan) -> Iterator[str]:
             location = change.entry.file.path if change.entry is not None else folder
             yield f"{change.action}: {change.name} ({change.key}), {location}"
             yield from (f"    {line}" for line in planning.diff_change(change))
-    yield from _render_effect(net_effect.find_net_effect(plan))
+    yield from _render_effect(net_effect.find_plan_effect(plan))
     yield f"{_render_counts(plan)} Compared with version {plan.policy_version}."
 
 
-def _render_effect(effect: NetChange | None) -> Iterator[str]:
+def _render_effect(effect: PlanEffect | None) -> Iterator[str]:
     if effect is None:
         return
+    change = effect.change
     for word, side, platform in (
-        ("gain", effect.gained, effect.platform_gained),
-        ("lose", effect.lost, effect.platform_lost),
+        ("gain", change.gained, change.platform_gained),
+        ("lose", change.lost, change.platform_lost),
     ):
         if side.total.pairs:
             yield f"{side.total.people} people {word} {side.total.pairs} privileges on {side.total.entities} entities:"
             yield from (f"    {item.actor} {item.privilege}, entities: {item.entities}" for item in side.items)
         yield from (f"    {item.actor} would {word} {item.privilege} on the platform" for item in platform)
-    if not effect.is_exact:
+    if not change.is_exact:
         yield "These are the first found; the report policy_impact finds all."
+    yield _word_proof(effect.proofs.allows_more, verb="gives", other="more")
+    yield _word_proof(effect.proofs.allows_less, verb="takes", other="less")
+
+
+def _word_proof(proof: Proof, *, verb: str, other: str) -> str:
+    """Return what is proved of a change in any catalog there could be."""
+    if proof.verdict is Verdict.NO:
+        return f"Proved: whatever is in the catalog, this {verb} nobody anything."
+    if proof.verdict is Verdict.UNKNOWN:
+        return f"Not proved in the time there is: whether this could allow anybody {other}."
+    if proof.example is None:
+        return f"Proved: this allows {other}."
+    names = display_names.load_names(urns=list_rule_urns(proof.example))
+    return f"Proved: this allows {other}, for example {describe_example(proof.example, names)}"
 
 
 def _render_counts(plan: BundlePlan) -> str:

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from policies.authoring.api.preview import PreviewOut, serialize_net_change
+from policies.authoring.api.preview import PreviewOut, serialize_net_change, serialize_proofs
 from policies.authoring.services.bundles import applying, exporting, net_effect, planning
 from policies.authoring.services.bundles.kinds import ChangeKind
 from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
@@ -131,9 +131,13 @@ class BundleExportView(ApiView):
 
 
 def describe_plan(plan: BundlePlan) -> dict[str, Any]:
-    """Return a plan with its net effect as JSON, as `manage.py policies plan --json` prints it, too."""
-    effect = net_effect.find_net_effect(plan)
-    return planning.describe_plan(plan) | {"effect": None if effect is None else serialize_net_change(effect)}
+    """Return a plan with its net effect and its proofs as JSON, as `manage.py policies plan --json` prints it, too."""
+    effect = net_effect.find_plan_effect(plan)
+    return planning.describe_plan(plan) | {
+        "effect": None
+        if effect is None
+        else serialize_net_change(effect.change) | {"proof": serialize_proofs(effect.proofs)}
+    }
 
 
 def _read_files(payload: Mapping[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from rest_framework.settings import api_settings
 
 from policies.authoring.api.policies import STATES
 from policies.authoring.services import preview
+from policies.authoring.services.change_proofs import ChangeProofs
 from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess
 from policies.authoring.services.preview import Preview
 from policies.engine.proofs.verdicts import Verdict
@@ -225,12 +226,15 @@ def _serialize_preview(result: Preview) -> dict[str, Any]:
     if result.report is not None:
         answer["report"] = result.report
     if result.proofs is not None:
-        proofs = {"allows_more": result.proofs.allows_more, "allows_less": result.proofs.allows_less}
-        answer["proof"] = {
-            name: {"verdict": proof.verdict.value, "example": proof.example} for name, proof in proofs.items()
-        }
+        answer["proof"] = serialize_proofs(result.proofs)
     answer["guardrails"] = [verdict._asdict() for verdict in result.guardrails]
     return answer
+
+
+def serialize_proofs(proofs: ChangeProofs) -> dict[str, Any]:
+    """Return the proofs of a change as `ChangeProofsOut` has them."""
+    named_proofs = {"allows_more": proofs.allows_more, "allows_less": proofs.allows_less}
+    return {name: {"verdict": proof.verdict.value, "example": proof.example} for name, proof in named_proofs.items()}
 
 
 def serialize_net_change(change: NetChange) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""The net effect of a plan: who would gain and lose what, as `POST /api/v1/preview` says it of single changes."""
+"""The effect of a plan: who would gain and lose what, and what is proved, as `POST /api/v1/preview` says it."""
+
+from dataclasses import dataclass
 
 from django.utils import timezone
 
@@ -6,6 +8,7 @@ from policies.authoring.services import net_change
 from policies.authoring.services.bundles.kinds import BundleChange, ChangeKind
 from policies.authoring.services.bundles.planning import BundlePlan
 from policies.authoring.services.bundles.policy_entries import PolicyEntries
+from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
 from policies.authoring.services.net_change import NetChange
 from policies.engine import families
 from policies.engine.families.validity import Phase, Validity
@@ -17,8 +20,16 @@ from policies.pdp import snapshot_store
 MAX_ITEMS = 20
 
 
-def find_net_effect(plan: BundlePlan, *, limit: int = MAX_ITEMS) -> NetChange | None:
-    """Return what the changes of policies together would give and take; None where no policy changes."""
+@dataclass(frozen=True, slots=True)
+class PlanEffect:
+    """What the changes of policies together would give and take today, and whether they do in any catalog."""
+
+    change: NetChange
+    proofs: ChangeProofs
+
+
+def find_plan_effect(plan: BundlePlan, *, limit: int = MAX_ITEMS) -> PlanEffect | None:
+    """Return what the changes of policies would do; None where no policy changes."""
     statements_by_urn = {
         change.key: _compile(change)
         for change in plan.changes[PolicyEntries.folder]
@@ -28,7 +39,8 @@ def find_net_effect(plan: BundlePlan, *, limit: int = MAX_ITEMS) -> NetChange | 
         return None
     before = snapshot_store.get_current()
     after = before.replace(before.version, statements_by_urn)
-    return net_change.compare_snapshots(before=before, after=after, policies=list(statements_by_urn), limit=limit)
+    change = net_change.compare_snapshots(before=before, after=after, policies=list(statements_by_urn), limit=limit)
+    return PlanEffect(change, find_change_proofs(before, after))
 
 
 def _compile(change: BundleChange) -> tuple[Statement, ...]:

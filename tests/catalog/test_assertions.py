@@ -134,7 +134,7 @@ def test_every_problem_at_once():
         ),
         ("- name: a\n  nobody: {}", "line 2: `may` is missing: the privileges that this is about."),
         ("- name: [a]\n  nobody: {may: EDIT_ENTITY}", "line 1: This must be a name."),
-        ("- name: &a x\n- *a", "line 2: This is no YAML: aliases (*name) are not read here."),
+        ("- name: &a x\n- *a", "line 1: This is no YAML: anchors (&name) and tags (!name) are not read here."),
         ("[" * 100_000, "line 1: This is no YAML: this is nested too deep."),
         ("- name: 'a", "line 1: This is no YAML: found unexpected end of stream."),
         ("- {name: a, expect: [{person: urn:li:corpuser:a}]}", "line 1: `answer` is missing."),

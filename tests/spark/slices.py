@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE, Partition, SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION
-from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import selectors
 from policies.engine.families import datahub
 from policies.engine.model import Actor

@@ -11,7 +11,7 @@ from catalog.reports.kinds.dataset_access_check import job as dataset_access_che
 from catalog.reports.kinds.policy_hygiene import job as policy_hygiene_job
 from catalog.reports.kinds.policy_impact import job as policy_impact_job
 from catalog.reports.kinds.unused_access import job as unused_access_job
-from catalog.reports.spark import partition_facts
+from catalog.reports.snapshot import partitions
 from catalog.reports.spark.job import Job
 from catalog.reports.summary import Summary
 from tests.spark import slices
@@ -36,9 +36,9 @@ def world() -> World:
     return made
 
 
-@pytest.fixture(params=[partition_facts.MAX_PARTITION_ENTITIES, 3], ids=["one slice", "seven slices"])
+@pytest.fixture(params=[partitions.MAX_PARTITION_ENTITIES, 3], ids=["one slice", "seven slices"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_facts, "MAX_PARTITION_ENTITIES", request.param)
+    monkeypatch.setattr(partitions, "MAX_PARTITION_ENTITIES", request.param)
 
 
 def job(spark: SparkSession, world: World, folder: Path, **files: object) -> Job:

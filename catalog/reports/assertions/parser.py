@@ -24,7 +24,7 @@ _ALLOW, _DENY = "ALLOW", "DENY"
 _ANSWER_KEYS = ("person", "privilege", "entity", "answer")
 
 #: Facet tested by each key of `on` and `not`.
-_FIELDS = {
+FIELDS_BY_WORD = {
     "type": selectors.TYPE,
     "urn": selectors.URN,
     "tag": selectors.TAG,
@@ -82,9 +82,20 @@ class InvalidAssertions(Exception):
         super().__init__("; ".join(f"{problem.pointer}: {problem.detail}" for problem in problems))
 
 
+def parse_one(text: str) -> Assertion:
+    """Parse the text of one assertion, a mapping. Raises InvalidAssertions with every problem."""
+    reader = AssertionReader()
+    assertion = reader.read_single(text)
+    if assertion is None:
+        raise InvalidAssertions(
+            tuple(Problem("assertions.invalid", f"line {line}", detail) for line, detail in reader.list_problems())
+        )
+    return assertion
+
+
 def parse(text: str) -> tuple[Assertion, ...]:
     """Parse a text. Raises InvalidAssertions with every problem. An empty text has no assertions."""
-    reader = _AssertionReader()
+    reader = AssertionReader()
     assertions = tuple(reader.read_document(text))
     if reader.problems:
         raise InvalidAssertions(
@@ -93,7 +104,7 @@ def parse(text: str) -> tuple[Assertion, ...]:
     return assertions
 
 
-class _AssertionReader(YamlNodeReader):
+class AssertionReader(YamlNodeReader):
     """Reads one text and collects its problems."""
 
     def __init__(self) -> None:
@@ -107,7 +118,26 @@ class _AssertionReader(YamlNodeReader):
     def read_document(self, text: str) -> Iterator[Assertion]:
         """Yield every assertion that has no problem."""
         root = self.parse_root(text, max_length=MAX_TEXT_LENGTH)
-        entries = self._list_entries(root) if root is not None else []
+        if root is not None:
+            yield from self.read_assertions(self._find_list(root))
+
+    def read_single(self, text: str) -> Assertion | None:
+        """Return the assertion that is the whole text; None after a problem."""
+        root = self.parse_root(text, max_length=MAX_TEXT_LENGTH)
+        if root is None:
+            if not self.problems:
+                self.problems.append((1, "This is empty: an assertion has a name and one of nobody, every and expect."))
+            return None
+        return self._read_assertion(root)
+
+    def read_assertions(self, node: yaml.Node | None) -> Iterator[Assertion]:
+        """Yield every assertion of a list that has no problem."""
+        if node is None:
+            return
+        if not isinstance(node, yaml.SequenceNode):
+            self.add_problem(node, "This must be a list of assertions, each beginning with `- name:`.")
+            return
+        entries = list(node.value)
         if len(entries) > MAX_ASSERTIONS:
             self.problems.append((1, f"A text holds up to {MAX_ASSERTIONS:,} assertions, not {len(entries):,}."))
             return
@@ -119,17 +149,11 @@ class _AssertionReader(YamlNodeReader):
                     self.add_problem(node, f"The name {assertion.name!r} is taken on line {first_line} already.")
                 yield assertion
 
-    def _list_entries(self, root: yaml.Node) -> list[yaml.Node]:
-        """Return the nodes of the assertions: the root list, or the list under the key `assertions`."""
-        if isinstance(root, yaml.MappingNode):
-            keys = self.read_mapping(root, allowed_keys=("assertions",))
-            if not keys:
-                return []
-            root = keys["assertions"]
-        if not isinstance(root, yaml.SequenceNode):
-            self.add_problem(root, "This must be a list of assertions, each beginning with `- name:`.")
-            return []
-        return list(root.value)
+    def _find_list(self, root: yaml.Node) -> yaml.Node | None:
+        """Return the node of the assertions: the root, or what is under the key `assertions`; None after a problem."""
+        if not isinstance(root, yaml.MappingNode):
+            return root
+        return self.read_mapping(root, allowed_keys=("assertions",)).get("assertions")
 
     def _read_assertion(self, node: yaml.Node) -> Assertion | None:
         problem_count = len(self.problems)
@@ -166,22 +190,22 @@ class _AssertionReader(YamlNodeReader):
             self.add_problem(node, "`expect` is a list of answers: [person, privilege, entity, ALLOW or DENY].")
             return Assertion(name, line, AssertionKind.EXPECT)
         expectations = tuple(
-            expectation for item in node.value if (expectation := self._read_expectation(item)) is not None
+            expectation for item in node.value if (expectation := self.read_expectation(item)) is not None
         )
         return Assertion(name, line, AssertionKind.EXPECT, expectations=expectations)
 
-    _claim_readers: Mapping[AssertionKind, Callable[["_AssertionReader", str, int, yaml.Node], Assertion]] = {
+    _claim_readers: Mapping[AssertionKind, Callable[["AssertionReader", str, int, yaml.Node], Assertion]] = {
         AssertionKind.NOBODY: _read_nobody,
         AssertionKind.EVERY: _read_every,
         AssertionKind.EXPECT: _read_expectations,
     }
 
-    def _read_expectation(self, node: yaml.Node) -> Expectation | None:
+    def read_expectation(self, node: yaml.Node) -> Expectation | None:
         problem_count = len(self.problems)
         keys = self._read_answer_parts(node)
-        actor = self._read_urn(keys["person"], _HOLDER_PREFIXES[:1]) if "person" in keys else ""
+        actor = self.read_urn(keys["person"], _HOLDER_PREFIXES[:1]) if "person" in keys else ""
         privilege = self._read_privilege(keys["privilege"]) if "privilege" in keys else ""
-        entity = self._read_urn(keys["entity"], ("urn:li:",)) if "entity" in keys else ""
+        entity = self.read_urn(keys["entity"], ("urn:li:",)) if "entity" in keys else ""
         answer = self.read_text(keys["answer"], "ALLOW or DENY").upper() if "answer" in keys else ""
         if answer and answer not in (_ALLOW, _DENY):
             self.add_problem(keys["answer"], f"The answer is ALLOW or DENY, not {answer!r}.")
@@ -226,30 +250,32 @@ class _AssertionReader(YamlNodeReader):
         return privileges, platform_privileges, scope
 
     def _read_selector(self, node: yaml.Node) -> Selector:
-        keys = self.read_mapping(node, allowed_keys=(*_FIELDS, "platform", "not"))
-        excluded_nodes = self.read_mapping(keys["not"], allowed_keys=tuple(_FIELDS)) if "not" in keys else {}
+        keys = self.read_mapping(node, allowed_keys=(*FIELDS_BY_WORD, "platform", "not"))
+        excluded_nodes = self.read_mapping(keys["not"], allowed_keys=tuple(FIELDS_BY_WORD)) if "not" in keys else {}
         criteria = [
-            self._read_criterion(name, value, Condition.EQUALS) for name, value in keys.items() if name in _FIELDS
+            self._read_criterion(name, value, Condition.EQUALS)
+            for name, value in keys.items()
+            if name in FIELDS_BY_WORD
         ]
         criteria += [self._read_criterion(name, value, Condition.NOT_EQUALS) for name, value in excluded_nodes.items()]
         if "platform" in keys:
             types = self._read_values("type", keys["type"]) if "type" in keys else frozenset(("dataset",))
-            platforms = [self._read_urn(item, (_PLATFORM_PREFIX,)) for item in self.list_items(keys["platform"])]
+            platforms = [self.read_urn(item, (_PLATFORM_PREFIX,)) for item in self.list_items(keys["platform"])]
             criteria.append(Criterion(selectors.URN, Condition.STARTS_WITH, _urn_prefixes(types, platforms)))
         return Selector(tuple(criteria), needs_resource=True)
 
     def _read_criterion(self, name: str, node: yaml.Node, condition: Condition) -> Criterion:
-        return Criterion(_FIELDS[name], condition, self._read_values(name, node))
+        return Criterion(FIELDS_BY_WORD[name], condition, self._read_values(name, node))
 
     def _read_values(self, name: str, node: yaml.Node) -> frozenset[str]:
         items = self.list_items(node)
         if name == "type":
             return frozenset(self.read_text(item, "a type of entity, such as dataset") for item in items)
         prefixes = _HOLDER_PREFIXES[:2] if name == "owner" else ("urn:li:",)
-        return frozenset(self._read_urn(item, prefixes) for item in items)
+        return frozenset(self.read_urn(item, prefixes) for item in items)
 
     def _read_holders(self, node: yaml.Node) -> frozenset[str]:
-        return frozenset(self._read_urn(item, _HOLDER_PREFIXES) for item in self.list_items(node))
+        return frozenset(self.read_urn(item, _HOLDER_PREFIXES) for item in self.list_items(node))
 
     def _read_privilege(self, node: yaml.Node) -> str:
         name = self.read_text(node, "a privilege")
@@ -267,7 +293,7 @@ class _AssertionReader(YamlNodeReader):
     def _is_platform_privilege(self, privilege: str) -> bool:
         return self._scope_by_privilege[privilege] == vocabulary.PLATFORM
 
-    def _read_urn(self, node: yaml.Node, prefixes: tuple[str, ...]) -> str:
+    def read_urn(self, node: yaml.Node, prefixes: tuple[str, ...]) -> str:
         text = self.read_text(node, f"a URN such as {prefixes[0]}…")
         if text and not any(text.startswith(prefix) and len(text) > len(prefix) for prefix in prefixes):
             self.add_problem(node, f"{text!r} does not begin with {' or '.join(prefixes)}")

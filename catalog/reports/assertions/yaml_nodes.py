@@ -15,9 +15,12 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Return one node. Raises MarkedYAMLError for an alias or too deep nesting."""
-        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the stubs give it no types
+        event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs give it no types
+        mark = event.start_mark
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases (*name) are not read here", problem_mark=mark)
+        if getattr(event, "anchor", None) is not None or getattr(event, "tag", None) is not None:
+            raise yaml.MarkedYAMLError(problem="anchors (&name) and tags (!name) are not read here", problem_mark=mark)
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem="this is nested too deep", problem_mark=mark)
@@ -69,6 +72,23 @@ class YamlNodeReader:
                 hint = f"is `{similar_keys[0]}` meant?" if similar_keys else f"known are {_join_names(allowed_keys)}."
                 self.add_problem(key, f"There is no `{name}` here; {hint}")
         return nodes_by_key
+
+    def read_open_mapping(self, node: yaml.Node) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
+        """Return the nodes of a mapping with any keys; keys that are no texts or stand twice become problems."""
+        if not isinstance(node, yaml.MappingNode):
+            self.add_problem(node, "This must be a mapping.")
+            return []
+        pairs: list[tuple[yaml.ScalarNode, yaml.Node]] = []
+        names: set[str] = set()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or not key.value:
+                self.add_problem(key, "A key is a text.")
+            elif key.value in names:
+                self.add_problem(key, f"`{key.value}` stands here twice.")
+            else:
+                names.add(key.value)
+                pairs.append((key, value))
+        return pairs
 
     def list_items(self, node: yaml.Node) -> list[yaml.Node]:
         """Return the items of a list; any other node counts as a list of one."""

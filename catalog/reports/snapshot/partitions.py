@@ -21,6 +21,9 @@ from policies.engine.postings import FacetGroup, Postings
 from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
+#: Maximum number of entities of a partition.
+MAX_PARTITION_ENTITIES = 262_144
+
 #: Facet field without a constant in the engine, as in catalog.aspects.base.
 PLATFORM = "PLATFORM"
 
@@ -67,6 +70,17 @@ def read_entity_numbers(source: str) -> pa.Array:
     return reader.read_table(source, "entities", ["number"]).column("number").combine_chunks().sort()
 
 
+def list_loaded_fields(fields: Iterable[str]) -> frozenset[str]:
+    """Return those of these facet fields that partitions load; the others follow from an entity itself."""
+    return frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANT_FACETS.keys()
+
+
+def split_evenly(count: int, *, min_partitions: int = 1) -> list[int]:
+    """Return the bounds of partitions of so many entities: the first of each, and the end; [] without any."""
+    part_count = min(max(-(-count // MAX_PARTITION_ENTITIES), min_partitions), count)
+    return [count * part // part_count for part in range(part_count + 1)] if part_count else []
+
+
 def find_entity_numbers(source: str, urns: Collection[str]) -> pa.Array:
     """Return the numbers of the entities among these URNs that exist, sorted."""
     condition = ds.field("urn").isin(pa.array(sorted(urns), pa.string()))
@@ -103,14 +117,14 @@ def load_partition(state: SnapshotState, fields: Collection[str], numbers: pa.Ar
             for index, value in enumerate(entities.column(_OBJECT_COLUMNS[field]).to_pylist())
             if value is not None
         ]
-        + (list(_iterate_membership_rows(state.actors, urns)) if selectors.GROUP_MEMBERSHIP in loaded_fields else []),
+        + (list(iterate_membership_rows(state.actors, urns)) if selectors.GROUP_MEMBERSHIP in loaded_fields else []),
         groups=_iterate_facet_groups(state.source, loaded_fields, present_numbers),
         descendants=state.descendants,
     )
     return Partition(present_numbers, postings)
 
 
-def _iterate_membership_rows(actors: Iterable[Actor], urns: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
+def iterate_membership_rows(actors: Iterable[Actor], urns: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
     """Yield the group memberships of entities that are users, as rows of postings; they come from the actors."""
     groups_by_user = {actor.urn: actor.groups for actor in actors}
     for index, urn in enumerate(urns):

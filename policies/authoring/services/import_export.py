@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, references
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput, PolicyWrite
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
@@ -130,6 +130,14 @@ def plan_entries(
     return _ImportReader(entries, coming_urns).plan(by)
 
 
+def plan_unstored(entries: Sequence[tuple[str, Any]]) -> list[PlannedPolicy]:
+    """Return the plan of entries, each with its JSON pointer, as if nothing were stored and whatever they name existed.
+
+    It reads no database. Raises Invalid with every problem.
+    """
+    return _ImportReader(entries, references.ANY_URN).plan(authorizer.SYSTEM)
+
+
 def read_proposals(value: Any) -> list[ProposedPolicy]:
     """Return the policies of a file's content as they would be stored, to evaluate them. Stores nothing.
 
@@ -226,14 +234,19 @@ def _keep_own_fields(entry: _FileEntry, policy: Policy | None) -> _FileEntry:
 class _ImportReader:
     """Reader of the entries of one file, each with its pointer; `_problems` collects their errors."""
 
-    def __init__(self, entries: Sequence[tuple[str, Any]], coming_urns: Collection[str] = ()) -> None:
+    def __init__(
+        self, entries: Sequence[tuple[str, Any]], coming_urns: Collection[str] | references.AnyUrn = ()
+    ) -> None:
         self._problems: list[Problem] = []
         file_entries = [
             file_entry for pointer, entry in entries if (file_entry := self._read_entry(pointer, entry)) is not None
         ]
-        existing_urns = policies.find_references(file_entry.draft for file_entry in file_entries) | set(coming_urns)
-        urns = [file_entry.urn for file_entry in file_entries if file_entry.urn is not None]
-        self._policies_by_urn = {policy.urn: policy for policy in policy_queries.find_policies(urns=urns)}
+        self._policies_by_urn: dict[str, Policy] = {}
+        existing_urns: Container[str] = references.ANY_URN
+        if not isinstance(coming_urns, references.AnyUrn):
+            existing_urns = policies.find_references(file_entry.draft for file_entry in file_entries) | set(coming_urns)
+            urns = [file_entry.urn for file_entry in file_entries if file_entry.urn is not None]
+            self._policies_by_urn = {policy.urn: policy for policy in policy_queries.find_policies(urns=urns)}
         self._entries = [
             valid_entry
             for file_entry in file_entries

@@ -434,7 +434,9 @@ def _validate_columns(draft: PolicyInput, *, existing_urns: Container[str] | Non
         raise Invalid([*error.problems, *missing_references]) from None
     columns = family.column_values(document)
     problems = references.find_missing(family=family, document=document, existing_urns=existing_urns)
-    problems += references.find_lockouts(family=family, statements=family.compile(document, StatementOrigin("", "")))
+    if not isinstance(existing_urns, references.AnyUrn):
+        statements = family.compile(document, StatementOrigin("", ""))
+        problems += references.find_lockouts(family=family, statements=statements)
     problems += _find_validity_disagreements(draft, columns)
     problems += [
         Problem(f"{name}.disagrees", f"/{name}", f"The {name} beside the document is not the one in it.")

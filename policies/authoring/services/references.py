@@ -35,6 +35,16 @@ def find_missing(*, family: PolicyFamily, document: Any, existing_urns: Containe
     ]
 
 
+class AnyUrn:
+    """All URNs there could be: what names them is judged by itself, and not by what is stored."""
+
+    def __contains__(self, urn: object) -> bool:
+        return True
+
+
+ANY_URN = AnyUrn()
+
+
 def find_lockouts(*, family: PolicyFamily, statements: Iterable[Statement]) -> list[Problem]:
     """Return a problem for each statement that denies everything to the last roles that are allowed everything.
 

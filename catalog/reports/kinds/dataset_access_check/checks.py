@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pyroaring import FrozenBitMap
 
 from catalog.reports.kinds.dataset_access_check.tables import MAX_EXPLAINED_PEOPLE
-from catalog.reports.spark.partition_facts import PartitionFacts
+from catalog.reports.snapshot.partition_facts import PartitionFacts
 from policies.engine import explain, selectors
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Question

@@ -7,7 +7,7 @@ from typing import Any
 from catalog.reports.kinds.dataset_access_check import checks, tables
 from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import map_partitions
+from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
 

@@ -25,11 +25,12 @@ def prepare(_: Report, folder: Path) -> None:
         raise Invalid(error.problems) from None
     except UnicodeDecodeError as error:
         raise OSError(str(error)) from error
-    document = {"assertions": [_serialize_assertion(assertion) for assertion in parsed_assertions]}
+    document = {"assertions": [serialize_assertion(assertion) for assertion in parsed_assertions]}
     (folder / "assertions.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 
-def _serialize_assertion(assertion: "Assertion") -> dict[str, Any]:
+def serialize_assertion(assertion: "Assertion") -> dict[str, Any]:
+    """Return an assertion as `checks.build_claims` reads it."""
     return {
         "name": assertion.name,
         "line": assertion.line,

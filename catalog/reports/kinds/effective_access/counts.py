@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from pyroaring import BitMap, FrozenBitMap
 
 from catalog.reports.snapshot import partitions
+from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.spark.job import Job
-from catalog.reports.spark.partition_facts import PartitionFacts, visit_partitions
+from catalog.reports.spark.partition_visits import visit_partitions
 from policies.engine import reach_index, selectors
 from policies.engine.audience import ActorIndex, Audience, AudienceIndex
 from policies.engine.model import Actor

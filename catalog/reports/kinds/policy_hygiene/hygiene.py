@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from catalog.reports.spark.partition_facts import PartitionFacts
+from catalog.reports.snapshot.partition_facts import PartitionFacts
 from policies.engine import selectors as engine_selectors
 from policies.engine.model import Actor, Effect, Statement, StatementOrigin
 from policies.engine.postings import union

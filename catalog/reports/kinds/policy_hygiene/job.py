@@ -13,7 +13,7 @@ from catalog.reports.kinds.policy_hygiene.antipatterns import Antipattern
 from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts, HygieneQuery, PolicyStatements
 from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import map_partitions
+from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine.model import Actor
 

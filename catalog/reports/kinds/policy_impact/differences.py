@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pyroaring import FrozenBitMap
 
-from catalog.reports.spark.partition_facts import PartitionFacts, split_by_scope
+from catalog.reports.snapshot.partition_facts import PartitionFacts, split_by_scope
 from policies.engine import explain, reach_index, selectors
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Question, Statement

@@ -6,7 +6,7 @@ from typing import Any
 
 from catalog.reports.kinds.policy_impact import differences, tables
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import map_partitions
+from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
 from policies.engine.model import Statement, StatementOrigin

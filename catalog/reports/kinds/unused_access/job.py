@@ -8,7 +8,7 @@ from catalog.reports.kinds.unused_access.unused import Usage
 from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.snapshot.reader import load_roles
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import map_partitions
+from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Number, Summary
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from catalog.reports.kinds.policy_hygiene.hygiene import PolicyStatements
 from catalog.reports.kinds.unused_access.usage import ANY, UsageRow
-from catalog.reports.spark.partition_facts import PartitionFacts, split_by_scope
+from catalog.reports.snapshot.partition_facts import PartitionFacts, split_by_scope
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Effect, Question
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE

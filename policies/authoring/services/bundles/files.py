@@ -58,14 +58,17 @@ class BundleFile:
         return Problem(code, f"{self.path}:{line}", detail)
 
 
-def read_folder(folder: Path) -> dict[str, str]:
-    """Return path → text of the YAML files of a folder. Raises Invalid with every file that cannot be read."""
+def read_folder(folder: Path, *, has_tests: bool = False) -> dict[str, str]:
+    """Return path → text of the YAML files of a folder, with those of `tests/` if asked for.
+
+    Raises Invalid with every file that cannot be read.
+    """
     if not folder.is_dir():
         raise Invalid.from_problem(code="folder.missing", pointer=str(folder), detail="There is no such folder.")
     texts: dict[str, str] = {}
     problems: list[Problem] = []
     total = 0
-    for file in _list_files(folder):
+    for file in _list_files(folder, has_tests=has_tests):
         path = file.relative_to(folder).as_posix()
         try:
             # One character has up to four bytes; what is longer is not loaded.
@@ -124,10 +127,10 @@ def find_duplicates(keys: Sequence[tuple[str, BundleFile]], *, noun: str) -> lis
     ]
 
 
-def _list_files(folder: Path) -> Iterator[Path]:
+def _list_files(folder: Path, *, has_tests: bool) -> Iterator[Path]:
     """Yield the YAML files of the folder and of its folders, by path."""
     for item in sorted(folder.iterdir()):
-        if item.name.startswith(".") or item.name == TESTS_FOLDER:
+        if item.name.startswith(".") or (item.name == TESTS_FOLDER and not has_tests):
             continue
         files = [item] if item.is_file() else sorted(item.rglob("*")) if item.is_dir() else []
         yield from (file for file in files if file.suffix in _SUFFIXES and file.is_file())

@@ -1,8 +1,11 @@
 """Policies in a bundle: the entries of an exported file (`import_export`), one in each file."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+from django.utils import timezone
 
 from policies.authoring.services import import_export, policies
 from policies.authoring.services.bundles.files import BundleFile
@@ -18,8 +21,8 @@ from policies.authoring.services.import_export import PlannedPolicy
 from policies.authoring.services.policies import PolicyWrite
 from policies.engine import families
 from policies.engine.errors import MORE_PROBLEMS, Problem
-from policies.engine.families.validity import UNLIMITED, Validity
-from policies.engine.model import Actor
+from policies.engine.families.validity import UNLIMITED, Phase, Validity
+from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.errors import Invalid
 from policies.models import Policy
 from policies.writes import managed_rows, required_privileges
@@ -49,22 +52,11 @@ class PolicyEntries:
 
     def read_entries(self, files: Sequence[BundleFile], context: ReadContext, /) -> list[FileEntry]:
         """Return the policies of files as they would be stored. Raises Invalid with every problem."""
-        problems = [problem for file in files for problem in _find_shape_problems(file)]
-        if problems:
-            raise Invalid(problems)
-        try:
-            planned_policies = import_export.plan_entries(
-                [(f"/{number}", _complete_fields(file.value)) for number, file in enumerate(files)],
-                by=context.by,
-                coming_urns=context.coming_urns,
-            )
-        except Invalid as error:
-            raise Invalid([_locate(problem, files) for problem in error.problems]) from None
-        entries = [
-            FileEntry(file, policy.urn or "", policy.name, _planned_value(policy), policy)
-            for file, policy in zip(files, planned_policies, strict=True)
-        ]
-        if duplicates := list(_find_taken_names(entries)):
+        entries = _read_entries(
+            files, partial(import_export.plan_entries, by=context.by, coming_urns=context.coming_urns)
+        )
+        stored_names = Policy.objects.filter(urn__in=[entry.key for entry in entries]).values_list("urn", "name")
+        if duplicates := list(_find_taken_names(entries, dict(stored_names))):
             raise Invalid(duplicates)
         return entries
 
@@ -96,6 +88,42 @@ class PolicyEntries:
 
     def finish(self, changes: Sequence[BundleChange]) -> None:
         """Nothing has to wait."""
+
+
+def read_unstored(files: Sequence[BundleFile]) -> list[FileEntry]:
+    """Return the policies of files as if nothing were stored; it reads no database. Raises Invalid."""
+    entries = _read_entries(files, import_export.plan_unstored)
+    if duplicates := list(_find_taken_names(entries, {})):
+        raise Invalid(duplicates)
+    return entries
+
+
+def compile_entry(entry: FileEntry) -> tuple[Statement, ...]:
+    """Return the statements of a policy that count now: none of one that is inactive or out of its time."""
+    draft = entry.draft.draft
+    family = families.get(draft.family)
+    columns = family.column_values(draft.document)
+    validity = draft.validity or Validity(columns.get("valid_from"), columns.get("valid_until"))
+    is_active = columns.get("state", draft.state) in (None, Policy.State.ACTIVE)
+    if not is_active or validity.find_phase(timezone.now()) != Phase.CURRENT:
+        return ()
+    return family.compile(draft.document, StatementOrigin(entry.key, entry.name))
+
+
+def _read_entries(
+    files: Sequence[BundleFile], plan: Callable[[Sequence[tuple[str, Any]]], list[PlannedPolicy]]
+) -> list[FileEntry]:
+    problems = [problem for file in files for problem in _find_shape_problems(file)]
+    if problems:
+        raise Invalid(problems)
+    try:
+        planned_policies = plan([(f"/{number}", _complete_fields(file.value)) for number, file in enumerate(files)])
+    except Invalid as error:
+        raise Invalid([_locate(problem, files) for problem in error.problems]) from None
+    return [
+        FileEntry(file, policy.urn or "", policy.name, _planned_value(policy), policy)
+        for file, policy in zip(files, planned_policies, strict=True)
+    ]
 
 
 def _build_value(
@@ -151,9 +179,8 @@ def _locate(problem: Problem, files: Sequence[BundleFile]) -> Problem:
     return files[int(number)].locate(Problem(problem.code, slash + rest, problem.detail))
 
 
-def _find_taken_names(entries: Sequence[FileEntry]) -> Iterator[Problem]:
+def _find_taken_names(entries: Sequence[FileEntry], stored_names: Mapping[str, str]) -> Iterator[Problem]:
     """Yield a problem for each policy that takes the name of another of the bundle; stored ones may share theirs."""
-    stored_names = dict(Policy.objects.filter(urn__in=[entry.key for entry in entries]).values_list("urn", "name"))
     first_entries: dict[tuple[str, str], FileEntry] = {}
     for entry in sorted(entries, key=lambda entry: stored_names.get(entry.key) != entry.name):
         first = first_entries.setdefault((entry.value["family"], entry.name), entry)

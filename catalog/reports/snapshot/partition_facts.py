@@ -1,35 +1,22 @@
-"""The catalog in partitions, each with the reach of actors; a job combines the results of all partitions.
+"""The facts of one partition: its entities with the reach of actors on them. No Django, and no Spark.
 
 `policies.engine` evaluates a whole partition: its postings answer for all entities at once, its resources one by one
-where only `decide` can. The partitioning changes no answer. Grants are among the statements.
+where only `decide` can. Grants are among the statements.
 """
 
-from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, TypeVar
 
-import pyarrow as pa
 from pyroaring import FrozenBitMap
 
 from catalog.reports.snapshot import partitions
-from catalog.reports.spark.job import Job, print_progress
-from catalog.reports.spark.parallel_map import map_partitions_unordered
 from policies.engine import families, reach_index, selectors
 from policies.engine.actor_conditions import relevant_attributes, tested_attributes
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Question
 from policies.engine.snapshot import Snapshot
 
-#: Maximum number of entities of a partition.
-MAX_PARTITION_ENTITIES = 262_144
-
 _NO_URNS: frozenset[str] = frozenset()
-
-PartitionRowT = TypeVar("PartitionRowT")
-SharedT = TypeVar("SharedT")
 
 
 class PartitionFacts:
@@ -105,15 +92,6 @@ class _CachedReach:
         return extent
 
 
-@dataclass(frozen=True, slots=True)
-class _BroadcastInput:
-    """Input that is broadcast to every partition."""
-
-    state: partitions.SnapshotState
-    fields: frozenset[str]
-    shared: Any
-
-
 def split_by_scope(privileges: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the privileges on entities and those on the platform, both sorted."""
     platform_names = families.platform_privileges()
@@ -121,57 +99,3 @@ def split_by_scope(privileges: Iterable[str]) -> tuple[tuple[str, ...], tuple[st
     return tuple(name for name in names if name not in platform_names), tuple(
         name for name in names if name in platform_names
     )
-
-
-def map_partitions(
-    job: Job,
-    compute: Callable[[PartitionFacts, SharedT], Iterable[PartitionRowT]],
-    shared: SharedT,
-    *,
-    fields: Iterable[str],
-    stage: str,
-) -> list[PartitionRowT]:
-    """Return the rows of `visit_partitions`, in no particular order."""
-    rows: list[PartitionRowT] = []
-    visit_partitions(job, compute, shared, lambda _, new_rows: rows.extend(new_rows), fields=fields, stage=stage)
-    return rows
-
-
-def visit_partitions(
-    job: Job,
-    compute: Callable[[PartitionFacts, SharedT], Iterable[PartitionRowT]],
-    shared: SharedT,
-    on_rows: Callable[[int, list[PartitionRowT]], None],
-    *,
-    fields: Iterable[str],
-    stage: str,
-    min_partitions: int = 1,
-) -> None:
-    """Compute every partition, with these facets loaded and `shared` as the second argument of `compute`.
-
-    `compute` has to be a function of a module. `on_rows` receives the number of a partition and its rows, as soon as it
-    is computed.
-    """
-    loaded_fields = frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANT_FACETS.keys()
-    broadcast = job.context.broadcast(_BroadcastInput(job.state, loaded_fields, shared))
-    numbers = partitions.read_entity_numbers(job.source)
-    part_count = min(max(-(-len(numbers) // MAX_PARTITION_ENTITIES), min_partitions), len(numbers))
-    bounds = [len(numbers) * part // part_count for part in range(part_count + 1)] if part_count else []
-    # Packed, since a list of numbers takes several times as long to send.
-    parts = [array("q", numbers[start:end].to_pylist()).tobytes() for start, end in pairwise(bounds)]
-    done_count = 0
-
-    def compute_part(part: bytes) -> Iterable[PartitionRowT]:
-        broadcast_input: _BroadcastInput = broadcast.value
-        part_numbers = pa.array(memoryview(part).cast("q"), pa.int64())
-        partition = partitions.load_partition(broadcast_input.state, broadcast_input.fields, part_numbers)
-        return compute(PartitionFacts(broadcast_input.state, partition), broadcast_input.shared)
-
-    def take_rows(number: int, rows: list[PartitionRowT]) -> None:
-        nonlocal done_count
-        on_rows(number, rows)
-        done_count += bounds[number + 1] - bounds[number]
-        print_progress(stage, done_count, len(numbers))
-
-    print_progress(stage, 0, len(numbers))
-    map_partitions_unordered(job.context, parts, compute_part, take_rows)

@@ -65,7 +65,7 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add owners to entities. Raises Invalid for owners and ownership types that do not exist."""
     entries = validate_entries(input.get("owners", [input]), "/owners")
     pairs = parse_owner_pairs(entries, default=input.get("ownershipTypeUrn"))
-    _check_stored([pair_urn for pair in pairs for pair_urn in pair if pair_urn], by=info.context.by)
+    check_owner_pairs(pairs, by=info.context.by)
     annotations.edit_owners(build_edit(_parse_resource_urns(input, pairs), info), add=pairs)
     return True
 
@@ -174,6 +174,11 @@ def parse_owner_pairs(
             )
         )
     return pairs
+
+
+def check_owner_pairs(pairs: Iterable[OwnerPair], *, by: Actor) -> None:
+    """Raise Invalid with the owners and ownership types that do not exist; removed owners do not."""
+    _check_stored(list(dict.fromkeys(urn for pair in pairs for urn in pair if urn)), by=by)
 
 
 def _parse_resource_urns(input: Mapping[str, Any], attachments: Sequence[object] = ()) -> list[str]:

@@ -1,15 +1,17 @@
 """Tags, domains, the glossary, ownership types and data products: lists and mutations."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from ariadne import MutationType, QueryType
 
-from catalog.access import browsing, entity_lists
+from catalog.access import aspect_documents, browsing, entity_lists
 from catalog.entities import annotations, vocabulary
+from catalog.entities.annotations import OwnerPair
 from catalog.ingest import deletes, product_assets
 from catalog.protocols.datahub_graphql import nodes, paging
-from catalog.protocols.datahub_graphql.attachments import build_edit, parse_owner_pairs
+from catalog.protocols.datahub_graphql.attachments import build_edit, check_owner_pairs, parse_owner_pairs
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.entities import validate_entries, validate_urn
@@ -92,7 +94,7 @@ def delete_entity(_root: None, info: Info, *, urn: str) -> bool:
 
 @mutation.field("updateTag")
 def update_tag(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
-    """Set name, description and owners of a tag, and return it."""
+    """Set name, description and owners of a tag, and return it. Raises Invalid for owners that do not exist."""
     with open_write(Gate.CATALOG):
         vocabulary.update(
             urn=validate_urn(urn, "tag"),
@@ -103,8 +105,17 @@ def update_tag(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -
         )
         if input.get("ownership") is not None:
             owners = parse_owner_pairs(validate_entries(input["ownership"]["owners"], "/ownership/owners"), key="owner")
+            # An owner who is there already may have been removed since: clients send the whole list.
+            stored_owners = _load_owner_pairs(urn)
+            check_owner_pairs([owner for owner in owners if owner not in stored_owners], by=info.context.by)
             annotations.set_owners(build_edit([urn], info), owners)
     return nodes.build_one(urn, info)
+
+
+def _load_owner_pairs(urn: str) -> list[OwnerPair]:
+    stored_aspect = aspect_documents.load_aspect(urn=urn, name="ownership")
+    document = {} if stored_aspect is None else json.loads(stored_aspect.document)
+    return [annotations.parse_owner(entry) for entry in document.get("owners") or ()]
 
 
 @mutation.field("setTagColor")

@@ -100,10 +100,7 @@ class StateIn(strict_fields.StrictSerializer):
 
 
 class PolicyListFilters(PageParameters):
-    """Filters of the list of policies. `privilege`, `actor` and `resource` must equal a term of the document.
-
-    `actor` also finds the policies that except it.
-    """
+    """Filters of the list of policies: `privilege`, `actor`, `excluded` and `resource` equal a term of the document."""
 
     q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Part of the name or description."
@@ -115,7 +112,12 @@ class PolicyListFilters(PageParameters):
         PolicyEffect.choices, required=False, help_text="Policies that have this effect; some of Datazone have both."
     )
     privilege = strict_fields.StrictString(required=False, max_length=255)
-    actor = strict_fields.StrictString(required=False, max_length=512)
+    actor = strict_fields.StrictString(
+        required=False, max_length=512, help_text="Policies that name this user, group or role as one whom they reach."
+    )
+    excluded = strict_fields.StrictString(
+        required=False, max_length=512, help_text="Policies that name this user, group or role as one whom they except."
+    )
     resource = strict_fields.StrictString(required=False, max_length=1024)
 
 

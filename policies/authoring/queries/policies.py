@@ -24,29 +24,33 @@ def list_policies(
     effect: str | None = None,
     privilege: str | None = None,
     actor: str | None = None,
+    excluded: str | None = None,
     resource: str | None = None,
 ) -> QuerySet[Policy]:
     """Return policies by URN, each filter narrowing (api.md section 3).
 
-    `q` is searched in name and description. `privilege`, `actor` and `resource` must equal a term of the document: a
-    wildcard that covers a privilege does not match it. `actor` also finds the policies that except it.
+    `q` is searched in name and description. `privilege`, `actor`, `excluded` and `resource` must equal a term of the
+    document: a wildcard that covers a privilege does not match it. `actor` finds the policies that name a user, group
+    or role as one whom they reach, `excluded` those that name it as one whom they do not.
     """
     rows = Policy.objects.order_by("urn")
     columns = {"family": family, "type": type, "state": state}
     facet_values = (
-        ((PolicyFacet.Field.EFFECT,), effect),
-        ((PolicyFacet.Field.PRIVILEGE,), privilege),
-        ((PolicyFacet.Field.ACTOR, PolicyFacet.Field.EXCEPTION), actor),
-        ((PolicyFacet.Field.RESOURCE,), resource),
+        (PolicyFacet.Field.EFFECT, effect),
+        (PolicyFacet.Field.PRIVILEGE, privilege),
+        (PolicyFacet.Field.ACTOR, actor),
+        (PolicyFacet.Field.EXCEPTION, excluded),
+        (PolicyFacet.Field.RESOURCE, resource),
     )
-    if not all(is_storable(text) for text in (q, *columns.values(), effect, privilege, actor, resource) if text):
+    filter_texts = (q, *columns.values(), *(value for _, value in facet_values))
+    if not all(is_storable(text) for text in filter_texts if text):
         return rows.none()
     if q:
         rows = rows.filter(_contains("name", q) | _contains("description", q))
     rows = rows.filter(**{column: value for column, value in columns.items() if value})
-    for fields, value in facet_values:
+    for field, value in facet_values:
         if value:
-            facets = PolicyFacet.objects.filter(policy=OuterRef("pk"), field__in=fields, value=value)
+            facets = PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)
             rows = rows.filter(Exists(facets))
     return rows
 

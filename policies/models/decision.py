@@ -14,7 +14,8 @@ class LoggedDecision(models.Model):
 
     `wanted` are the privileges ("A and B | C or D", where | binds closest), `statements` the deciding ones ([{policy,
     name, statement, effect}], the first few), `sub_resources` URNs. `milliseconds` is the time of the decision; in a
-    batch, its share.
+    batch, its share. `is_complete`: the row says all of the question, so that it can be asked again; what names further
+    entities, columns, branches or properties, or is too long, cannot.
     """
 
     at = models.DateTimeField()
@@ -32,6 +33,7 @@ class LoggedDecision(models.Model):
     policy_version = models.PositiveBigIntegerField()
     statements = JsonTextField()
     milliseconds = models.FloatField()
+    is_complete = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ("-at", "-id")

@@ -35,7 +35,7 @@ class AccessRequest(NamedTuple):
 
     `relatives` are URNs that the question itself names (the domains of a product to be created); relatives that the
     requirement mentions and the question does not name come from the catalog. `operation` is the caller's name for the
-    question, for the decision log.
+    question, for the decision log. `has_actor_overrides`: the actor has other attributes in it than those stored.
     """
 
     requirement: Requirement
@@ -43,3 +43,14 @@ class AccessRequest(NamedTuple):
     subresources: tuple[str, ...] = ()
     relatives: Mapping[str, tuple[str, ...]] = NO_RELATIVES
     operation: str = ""
+    has_actor_overrides: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether actor, requirement, URN and type of the resource, and sub-resources are all of the question."""
+        resource = self.resource
+        return (
+            not self.relatives
+            and not self.has_actor_overrides
+            and (resource is None or resource == ResourceRef(resource.urn, resource.type))
+        )

@@ -23,7 +23,7 @@ from policies.pdp import decision_log, display_names, per_snapshot, snapshot_sto
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.bound_value import BoundValue
 from policies.pdp.ports import grant_source, import_port
-from policies.pdp.request_facts import GrantLoader, RequestFacts, build_resource, load_resources
+from policies.pdp.request_facts import FactStaging, GrantLoader, RequestFacts, build_resource, load_resources
 from policies.propagation import metrics
 
 #: The actor of management commands and the bootstrap.
@@ -51,8 +51,18 @@ def answer_many(
     return decisions
 
 
+def decide_staged(
+    *, requests: Sequence[tuple[Actor, AccessRequest]], snapshot: Snapshot, stage_facts: FactStaging
+) -> list[Decision]:
+    """Return the decisions on questions that nobody asks now, of a snapshot and with facts that are not stored."""
+    return _decide_all(requests, 0, snapshot, stage_facts)
+
+
 def _decide_all(
-    requests: Sequence[tuple[Actor, AccessRequest]], at_least: int, snapshot: Snapshot | None
+    requests: Sequence[tuple[Actor, AccessRequest]],
+    at_least: int,
+    snapshot: Snapshot | None,
+    stage_facts: FactStaging | None = None,
 ) -> list[Decision]:
     is_enabled = kept_settings.AUTH_POLICIES_ENABLED
     is_current = snapshot is None and not at_least
@@ -64,7 +74,7 @@ def _decide_all(
         return [
             Decision(is_allowed=True, code=DecisionCode.POLICIES_DISABLED, version=snapshot.version) for _ in requests
         ]
-    facts = RequestFacts(snapshot, [request for _, request in requests])
+    facts = RequestFacts(snapshot, [request for _, request in requests], stage_facts)
     grant_loader = GrantLoader(requests, facts)
     return [facts.decide(actor, request, grant_loader.applicable_grants(actor, request)) for actor, request in requests]
 
@@ -97,7 +107,9 @@ def log_decisions(
             )
             question_fields = (request.operation, request.requirement, urn, resource_type, request.subresources)
             log_writer.enqueue(
-                decision_log.Entry(request_context, actor.urn, *question_fields, decision, seconds * 1000)
+                decision_log.Entry(
+                    request_context, actor.urn, *question_fields, decision, seconds * 1000, request.is_plain
+                )
             )
 
 

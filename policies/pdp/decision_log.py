@@ -30,6 +30,7 @@ from policies.models.fields import MAX_URN_LENGTH, is_storable, json_text
 from policies.outages import find_outage
 from policies.pdp import bulk_insert
 from policies.pdp.bound_value import BoundValue
+from policies.pdp.requirement_text import format_requirement, parse_requirement
 from policies.propagation import metrics
 from policies.propagation.batch_thread import BatchThread
 
@@ -70,6 +71,7 @@ _COLUMNS = (
     "policy_version",
     "statements",
     "milliseconds",
+    "is_complete",
 )
 
 
@@ -91,7 +93,10 @@ class RequestContext(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A decision with its question, queued for writing."""
+    """A decision with its question, queued for writing.
+
+    `is_plain`: the question has nothing but actor, requirement, resource and sub-resources.
+    """
 
     context: RequestContext
     actor: str
@@ -102,6 +107,7 @@ class Entry(NamedTuple):
     subresources: tuple[str, ...]
     decision: Decision
     milliseconds: float
+    is_plain: bool = False
 
 
 _REQUEST_CHANNEL: ContextVar[RequestChannel | None] = ContextVar("request_channel", default=None)
@@ -253,22 +259,33 @@ def _build_rows(entries: Iterable[Entry]) -> list[tuple[Any, ...]]:
 def _build_row(entry: Entry, adapted_time: Any) -> tuple[Any, ...]:
     """Return the values of _COLUMNS for one entry."""
     context, decision = entry.context, entry.decision
+    actor, resource = _fit_text(entry.actor, MAX_URN_LENGTH), _fit_text(entry.resource, MAX_URN_LENGTH)
+    requirement_text, resource_type = _fit_requirement(entry.requirement), _fit_text(entry.resource_type, 64)
+    subresources = _fit_urns(entry.subresources) if entry.subresources else _EMPTY_LIST
+    # What was cut, or names another entity, cannot be asked again.
+    is_complete = (
+        entry.is_plain
+        and (actor, resource, resource_type) == (entry.actor, entry.resource, entry.resource_type)
+        and parse_requirement(requirement_text) == entry.requirement
+        and (not entry.subresources or subresources == json_text(list(entry.subresources)))
+    )
     return (
         adapted_time,
-        _fit_text(entry.actor, MAX_URN_LENGTH),
+        actor,
         _fit_text(context.by, MAX_URN_LENGTH),
         context.channel,
         _fit_text(context.request_id, 64),
         _fit_text(entry.operation, 255),
-        _fit_requirement(entry.requirement),
-        _fit_text(entry.resource, MAX_URN_LENGTH),
-        _fit_text(entry.resource_type, 64),
-        _fit_urns(entry.subresources) if entry.subresources else _EMPTY_LIST,
+        requirement_text,
+        resource,
+        resource_type,
+        subresources,
         decision.is_allowed,
         str(decision.code),
         decision.version,
         _list_statements(decision) if decision.bits or decision.grants else _EMPTY_LIST,
         round(entry.milliseconds, 3),
+        is_complete,
     )
 
 
@@ -287,16 +304,6 @@ def _list_statements(decision: Decision) -> str:
             }
             for statement in decision.statements[:MAX_LOGGED_ITEMS]
         ]
-    )
-
-
-def format_requirement(requirement: Requirement) -> str:
-    """Return the privileges of a requirement, separated by blanks: "A and B | C or D", where | binds closest.
-
-    The relative on which each is needed is left out; it follows from the operation.
-    """
-    return " or ".join(
-        " and ".join(" | ".join(need.privileges) for need in alternative) for alternative in requirement.any_of
     )
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-from django.db.models import Max, Q, QuerySet, Value
+from django.db.models import Count, Max, Q, QuerySet, Value
 from django.db.models.functions import Concat, StrIndex
 
 from policies.models import LoggedDecision
@@ -151,3 +152,50 @@ def iterate_privilege_uses(*, since: datetime) -> Iterator[PrivilegeUse]:
 def find_first_decision_time() -> datetime | None:
     """Return the time of the oldest logged decision; None if there is none."""
     return LoggedDecision.objects.order_by("at", "id").values_list("at", flat=True).first()
+
+
+class LoggedText(NamedTuple):
+    """The requests with one text of privileges, those that cannot be asked again (`is_complete` is false) apart."""
+
+    text: str
+    is_complete: bool
+    requests: int
+
+
+class LoggedQuestion(NamedTuple):
+    """One question of the log that can be asked again, how often it was asked, and when for the last time."""
+
+    actor: str
+    text: str
+    resource: str
+    resource_type: str
+    sub_resources: tuple[str, ...]
+    requests: int
+    last_at: datetime
+
+
+def list_texts(*, since: datetime) -> list[LoggedText]:
+    """Return the texts of privileges that were asked for since then, those of most requests first."""
+    rows = LoggedDecision.objects.filter(at__gte=since).order_by()
+    counted_rows = (
+        rows.values_list("wanted", "is_complete").annotate(requests=Count("id")).order_by("-requests", "wanted")
+    )
+    return [LoggedText(*row) for row in counted_rows]
+
+
+def list_questions(*, since: datetime, condition: Q, limit: int) -> list[LoggedQuestion]:
+    """Return the different questions since then that meet a condition and can be asked again, newest first."""
+    rows = LoggedDecision.objects.filter(condition, at__gte=since, is_complete=True).order_by()
+    questions = rows.values_list("actor", "wanted", "resource", "resource_type", "sub_resources").annotate(
+        requests=Count("id"), last_at=Max("at")
+    )
+    newest_questions = questions.order_by("-last_at", "actor", "wanted", "resource", "resource_type", "sub_resources")
+    return [
+        LoggedQuestion(actor, text, resource, resource_type, tuple(subresources), requests, last_at)
+        for actor, text, resource, resource_type, subresources, requests, last_at in newest_questions[:limit]
+    ]
+
+
+def count_incomplete(*, since: datetime, condition: Q) -> int:
+    """Return how many requests since then meet a condition and cannot be asked again."""
+    return LoggedDecision.objects.filter(condition, at__gte=since, is_complete=False).order_by().count()

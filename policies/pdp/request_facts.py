@@ -1,6 +1,6 @@
 """The facts of several questions, loaded together: related entities, resources with their facets, and grants."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from policies.engine import families
@@ -25,10 +25,16 @@ _LINK_SIDES = {"child": SELF, "parent": "parent"}
 _DATASET_RELATIVES = frozenset({"subjects"})
 
 
-class RequestFacts:
-    """The facts of several questions, loaded together."""
+#: Puts facts that are not stored in place of stored ones: of resources, by URN.
+FactStaging = Callable[[Mapping[str, Resource]], Mapping[str, Resource]]
 
-    def __init__(self, snapshot: Snapshot, requests: Sequence[AccessRequest]) -> None:
+
+class RequestFacts:
+    """The facts of several questions, loaded together; `stage_facts` replaces those that are not as stored."""
+
+    def __init__(
+        self, snapshot: Snapshot, requests: Sequence[AccessRequest], stage_facts: FactStaging | None = None
+    ) -> None:
         self._snapshot = snapshot
         privileges = _collect_privileges(requests)
         self._fields = snapshot.tested_fields(privileges) | snapshot.tested_subfields(privileges)
@@ -50,7 +56,8 @@ class RequestFacts:
         }
         for request in related_requests:
             urns.update(self.list_urns(request))
-        self._resources = load_resources(urns, self._fields)
+        resources = load_resources(urns, self._fields)
+        self._resources = resources if stage_facts is None else stage_facts(resources)
 
     def decide(self, actor: Actor, request: AccessRequest, grants: Sequence[Statement]) -> Decision:
         """Return the decision on one of the questions.

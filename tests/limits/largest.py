@@ -10,6 +10,7 @@ from typing import Any
 
 from catalog.external_roles.services import MAX_DATASETS
 from policies.authoring.services.preview import MAX_CHANGES
+from policies.authoring.services.replay import MAX_DAYS
 from policies.decisions.api.request_serializers import MAX_ALTERNATIVES, MAX_BATCH_QUESTIONS, MAX_COLUMNS, MAX_LIST_URNS
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.roles import MAX_ACTORS
@@ -63,7 +64,7 @@ def list_previews() -> Iterator[dict[str, Any]]:
     everybody = make_policy(actors={"allUsers": True})
     yield {"changes": [{"put_policy": everybody}] * MAX_CHANGES}
     yield {"changes": [{"add_members": {"group": GROUP, "members": PEOPLE[:1_000]}}] * 20}
-    yield {"changes": [{"suspend": urn} for urn in PEOPLE[:MAX_CHANGES]]}
+    yield {"changes": [{"suspend": urn} for urn in PEOPLE[:MAX_CHANGES]], "replay_days": MAX_DAYS}
 
 
 def list_questions() -> Iterator[dict[str, Any]]:

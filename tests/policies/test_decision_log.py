@@ -13,7 +13,7 @@ from policies.engine.model import Decision, DecisionCode, Effect, Statement, Sta
 from policies.engine.requirements import Need, Requirement, any_of_requirement, privilege_requirement
 from policies.engine.selectors import ActorMatch, Selector
 from policies.models import LoggedDecision
-from policies.pdp import decision_log, decision_log_queries
+from policies.pdp import decision_log, decision_log_queries, requirement_text
 from policies.pdp import tasks as pdp_tasks
 from policies.pdp.decision_log import BufferedLogWriter, Entry, RequestChannel, RequestContext
 from policies.pdp.decision_log_queries import LogPosition
@@ -265,5 +265,5 @@ def test_what_was_kept_long_enough_is_deleted_in_batches(settings, monkeypatch):
 
 def test_a_requirement_is_kept_in_words():
     asked = Requirement(((Need(("A",)), Need(("B", "C"), relative="parent")), (Need(("D",)),)))
-    assert decision_log.format_requirement(asked) == "A and B | C or D"
-    assert decision_log.format_requirement(Requirement(())) == ""
+    assert requirement_text.format_requirement(asked) == "A and B | C or D"
+    assert requirement_text.format_requirement(Requirement(())) == ""

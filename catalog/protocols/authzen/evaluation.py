@@ -140,7 +140,11 @@ def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) ->
     if access_request.resource is not None and sent_question["said"]:
         resource = access_request.resource._replace(fact_overrides=sent_question["said"])
         access_request = access_request._replace(resource=resource)
-    return actor_conditions.override_attributes(question.actor, sent_question["circumstances"]), access_request
+    circumstances = sent_question["circumstances"]
+    if not circumstances:
+        return question.actor, access_request
+    actor = actor_conditions.override_attributes(question.actor, circumstances)
+    return actor, access_request._replace(has_actor_overrides=True)
 
 
 def _render_decision(decision: Decision) -> EvaluationResponse:

@@ -12,6 +12,7 @@ from policies.authoring.services import preview
 from policies.authoring.services.change_proofs import ChangeProofs
 from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess
 from policies.authoring.services.preview import Preview
+from policies.authoring.services.replay import MAX_DAYS, Replay
 from policies.engine.proofs.verdicts import Verdict
 from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation
@@ -95,6 +96,9 @@ class PreviewIn(strict_fields.StrictSerializer):
         child=strict_fields.StrictString(max_length=255), max_length=_MAX_PRIVILEGES, required=False
     )
     proof = strict_fields.StrictBoolean(required=False, default=False)
+    replay_days = strict_fields.StrictInteger(
+        required=False, min_value=1, max_value=MAX_DAYS, help_text="Needs MANAGE_POLICIES, as the decision log does."
+    )
     limit = strict_fields.StrictInteger(required=False, min_value=0, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
 
 
@@ -182,6 +186,40 @@ class GuardrailVerdictOut(serializers.Serializer[Any]):
     example = strict_fields.AnyJson(allow_null=True)
 
 
+class ReplayedAccessOut(serializers.Serializer[Any]):
+    """One person and the privileges that were asked for: the requests that would be answered differently.
+
+    `privilege` is as the decision log has it: a name, or `A and B | C or D`. `examples` are some of the entities.
+    """
+
+    actor = serializers.CharField()
+    privilege = serializers.CharField(allow_blank=True)
+    requests = serializers.IntegerField(min_value=1)
+    now_allowed = serializers.IntegerField(min_value=0)
+    now_denied = serializers.IntegerField(min_value=0)
+    entities = serializers.IntegerField(min_value=0)
+    examples = serializers.ListField(child=serializers.CharField())
+    last_asked = serializers.DateTimeField()
+
+
+class ReplayOut(serializers.Serializer[Any]):
+    """Requests of the decision log `since` then, answered as today and as after the changes.
+
+    Logged are all refusals and the share `sample` of what was allowed: `now_denied` counts those that were logged.
+    `left_out` are requests that the changes could concern and of which the log does not hold the whole question.
+    Unless `is_exact`, there were too many different questions, and only those asked last were answered.
+    """
+
+    since = serializers.DateTimeField()
+    sample = serializers.FloatField(min_value=0, max_value=1)
+    is_exact = serializers.BooleanField()
+    asked = serializers.IntegerField(min_value=0)
+    left_out = serializers.IntegerField(min_value=0)
+    now_allowed = serializers.IntegerField(min_value=0)
+    now_denied = serializers.IntegerField(min_value=0)
+    items = ReplayedAccessOut(many=True)
+
+
 class PreviewOut(serializers.Serializer[Any]):
     """What the changes would give and take. Unless `is_exact`, the numbers are what was found in the time there is."""
 
@@ -194,6 +232,7 @@ class PreviewOut(serializers.Serializer[Any]):
     report = ReportRequestOut(required=False)
     proof = ChangeProofsOut(required=False)
     guardrails = GuardrailVerdictOut(many=True)
+    replay = ReplayOut(required=False)
 
 
 @signed_in
@@ -217,6 +256,7 @@ class PreviewView(ApiView):
                 limit=payload["limit"],
                 is_proved=payload["proof"],
                 is_guarded=True,
+                replay_days=payload.get("replay_days"),
             )
         )
 
@@ -228,6 +268,8 @@ def _serialize_preview(result: Preview) -> dict[str, Any]:
     if result.proofs is not None:
         answer["proof"] = serialize_proofs(result.proofs)
     answer["guardrails"] = [verdict._asdict() for verdict in result.guardrails]
+    if result.replay is not None:
+        answer["replay"] = _serialize_replay(result.replay)
     return answer
 
 
@@ -246,6 +288,19 @@ def serialize_net_change(change: NetChange) -> dict[str, Any]:
         "lost": _serialize_side(change.lost),
         "kept": _list_fields(change.kept_items),
         "platform": {"gained": _list_fields(change.platform_gained), "lost": _list_fields(change.platform_lost)},
+    }
+
+
+def _serialize_replay(replay: Replay) -> dict[str, Any]:
+    return {
+        "since": replay.since,
+        "sample": replay.sample,
+        "is_exact": replay.is_exact,
+        "asked": replay.requests,
+        "left_out": replay.left_out,
+        "now_allowed": replay.now_allowed,
+        "now_denied": replay.now_denied,
+        "items": [item._asdict() for item in replay.items],
     }
 
 

@@ -14,6 +14,7 @@ from policies.authoring.services.change_guardrails import GuardrailVerdict, judg
 from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
 from policies.authoring.services.net_change import NetChange
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput
+from policies.authoring.services.replay import Replay, replay_log
 from policies.engine import families
 from policies.engine.errors import Problem
 from policies.engine.families.validity import Phase
@@ -111,13 +112,14 @@ def read_change(change: Mapping[str, Any]) -> Change:
 class Preview:
     """The net change, and the report that would find it exactly, with its parameters, where there is one.
 
-    `proofs` and `guardrails` are there if they were asked for.
+    `proofs`, `guardrails` and `replay` are there if they were asked for.
     """
 
     change: NetChange
     report: Mapping[str, Any] | None = None
     proofs: ChangeProofs | None = None
     guardrails: Sequence[GuardrailVerdict] = ()
+    replay: Replay | None = None
 
 
 def preview_changes(
@@ -128,12 +130,13 @@ def preview_changes(
     limit: int,
     is_proved: bool = False,
     is_guarded: bool = False,
+    replay_days: int | None = None,
 ) -> Preview:
     """Return what these changes together would give and take; of `privileges` only, if given.
 
     With `is_proved` also whether they do in any catalog; changes of people are not proved. With `is_guarded` also which
-    guardrails they would break. Raises Forbidden, or Invalid
-    with every problem of every change, each with its place.
+    guardrails they would break, with `replay_days` which requests of these days they would answer differently. Raises
+    Forbidden, or Invalid with every problem of every change, each with its place.
     """
     staged, people = _StagedPolicies(changes, by), StagedPeople(by)
     problems: list[Problem] = []
@@ -169,8 +172,22 @@ def preview_changes(
         if is_guarded
         else ()
     )
+    replay = (
+        replay_log(
+            before=before,
+            after=after,
+            policies=list(staged.policies),
+            people=changed_people,
+            privileges=privileges,
+            days=replay_days,
+            limit=limit,
+            by=by,
+        )
+        if replay_days is not None
+        else None
+    )
     has_report = is_about_policies and not change_found.is_exact
-    return Preview(change_found, staged.describe_report() if has_report else None, proofs, verdicts)
+    return Preview(change_found, staged.describe_report() if has_report else None, proofs, verdicts, replay)
 
 
 def _apply_to_people(people: StagedPeople, change: Change) -> None:

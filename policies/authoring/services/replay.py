@@ -1,0 +1,241 @@
+"""Replay: which requests of the decision log would be answered differently after a change.
+
+Each different question is answered once, by the engine that answers requests, from the snapshots, people and facts
+before and after the change. Both are of today: what was answered then is not compared.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from heapq import nsmallest
+from time import monotonic
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from policies.authoring.services.policies import MANAGE_POLICIES
+from policies.engine import access_change
+from policies.engine.model import Actor
+from policies.engine.selectors import GROUP_MEMBERSHIP, Resource
+from policies.engine.snapshot import Snapshot
+from policies.identity.services.staged_people import ChangedActor
+from policies.pdp import actor_resolution, authorizer, decision_log_queries
+from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.decision_log import CUT_MARK
+from policies.pdp.decision_log_queries import LoggedQuestion, LoggedText
+from policies.pdp.request_facts import FactStaging
+from policies.pdp.requirement_text import parse_requirement
+
+#: Most days that are looked back.
+MAX_DAYS = 366
+#: Most different questions that are answered, most texts of privileges, and seconds after which no more are answered.
+MAX_QUESTIONS, MAX_TEXTS, MAX_SECONDS = 10_000, 2_000, 5.0
+#: Questions that are answered together.
+_BATCH_SIZE = 500
+#: Entities that stand for those of one person and privilege.
+_MAX_EXAMPLES = 3
+
+
+class ReplayedAccess(NamedTuple):
+    """The requests of one person for the same privileges that would be answered differently.
+
+    `privilege` is a name, or several as the log has them ("A and B | C or D"); `entities` counts different ones.
+    """
+
+    actor: str
+    privilege: str
+    requests: int
+    now_allowed: int
+    now_denied: int
+    entities: int
+    examples: tuple[str, ...]
+    last_asked: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What the log says of a change: numbers of requests, and the people and privileges with most of them.
+
+    `requests` are all since then that were logged: every refusal, and the share `sample` of what was allowed.
+    `left_out` of them could be concerned, and the log does not hold all of the question. Unless `is_exact`, there were
+    too many different questions: only the newest were answered.
+    """
+
+    since: datetime
+    sample: float
+    is_exact: bool = True
+    requests: int = 0
+    left_out: int = 0
+    now_allowed: int = 0
+    now_denied: int = 0
+    items: Sequence[ReplayedAccess] = ()
+
+
+class _Answers(NamedTuple):
+    question: LoggedQuestion
+    before: bool
+    after: bool
+
+
+def replay_log(
+    *,
+    before: Snapshot,
+    after: Snapshot,
+    policies: Collection[str],
+    people: Mapping[str, ChangedActor],
+    privileges: Collection[str] | None,
+    days: int,
+    limit: int,
+    by: Actor,
+) -> Replay:
+    """Return the replay of the last days between two snapshots that differ in these policies, and of these people.
+
+    Of `privileges` only, if given. Raises Forbidden for those who may not read the log.
+    """
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    ends_at = monotonic() + MAX_SECONDS
+    since = timezone.now() - timedelta(days=days)
+    first = decision_log_queries.find_first_decision_time()
+    texts = decision_log_queries.list_texts(since=since)
+    replayed = Replay(
+        since=since if first is None else max(since, first),
+        sample=settings.DECISION_LOG_SAMPLE,
+        requests=sum(text.requests for text in texts),
+    )
+    if not settings.AUTH_POLICIES_ENABLED:
+        return replayed
+    changed_statements = access_change.list_changed_statements(before, after, policies)
+    changed_privileges = frozenset[str]().union(*(statement.privileges for statement in changed_statements))
+    touched_texts = [text for text in texts if _is_touched(text, changed_privileges, privileges)]
+    condition = _build_condition(touched_texts[:MAX_TEXTS], people, privileges, texts)
+    questions = decision_log_queries.list_questions(since=since, condition=condition, limit=MAX_QUESTIONS + 1)
+    answers, is_over = _answer(questions[:MAX_QUESTIONS], before, after, people, ends_at)
+    differences = [answer for answer in answers if answer.before != answer.after]
+    return replace(
+        replayed,
+        is_exact=not is_over and len(questions) <= MAX_QUESTIONS and len(touched_texts) <= MAX_TEXTS,
+        left_out=decision_log_queries.count_incomplete(since=since, condition=condition),
+        now_allowed=sum(answer.question.requests for answer in differences if answer.after),
+        now_denied=sum(answer.question.requests for answer in differences if answer.before),
+        items=_list_items(differences, limit),
+    )
+
+
+def _is_touched(text: LoggedText, changed_privileges: frozenset[str], privileges: Collection[str] | None) -> bool:
+    """Whether the answer to questions with this text can rest on the changed policies."""
+    if text.text.endswith(CUT_MARK):
+        return bool(changed_privileges)
+    names = parse_requirement(text.text).privileges
+    return not names.isdisjoint(changed_privileges) and (privileges is None or not names.isdisjoint(privileges))
+
+
+def _build_condition(
+    touched_texts: Collection[LoggedText],
+    people: Mapping[str, ChangedActor],
+    privileges: Collection[str] | None,
+    texts: Collection[LoggedText],
+) -> Q:
+    """Return the condition of the requests that the change can concern."""
+    condition = Q(wanted__in={text.text for text in touched_texts})
+    if people:
+        by_people = Q(actor__in=list(people))
+        if moved_urns := _list_moved(people):
+            # Who is in which group is a fact about them as resources, too.
+            by_people |= Q(resource__in=moved_urns) | ~Q(sub_resources=[])
+        if privileges is not None:
+            names = [text.text for text in texts if not parse_requirement(text.text).privileges.isdisjoint(privileges)]
+            by_people &= Q(wanted__in=names)
+        condition |= by_people
+    return condition
+
+
+def _list_moved(people: Mapping[str, ChangedActor]) -> list[str]:
+    return [urn for urn, changed in people.items() if changed.was.groups != changed.now.groups]
+
+
+def _answer(
+    questions: Sequence[LoggedQuestion],
+    before: Snapshot,
+    after: Snapshot,
+    people: Mapping[str, ChangedActor],
+    ends_at: float,
+) -> tuple[list[_Answers], bool]:
+    """Return the answers before and after, and whether the time was over before all were answered."""
+    answers: list[_Answers] = []
+    for start in range(0, len(questions), _BATCH_SIZE):
+        if monotonic() > ends_at:
+            return answers, True
+        batch = questions[start : start + _BATCH_SIZE]
+        actors = actor_resolution.load_actors(urns={question.actor for question in batch})
+        actors_after = actors | {urn: changed.now for urn, changed in people.items()}
+        sides = [
+            authorizer.decide_staged(
+                requests=[(side_actors[question.actor], _build_request(question)) for question in batch],
+                snapshot=snapshot,
+                stage_facts=stage_facts,
+            )
+            for snapshot, side_actors, stage_facts in (
+                (before, actors, dict),
+                (after, actors_after, _build_staging(people)),
+            )
+        ]
+        answers += [
+            _Answers(question, was.is_allowed, now.is_allowed) for question, was, now in zip(batch, *sides, strict=True)
+        ]
+    return answers, False
+
+
+def _build_request(question: LoggedQuestion) -> AccessRequest:
+    is_platform = not question.resource and not question.resource_type
+    resource = None if is_platform else ResourceRef(question.resource, question.resource_type)
+    return AccessRequest(parse_requirement(question.text), resource, question.sub_resources)
+
+
+def _build_staging(people: Mapping[str, ChangedActor]) -> FactStaging:
+    """Return the function that puts people into the groups that they are in after the change."""
+    moved_urns = _list_moved(people)
+
+    def stage_facts(resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
+        staged_resources = dict(resources)
+        for urn in moved_urns:
+            resource = staged_resources.get(urn)
+            if resource is not None and GROUP_MEMBERSHIP in resource.facets:
+                facets = {**resource.facets, GROUP_MEMBERSHIP: people[urn].now.groups}
+                staged_resources[urn] = replace(resource, facets=facets)
+        return staged_resources
+
+    return stage_facts
+
+
+def _list_items(differences: Sequence[_Answers], limit: int) -> list[ReplayedAccess]:
+    answers_by_kind: dict[tuple[str, str], list[_Answers]] = defaultdict(list)
+    for answer in differences:
+        answers_by_kind[answer.question.actor, answer.question.text].append(answer)
+    items = [_build_item(*kind, answers) for kind, answers in answers_by_kind.items()]
+    largest_items = nsmallest(limit, items, key=lambda item: (-item.requests, item.actor, item.privilege))
+    urns = {urn for item in largest_items for urn in item.examples}
+    hidden_urns = authorizer.directory().find_hidden_urns(urns=urns) if urns else frozenset()
+    return [
+        item._replace(examples=tuple(urn for urn in item.examples if urn not in hidden_urns)) for item in largest_items
+    ]
+
+
+def _build_item(actor: str, privilege: str, answers: Sequence[_Answers]) -> ReplayedAccess:
+    entities = dict.fromkeys(answer.question.resource for answer in answers if answer.question.resource)
+    allowed_count, denied_count = (
+        sum(answer.question.requests for answer in answers if answer.after is is_allowed)
+        for is_allowed in (True, False)
+    )
+    return ReplayedAccess(
+        actor,
+        privilege,
+        allowed_count + denied_count,
+        allowed_count,
+        denied_count,
+        len(entities),
+        tuple(entities)[:_MAX_EXAMPLES],
+        max(answer.question.last_at for answer in answers),
+    )

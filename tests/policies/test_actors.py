@@ -139,10 +139,10 @@ def test_a_page_of_users_or_groups_costs_the_same_whatever_its_length(cast, user
 
 def test_what_shows_beside_roles_and_groups(cast, system):
     admin = users_groups_roles.get_role(urn="urn:li:dataHubRole:Admin")
-    assert [
-        (row.user and row.user.username, row.group and row.group.profile.identifier)
-        for row in users_groups_roles.list_holders(role=admin)
-    ] == [("jo", None), (None, "eng")]
+    assert [(row.urn, row.is_group) for row in users_groups_roles.list_holder_times(role=admin)] == [
+        ("urn:li:corpuser:jo", 0),
+        ("urn:li:corpGroup:eng", 1),
+    ]
     assert users_groups_roles.count_holders(roles=[admin]) == {admin.urn: (1, 1)}
     assert users_groups_roles.load_member_urns(groups=["urn:li:corpGroup:eng", "urn:li:corpGroup:other"]) == {
         "urn:li:corpGroup:eng": ["urn:li:corpuser:bea", "urn:li:corpuser:jo"],

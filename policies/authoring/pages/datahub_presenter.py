@@ -16,11 +16,12 @@ from policies.authoring.pages.datahub_wording import (
     is_deny,
     subresource_constraints,
 )
-from policies.authoring.pages.validity_fields import build_phase_badge, describe_validity
+from policies.authoring.pages.validity_fields import build_phase_badge
 from policies.engine import families, wording
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.validity import UNLIMITED
 from policies.engine.model import Effect
+from policies.http.pages.times import describe_validity
 from policies.models import Policy
 from policies.pdp import authorizer
 from policies.writes import managed_rows

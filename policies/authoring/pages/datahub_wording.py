@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.authoring.pages.validity_fields import describe_validity, read_instant
+from policies.authoring.pages.validity_fields import read_instant
 from policies.engine import wording
 from policies.engine.families import datahub, datahub_fields, vocabulary
 from policies.engine.families.validity import UNLIMITED, Validity
+from policies.http.pages.times import describe_validity
 from policies.pdp import authorizer
 
 PolicyDocument = Mapping[str, Any]

@@ -1,9 +1,10 @@
 """The time in which a policy counts: as text of form fields, as words, and as a badge. All times are in UTC."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from policies.engine.families.validity import Phase, Validity, parse_instant
+from policies.engine.families.validity import Phase, parse_instant
+from policies.http.pages.times import describe_validity, format_input, format_instant
 from policies.models import Policy
 
 _PHASE_BADGES = {Phase.PENDING: ("Begins later", "warning"), Phase.ENDED: ("Ended", "neutral")}
@@ -14,12 +15,9 @@ def format_field(value: Any) -> str:
     if value is None:
         return ""
     try:
-        instant = parse_instant(value)
+        return format_input(parse_instant(value))
     except ValueError:
         return str(value)
-    # A field without a fraction and without seconds is what browsers send for a full minute.
-    timespec = "milliseconds" if instant.microsecond else "seconds" if instant.second else "minutes"
-    return instant.replace(tzinfo=None).isoformat(timespec=timespec)
 
 
 def parse_field(text: str) -> str:
@@ -46,18 +44,6 @@ def describe_time(value: Any) -> str:
     """Return a time of a document in words, '' where it is absent."""
     instant = read_instant(value)
     return format_instant(instant) if instant is not None else ""
-
-
-def describe_validity(validity: Validity) -> str:
-    """Return the time in words, as "from 2026-12-01 00:00 UTC until 2027-01-01 00:00 UTC"; '' for any time."""
-    bounds = (("from", validity.begins), ("until", validity.ends))
-    return " ".join(f"{word} {format_instant(instant)}" for word, instant in bounds if instant is not None)
-
-
-def format_instant(instant: datetime) -> str:
-    """Return an instant in words."""
-    timespec = "seconds" if instant.second or instant.microsecond else "minutes"
-    return f"{instant.astimezone(UTC).replace(tzinfo=None).isoformat(' ', timespec)} UTC"
 
 
 def build_phase_badge(policy: Policy) -> dict[str, str] | None:

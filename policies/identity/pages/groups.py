@@ -7,11 +7,11 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from policies.engine.families.validity import Phase, Validity
 from policies.engine.requirements import Requirement
 from policies.errors import NotFound
 from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
@@ -23,15 +23,16 @@ from policies.http.pages.list_and_form_pages import (
     render_filtered_list,
 )
 from policies.http.pages.people_picker import PeoplePicker
+from policies.http.pages.times import build_times_badge
 from policies.identity.pages import removal_warnings
 from policies.identity.pages.account_presenter import account_row, created_fact
 from policies.identity.pages.edit_form import handle_edit
-from policies.identity.pages.forms import GroupFilterForm, GroupForm, NewNamedForm, PickerForm, SearchFilterForm
+from policies.identity.pages.forms import GroupFilterForm, GroupForm, NewNamedForm, SearchFilterForm
 from policies.identity.pages.membership_forms import ASSIGN_GUARD, choose_roles
 from policies.identity.queries import credentials, policy_mentions, users_groups_roles
+from policies.identity.queries.users_groups_roles import HolderTimes
 from policies.identity.services import groups, people_writer
 from policies.models import GroupProfile, User
-from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
 from policies.pdp.access_requests import ResourceRef
 from policies.writes import required_privileges
@@ -64,16 +65,16 @@ def list_groups(request: HttpRequest) -> HttpResponse:
 @page_view(signed_in)
 def show_group(request: HttpRequest, urn: str) -> HttpResponse:
     """Page of one group with a page of its members; needs the privilege to change its members."""
-    _require(request, required_privileges.group_members(), urn)
-    group = _get_group(urn)
+    require_on_group(request, required_privileges.group_members(), urn)
+    group = get_present_group(urn)
     return render_filtered_list(
         request,
         "people/group.html",
         "people/_members.html",
         form=SearchFilterForm(request.GET),
-        query=partial(users_groups_roles.list_users, group=urn, address_condition=Q()),
+        query=partial(users_groups_roles.list_members, group=group, address_condition=Q()),
         build_rows=partial(_build_member_rows, group),
-        columns=build_columns("Name", "State", "Actions"),
+        columns=build_columns("Name", "State", "Time", "Actions"),
         group=group,
         facts=[
             {"label": "Origin", "badges": [{"label": group.get_origin_display(), "kind": "info"}]},
@@ -110,14 +111,14 @@ def create_group(request: HttpRequest) -> HttpResponse:
 @form_view(signed_in)
 def edit_group(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that edits the profile of a group."""
-    _require(request, required_privileges.group_profile(), urn)
+    require_on_group(request, required_privileges.group_profile(), urn)
     return handle_edit(
         request,
         GroupForm,
         section=SECTION,
         url=reverse("group", args=[urn]),
         urn=urn,
-        record=_find_group(request, urn),
+        record=find_posted_group(request, urn),
         load_facts=people_writer.facts,
         save=groups.update,
     )
@@ -126,7 +127,7 @@ def edit_group(request: HttpRequest, urn: str) -> HttpResponse:
 @form_view(REMOVE_GUARD)
 def delete_group(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page that lists the losses, and the deletion of a group."""
-    group = _get_group(urn)
+    group = get_present_group(urn)
     return ask_and_act(
         request,
         partial(groups.remove, urn=urn),
@@ -139,66 +140,10 @@ def delete_group(request: HttpRequest, urn: str) -> HttpResponse:
     )
 
 
-@form_view(signed_in)
-def add_members(request: HttpRequest, urn: str) -> HttpResponse:
-    """Page that adds users to a group."""
-    _require(request, required_privileges.group_members(), urn)
-    group = _find_group(request, urn)
-    name = urn if group is None else group.name
-    picker = PeoplePicker("members", "People", "user", help="User names will do, too.", group=urn, is_required=True)
-    page = FormPage(
-        request,
-        PickerForm,
-        title=f"Add members to {name}",
-        label="Add members",
-        section=SECTION,
-        crumb=name,
-        cancel_url=reverse("group", args=[urn]),
-        pickers=[picker],
-        effect=lambda: (
-            describe_effect({"add_members": {"group": urn, "members": picker.chosen_urns}}, by=get_actor(request))
-            if picker.is_sound
-            else []
-        ),
-    )
-
-    def report_addition(added_urns: list[str]) -> HttpResponse:
-        message = f"Added {len(added_urns)} member{'' if len(added_urns) == 1 else 's'}."
-        return redirect_with_message(request, message, "group", urn)
-
-    return page.run(partial(groups.add_members, urn=urn), report_addition)
-
-
-@form_view(signed_in)
-def remove_member(request: HttpRequest, urn: str) -> HttpResponse:
-    """Confirmation page and removal of one member."""
-    _require(request, required_privileges.group_members(), urn)
-    group = _get_group(urn)
-    member = request.POST.get("member") or request.GET.get("member", "")
-    if not member:
-        raise NotFound("Choose a member on the page of the group.")
-    name = member.removeprefix(USER_PREFIX)
-
-    def report_removal(removed_urns: list[str]) -> HttpResponse:
-        message = f"{name} was removed from the group." if removed_urns else f"{name} was not added to it here."
-        return redirect_with_message(request, message, "group", urn)
-
-    return ask_and_act(
-        request,
-        partial(groups.remove_members, urn=urn, members=[member]),
-        report_removal,
-        title=f"Remove {name} from {group.name}?",
-        text="It counts at once, and the person can be added again.",
-        effect=lambda: describe_effect({"remove_members": {"group": urn, "members": [member]}}, by=get_actor(request)),
-        label="Remove member",
-        cancel_url=reverse("group", args=[urn]),
-    )
-
-
 @form_view(ASSIGN_GUARD)
 def edit_group_roles(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that selects the roles of a group."""
-    group = _get_group(urn)
+    group = get_present_group(urn)
     return choose_roles(
         request,
         urn=urn,
@@ -210,20 +155,22 @@ def edit_group_roles(request: HttpRequest, urn: str) -> HttpResponse:
     )
 
 
-def _require(request: HttpRequest, requirement: Requirement, urn: str) -> None:
+def require_on_group(request: HttpRequest, requirement: Requirement, urn: str) -> None:
+    """Raise Forbidden unless the caller meets a requirement on a group."""
     authorizer.require(by=get_actor(request), requirement=requirement, resource=ResourceRef(urn, groups.ENTITY_TYPE))
 
 
-def _get_group(urn: str) -> GroupProfile:
+def get_present_group(urn: str) -> GroupProfile:
+    """Return a group that is not removed; raises NotFound."""
     group = users_groups_roles.get_group(urn=urn)
     if group.is_removed:
         raise NotFound(f"There is no group {urn!r}.")
     return group
 
 
-def _find_group(request: HttpRequest, urn: str) -> GroupProfile | None:
+def find_posted_group(request: HttpRequest, urn: str) -> GroupProfile | None:
     """Return the group of a form; once it is posted None is possible, and the form says so beside the input."""
-    return users_groups_roles.find_group(urn=urn) if request.method == "POST" else _get_group(urn)
+    return users_groups_roles.find_group(urn=urn) if request.method == "POST" else get_present_group(urn)
 
 
 def _build_rows(group_rows: list[GroupProfile]) -> list[dict[str, Any]]:
@@ -233,7 +180,18 @@ def _build_rows(group_rows: list[GroupProfile]) -> list[dict[str, Any]]:
 
 def _build_member_rows(group: GroupProfile, members: list[User]) -> list[dict[str, Any]]:
     native_urns = set(users_groups_roles.list_native_member_urns(group=group, users=members))
-    return [{**account_row(user), "is_native": user.urn in native_urns} for user in members]
+    times = users_groups_roles.load_member_times(group=group, users=members)
+    rows = []
+    for user in members:
+        begins, ends, phase = times.get(user.urn, HolderTimes())
+        rows.append(
+            {
+                **account_row(user),
+                "is_native": user.urn in native_urns or phase is Phase.PENDING,
+                "times": build_times_badge(Validity(begins, ends), phase),
+            }
+        )
+    return rows
 
 
 def _list_losses(group: GroupProfile) -> list[str]:

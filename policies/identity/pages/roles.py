@@ -6,10 +6,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from policies.errors import Forbidden, NotFound
-from policies.http.guard import get_actor, needs
+from policies.errors import Forbidden
+from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
@@ -19,15 +18,14 @@ from policies.http.pages.list_and_form_pages import (
     page_view,
     redirect_with_message,
 )
-from policies.http.pages.people_picker import PeoplePicker
 from policies.identity.pages import removal_warnings
-from policies.identity.pages.account_presenter import account_url, created_fact
+from policies.identity.pages.account_presenter import created_fact
 from policies.identity.pages.edit_form import handle_edit
-from policies.identity.pages.forms import NewNamedForm, PickerForm, RoleForm, SearchFilterForm
+from policies.identity.pages.forms import NewNamedForm, RoleForm, SearchFilterForm
+from policies.identity.pages.holder_rows import build_holder_rows
 from policies.identity.queries import policy_mentions, users_groups_roles
 from policies.identity.services import roles
-from policies.models import Role, RoleAssignment, User
-from policies.pdp import display_names
+from policies.models import Role
 from policies.writes import managed_rows, required_privileges
 
 SECTION = Section("Roles", "roles", ("Settings", "Permissions"))
@@ -61,7 +59,7 @@ def list_roles(request: HttpRequest) -> HttpResponse:
 def show_role(request: HttpRequest, urn: str) -> HttpResponse:
     """Page of one role: its holders, paged, and the policies that name it."""
     role = users_groups_roles.get_role(urn=urn)
-    page = list_and_form_pages.get_page(request, users_groups_roles.list_holders(role=role))
+    page = list_and_form_pages.get_page(request, users_groups_roles.list_holder_times(role=role))
     context = {
         "role": role,
         "facts": [
@@ -72,8 +70,8 @@ def show_role(request: HttpRequest, urn: str) -> HttpResponse:
             created_fact(role),
         ],
         "page": page,
-        "rows": [_holder_row(row) for row in page],
-        "columns": build_columns("Name", "Kind", "Actions"),
+        "rows": build_holder_rows(list(page)),
+        "columns": build_columns("Name", "Kind", "Time", "Actions"),
         "policies": policy_mentions.list_mentions(actor=urn),
         "may": _check_rights(request),
         "breadcrumbs": SECTION.breadcrumbs(role.name),
@@ -133,63 +131,6 @@ def delete_role(request: HttpRequest, urn: str) -> HttpResponse:
     )
 
 
-@form_view(MANAGE_GUARD)
-def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
-    """Page that assigns a role to users and groups in addition to their roles, with a preview of the impact."""
-    role = users_groups_roles.get_role(urn=urn) if request.method == "GET" else users_groups_roles.find_role(urn=urn)
-    name = urn if role is None else role.name
-    picker = PeoplePicker(
-        "actors", "Users and groups", "holder", help="They keep the roles they have.", is_required=True
-    )
-    page = FormPage(
-        request,
-        PickerForm,
-        title=f"Assign {name}",
-        label="Assign",
-        section=SECTION,
-        crumb=name,
-        cancel_url=reverse("role", args=[urn]),
-        pickers=[picker],
-        effect=lambda: (
-            describe_effect({"assign_roles": {"role": urn, "actors": picker.chosen_urns}}, by=get_actor(request))
-            if picker.is_sound
-            else []
-        ),
-    )
-
-    def report_assignment(granted_urns: list[str]) -> HttpResponse:
-        message = f"{len(granted_urns)} more hold{'s' if len(granted_urns) == 1 else ''} {name}."
-        return redirect_with_message(request, message, "role", urn)
-
-    return page.run(partial(roles.grant, urn=urn), report_assignment)
-
-
-@form_view(MANAGE_GUARD)
-def revoke_role(request: HttpRequest, urn: str) -> HttpResponse:
-    """Confirmation page that lists the losses, and the revocation of a role from one user or group."""
-    role = users_groups_roles.get_role(urn=urn)
-    actor = request.POST.get("actor") or request.GET.get("actor", "")
-    if not actor:
-        raise NotFound("Choose a user or group on the page of the role.")
-    name = display_names.load_names(urns=[actor]).get(actor, actor)
-
-    def report_revocation(revoked_urns: list[str]) -> HttpResponse:
-        message = f"{name} no longer holds it." if revoked_urns else f"{name} did not hold it."
-        return redirect_with_message(request, message, "role", urn)
-
-    return ask_and_act(
-        request,
-        partial(roles.revoke, urn=urn, actors=[actor]),
-        report_revocation,
-        title=f"Remove the role {role.name} from {name}?",
-        text="It stops counting at once, and can be assigned again.",
-        losses=lambda: _list_lost_policies(urn),
-        effect=lambda: describe_effect({"unassign_roles": {"role": urn, "actors": [actor]}}, by=get_actor(request)),
-        label="Remove role",
-        cancel_url=reverse("role", args=[urn]),
-    )
-
-
 def _get_editable_role(urn: str) -> Role:
     role = users_groups_roles.get_role(urn=urn)
     if not role.is_editable:
@@ -210,25 +151,6 @@ def _list_losses(role: Role) -> list[str]:
     return [*losses, *removal_warnings.list_losses(urn=role.urn)]
 
 
-def _list_lost_policies(urn: str) -> list[str]:
-    mentions = policy_mentions.list_mentions(actor=urn)
-    names_by_sentence = {
-        "What these policies give to the role is lost": [mention.name for mention in mentions if mention.is_giving],
-        "What these policies deny the role may be allowed again": [
-            mention.name for mention in mentions if mention.is_denying
-        ],
-        "These policies no longer leave them out as holders of the role": [
-            mention.name for mention in mentions if mention.is_excepted
-        ],
-    }
-    return [f"{sentence}: {_join_policy_names(names)}." for sentence, names in names_by_sentence.items() if names]
-
-
-def _join_policy_names(names: list[str]) -> str:
-    suffix = " and others" if len(names) > _MAX_WARNED_POLICIES else ""
-    return f"{', '.join(names[:_MAX_WARNED_POLICIES])}{suffix}"
-
-
 def _load_rows(role_rows: list[Role]) -> list[dict[str, Any]]:
     counts = users_groups_roles.count_holders(roles=role_rows)
     mentions_by_role = policy_mentions.load_mentions(actors=[role.urn for role in role_rows])
@@ -245,14 +167,6 @@ def _load_rows(role_rows: list[Role]) -> list[dict[str, Any]]:
         }
         for role in role_rows
     ]
-
-
-def _holder_row(row: RoleAssignment) -> dict[str, Any]:
-    if row.group is not None:
-        group = row.group.profile
-        return {"name": group.name, "urn": group.urn, "kind": "group", "url": reverse("group", args=[group.urn])}
-    user: User = row.user  # type: ignore[assignment]  # the database keeps exactly one of the two
-    return {"name": user.name, "urn": user.urn, "kind": "user", "url": account_url(user)}
 
 
 def _check_rights(request: HttpRequest) -> dict[str, bool]:

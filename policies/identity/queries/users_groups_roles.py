@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from django.db.models import Case, CharField, F, IntegerField, Model, Prefetch, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, IntegerField, Model, Prefetch, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from policies.engine.families.validity import Phase
@@ -226,16 +226,16 @@ def load_policy_urns_by_actor(*, actors: Collection[str]) -> dict[str, list[str]
     return policies_by_actor
 
 
-def list_holders(*, role: Role) -> QuerySet[RoleAssignment]:
-    """Return the assignments of a role, users before groups, each by URN; `user` and `group.profile` are loaded."""
-    rows = RoleAssignment.objects.filter(role=role).select_related("user", "group__profile")
-    return rows.order_by(F("user__urn").asc(nulls_last=True), "group__profile__urn")
+def list_holder_times(*, role: Role, holder: str | None = None) -> QuerySet[Any, HolderRow]:
+    """Return who holds a role and who is going to, users before groups, each by URN; a row is `HolderRow`.
 
-
-def list_holder_times(*, role: Role) -> QuerySet[Any, HolderRow]:
-    """Return who holds a role and who is going to, users before groups, each by URN; a row is `HolderRow`."""
+    With `holder`, a URN, only the rows of that user or group.
+    """
+    condition = Q() if holder is None else Q(user__urn=holder) | Q(group__profile__urn=holder)
+    if not _can_match(holder):
+        condition = Q(pk__in=[])
     parts: Iterable[QuerySet[Any, Any]] = (
-        model.objects.filter(role=role)
+        model.objects.filter(condition, role=role)
         .order_by()
         .annotate(
             urn=Coalesce("user__urn", "group__profile__urn"),

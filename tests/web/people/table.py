@@ -42,6 +42,8 @@ TABLE: dict[str, Answers] = {
     "role-remove": managed(f"{ROLES}/delete/{ADMIN}", 403),
     "role-assign": managed(f"{ROLES}/assign/{ADMIN}"),
     "role-take": managed(f"{ROLES}/take/{ADMIN}?actor={OTTO}") | managed(f"{ROLES}/take/{ADMIN}", 404),
+    "role-times": managed(f"{ROLES}/times/{ADMIN}?actor=urn%3Ali%3Acorpuser%3Aada")
+    | managed(f"{ROLES}/times/{ADMIN}", 404),
     # Who may ask about others may search for them.
     "people-options": {OPTIONS: (to_sign_in(OPTIONS), 403, 404, 404, 404)}
     | managed(f"{OPTIONS}?group={NO_GROUP}", 404),
@@ -64,6 +66,7 @@ TABLE: dict[str, Answers] = {
     "group-remove": managed(f"{GROUPS}/delete/{NO_GROUP}", 404),
     "group-add": managed(f"{GROUPS}/add/{NO_GROUP}", 404),
     "group-take": managed(f"{GROUPS}/take/{NO_GROUP}?member={OTTO}", 404),
+    "group-times": managed(f"{GROUPS}/times/{NO_GROUP}?member={OTTO}", 404),
     "group-roles": managed(f"{GROUPS}/roles/{NO_GROUP}", 404),
     "service-accounts": managed(SERVICES),
     "service-account-new": managed(f"{SERVICES}/new"),

@@ -159,7 +159,7 @@ def test_members_and_holders_cost_the_same_however_many(browse, crew):
         users.create(
             username=f"u{number}", groups=[crew["group"].urn], roles=[crew["role"].urn], by=SYSTEM, channel=DOOR
         )
-    assert costs() == few
+    assert all(many <= before for many, before in zip(costs(), few, strict=True)), "a page without groups asks less"
 
 
 def test_hostile_names_stay_text_on_every_page(browse, crew):

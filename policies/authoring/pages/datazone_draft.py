@@ -15,11 +15,13 @@ from pydantic import BaseModel, ValidationError
 
 from policies.authoring.pages.datahub_presenter import format_json
 from policies.authoring.pages.form_values import is_line, merge_values, parse_index, split_lines
+from policies.authoring.pages.validity_fields import PostedTimes
 from policies.authoring.services.policies import PolicyInput
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_resource_patterns import PatternScope, list_types
+from policies.engine.families.validity import UNLIMITED
 from policies.errors import Invalid
 from policies.http.pages.people_picker import PeoplePicker
 from policies.writes import strict_json
@@ -135,6 +137,7 @@ class DatazoneDraft:
     """A policy being edited.
 
     `base` is the document that the page was rendered from, `document` its current state, `json` the text in the box.
+    `times` are those of the form, which stand beside the document; None for those that are stored.
     `problems` are those that keep the text from being applied, and `has_conflict` is set when form and text were both
     changed. `search_field` names the statement and part whose text is to be searched.
     """
@@ -145,6 +148,7 @@ class DatazoneDraft:
     json: str
     state: str = "ACTIVE"
     description: str = ""
+    times: PostedTimes | None = None
     problems: list[Problem] = field(default_factory=list)
     has_conflict: bool = False
     search_field: tuple[int, str] | None = None
@@ -155,7 +159,8 @@ class DatazoneDraft:
         base, document = deepcopy(dict(policy_input.document)), deepcopy(dict(policy_input.document))
         forms = [StatementForm.from_statement(item) for item in document["statements"]]
         state = "ACTIVE" if policy_input.state is None else policy_input.state
-        return cls(base, document, forms, format_json(document), state, policy_input.description or "")
+        times = PostedTimes.from_validity(policy_input.validity or UNLIMITED)
+        return cls(base, document, forms, format_json(document), state, policy_input.description or "", times)
 
     @classmethod
     def from_post(cls, data: QueryDict) -> Self | None:
@@ -173,6 +178,7 @@ class DatazoneDraft:
             return None
         description = data.get("description", "").replace("\r\n", "\n")
         draft = cls.from_input(PolicyInput(datazone.NAME, base, data.get("state", ""), description))
+        draft.times = PostedTimes.from_post(data)
         draft._apply_form(data)
         text = data.get("json", "").replace("\r\n", "\n")
         is_json_changed = text.strip() != format_json(base).strip()
@@ -193,7 +199,8 @@ class DatazoneDraft:
     @property
     def policy_input(self) -> PolicyInput:
         """The draft as the input of services."""
-        return PolicyInput(datazone.NAME, self.document, self.state, self.description)
+        validity = None if self.times is None else self.times.validity
+        return PolicyInput(datazone.NAME, self.document, self.state, self.description, validity=validity)
 
     @property
     def has_unapplied_text(self) -> bool:
@@ -254,7 +261,9 @@ class DatazoneDraft:
         if self.problems:
             self.json = text
             return self
-        return type(self).from_input(replace(self.policy_input, document=document))
+        draft = type(self).from_input(replace(self.policy_input, document=document))
+        draft.times = self.times
+        return draft
 
 
 class _ConstraintsShape(BaseModel):

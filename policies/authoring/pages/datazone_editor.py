@@ -11,10 +11,13 @@ from policies.authoring.pages.datazone_fields import build_statement_cards, sear
 from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.pages.presenters import MANAGE_GUARD
+from policies.authoring.pages.validity_fields import TIME_FIELDS, PostedTimes
+from policies.authoring.services import policies as service
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
 from policies.engine.families.datazone_resource_patterns import list_types
-from policies.errors import NotFound
+from policies.engine.families.validity import UNLIMITED
+from policies.errors import Invalid, NotFound
 from policies.http.pages.list_and_form_pages import UNPROCESSABLE_STATUS, page_view
 from policies.http.pages.people_picker import PeoplePicker
 from policies.models import Policy
@@ -23,7 +26,7 @@ _STATE_CHOICES = ((Policy.State.ACTIVE, "Active"), (Policy.State.INACTIVE, "Inac
 
 #: Pointers of the parts of a document that have a field in the form.
 _FORM_PARTS = (
-    *("/name", "/roles", "/state", "/description"),
+    *("/name", "/roles", "/state", "/description", "/valid_from", "/valid_until"),
     *(f"/statements/{index}" for index in range(MAX_VISIBLE_STATEMENTS)),
 )
 _MAX_GENERAL_ERRORS = 10
@@ -55,6 +58,18 @@ class DatazoneEditor(PolicyEditor):
             self.draft.handle_button(verb, index, name, value)
         return None
 
+    def find_problems(self) -> tuple[Problem, ...]:
+        """Return every problem of the draft, and of the times beside its document."""
+        times = self.draft.times
+        if times is None:
+            return super().find_problems()
+        begins, ends = times.values
+        try:
+            service.validate_draft_with_times(self.draft.policy_input, begins=begins, ends=ends)
+        except Invalid as refusal:
+            return refusal.problems
+        return ()
+
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """Show the problems beside those that are found again."""
         self.save_problems = problems
@@ -72,6 +87,7 @@ class DatazoneEditor(PolicyEditor):
             "name": draft.document.get("name", ""),
             "states": [(*state, draft.state == state[0]) for state in _STATE_CHOICES],
             "notes": {name: notes.find(f"/{name}") for name in ("name", "state", "description")},
+            "times": self._build_time_fields(notes),
             "general": [
                 f"{problem.pointer}: {problem.detail}" if problem.pointer else problem.detail
                 for problem in errors
@@ -84,6 +100,15 @@ class DatazoneEditor(PolicyEditor):
     def build_aside_context(self, _lint_problems: Sequence[Problem]) -> dict[str, Any]:
         """Return the JSON that follows the fields."""
         return {"writing": self.draft, "kept": self.draft.has_unapplied_text}
+
+    def _build_time_fields(self, notes: FieldNotes) -> list[dict[str, Any]]:
+        """Return the fields of the times; those that are stored for a form that was posted without them."""
+        stored_validity = self.policy.validity if self.policy is not None else UNLIMITED
+        texts = (self.draft.times or PostedTimes.from_validity(stored_validity)).texts
+        return [
+            {"name": name, "label": label, "hint": hint, "text": text, "notes": notes.find(f"/{name}")}
+            for (name, label, hint), text in zip(TIME_FIELDS, texts, strict=True)
+        ]
 
     def _build_roles_picker(self, notes: FieldNotes) -> dict[str, Any]:
         role_notes = notes.find("/roles")

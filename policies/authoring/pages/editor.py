@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 from policies.authoring.pages import presenters, version_diff
 from policies.authoring.pages.net_change_wording import describe_changes
 from policies.authoring.pages.policy_actions import parse_version
-from policies.authoring.pages.policy_templates import copy_draft, load_templates
+from policies.authoring.pages.policy_templates import copy_draft, load_templates, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
 from policies.authoring.services import change_impact, import_export, lints, policy_storage
@@ -86,7 +86,7 @@ class PolicyEditor(View, ABC):
         else:
             self.urn, self.policy = urn, policies.get_policy(urn=urn)
             self.version = self.policy.version
-            source = change_impact.policy_draft(self.policy)
+            source = policy_draft(self.policy)
             self._require_family(source, self.policy.name)
             if not self.policy.is_editable:
                 raise Forbidden((), f"{self.policy.name} cannot be changed.")
@@ -166,7 +166,7 @@ class PolicyEditor(View, ABC):
         problems, draft, policy = self.find_problems(), self.draft.policy_input, self.policy
         is_sound = not problems
         lint_problems = lints.find_lints(draft=draft, urn=policy.urn if policy else None) if is_sound else ()
-        before = change_impact.policy_draft(policy) if policy else None
+        before = policy_draft(policy) if policy else None
         aside = {
             "sentence": presenters.get_presenter(draft.family).describe_policy(draft.document),
             "lints": lint_problems,
@@ -198,7 +198,7 @@ class PolicyEditor(View, ABC):
             return PolicyInput(self.family, template.document)
         if number is None:
             policy = policies.get_policy(urn=source_urn)
-            source, name = change_impact.policy_draft(policy), policy.name
+            source, name = policy_draft(policy), policy.name
         else:
             event = policies.list_versions(urn=source_urn).filter(version=number, after__isnull=False).first()
             if event is None:
@@ -225,7 +225,8 @@ class PolicyEditor(View, ABC):
             "guardrail_url": self._build_guardrail_link(),
             "conflict": self._find_edit_conflict(draft) if is_posted and urn is not None else {},
             "heading": f"Edit {policy.name}" if policy else "Edit policy" if urn else presenter.new_label,
-            "is_dirty": is_posted and (policy is None or policy.document != draft.document),
+            "is_dirty": is_posted
+            and (policy is None or policy.document != draft.document or draft.validity not in (None, policy.validity)),
             "action": reverse(presenter.edit_url_name, args=[urn]) if urn else reverse(presenter.new_url_name),
             "maker_url": reverse(presenter.new_url_name),
             "cancel_url": reverse("policy", args=[policy.urn]) if policy else reverse("policies"),
@@ -262,11 +263,12 @@ class PolicyEditor(View, ABC):
         base_event = events.filter(version=self.version).first()
         base = base_event.after if base_event is not None else None
         theirs = policy_storage.policy_snapshot(self.policy)
-        # Saving keeps the times that stand beside a document.
         ours = {**theirs, "document": draft.document} | {
             name: draft.document.get(name) or "" if (value := getattr(draft, name)) is None else value
             for name in ("state", "description")
         }
+        if draft.validity is not None:
+            ours |= policy_storage.describe_validity(draft.validity)
         changes = [
             presenters.compare_versions(self.family, *pair) for pair in ((base, theirs), (base, ours), (theirs, ours))
         ]

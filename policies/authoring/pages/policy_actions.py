@@ -10,10 +10,9 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from policies.authoring.pages.net_change_wording import describe_changes
-from policies.authoring.pages.policy_templates import copy_draft
+from policies.authoring.pages.policy_templates import copy_draft, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.queries import policies
-from policies.authoring.services import change_impact
 from policies.authoring.services import policies as service
 from policies.authoring.services.preview import DELETE_POLICY, SET_STATE, Change, StateChange
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
@@ -60,7 +59,7 @@ def set_state(request: HttpRequest, urn: str) -> HttpResponse:
 @action_view(MANAGE_GUARD)
 def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     """Store an inactive copy of a policy at once; the pages start one in the editor instead."""
-    draft = copy_draft(change_impact.policy_draft(policies.get_policy(urn=urn)))
+    draft = copy_draft(policy_draft(policies.get_policy(urn=urn)))
     result = service.create(draft=draft, by=get_actor(request), channel=CHANNEL)
     return redirect_with_message(request, "This is the copy. It is not active.", "policy", result.policy.urn)
 

@@ -32,6 +32,14 @@ def load_templates(family: str) -> Mapping[str, PolicyTemplate]:
     return MappingProxyType({template.name: template for template in templates})
 
 
+def policy_draft(policy: Policy) -> PolicyInput:
+    """Return a stored policy as a draft; its validity only where the document does not have it."""
+    validity = None if policy.family == Policy.Family.DATAHUB else policy.validity
+    return PolicyInput(
+        policy.family, policy.document, state=policy.state, description=policy.description, validity=validity
+    )
+
+
 def copy_draft(source: PolicyInput) -> PolicyInput:
     """Return a copy of a policy as a draft: renamed, editable, and inactive until somebody reviews it."""
     document = source.document
@@ -46,4 +54,5 @@ def copy_draft(source: PolicyInput) -> PolicyInput:
         {key: changes.get(key, value) for key, value in document.items()},
         Policy.State.INACTIVE,
         source.description,
+        validity=source.validity,
     )

@@ -80,7 +80,7 @@ def snapshot_fields(snapshot: Mapping[str, Any]) -> dict[str, DiffField]:
     """Return the columns beside the document in a state of the change log, as fields by label."""
     columns = {label: DiffField.from_value(snapshot.get(name) or "") for name, label in _COLUMN_LABELS.items()}
     # Documents of DataHub policies have their times themselves.
-    times = {label: snapshot[name] for name, label in _TIME_LABELS.items() if name in snapshot}
+    times = {label: snapshot[name] for name, label in _TIME_LABELS.items() if snapshot.get(name)}
     return columns | {label: DiffField.from_value(describe_time(value)) for label, value in times.items()}
 
 

@@ -32,11 +32,6 @@ def measure_impact(*, before: PolicyInput | None, after: PolicyInput | None) -> 
     return compare_reach(_build_side(before, find_owners), _build_side(after, find_owners))
 
 
-def policy_draft(policy: Policy) -> PolicyInput:
-    """Return a stored policy as a draft."""
-    return PolicyInput(policy.family, policy.document, state=policy.state, description=policy.description)
-
-
 def _build_side(draft: PolicyInput | None, find_owners: _OwnerFinder) -> PolicySide:
     statements = _compile_statements(draft) if draft is not None else ()
     allows = [statement for statement in statements if statement.effect is Effect.ALLOW]

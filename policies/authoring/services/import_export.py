@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies, references
+from policies.authoring.services import policies, policy_storage, references
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput, PolicyWrite
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
@@ -100,6 +100,7 @@ def export_policies(rows: Iterable[Policy]) -> dict[str, Any]:
 def format_proposal(*, draft: PolicyInput, urn: str = "") -> str:
     """Return a draft as the text of a file with one policy; `urn` is the stored policy that it would replace."""
     entry = {"urn": urn or None, "family": draft.family, "state": draft.state, "document": draft.document}
+    entry |= {} if draft.validity is None else policy_storage.describe_validity(draft.validity)
     return json.dumps([{name: value for name, value in entry.items() if value is not None}], ensure_ascii=False)
 
 
@@ -191,7 +192,7 @@ def _file_entry(policy: Policy) -> dict[str, Any]:
         "state": policy.state,
     }
     if policy.family != Policy.Family.DATAHUB and policy.validity != UNLIMITED:
-        entry |= {name: None if (at := getattr(policy, name)) is None else at.isoformat() for name in _TIME_FIELDS}
+        entry |= policy_storage.describe_validity(policy.validity)
     return entry | {"document": policy.document}
 
 

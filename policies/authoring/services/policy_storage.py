@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from policies.engine import families
-from policies.engine.families.validity import UNLIMITED, Phase
+from policies.engine.families.validity import UNLIMITED, Phase, Validity
 from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.engine.selectors import CONSTANT_FACETS, is_relational
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
@@ -52,9 +52,14 @@ def policy_snapshot(policy: Policy) -> PolicySnapshot:
         "description": policy.description,
     }
     if policy.family != Policy.Family.DATAHUB and policy.validity != UNLIMITED:
-        instants = {"valid_from": policy.valid_from, "valid_until": policy.valid_until}
-        snapshot |= {name: None if instant is None else instant.isoformat() for name, instant in instants.items()}
+        snapshot |= describe_validity(policy.validity)
     return snapshot
+
+
+def describe_validity(validity: Validity) -> PolicySnapshot:
+    """Return a validity that stands beside a document, for the change log."""
+    instants = {"valid_from": validity.begins, "valid_until": validity.ends}
+    return {name: None if instant is None else instant.isoformat() for name, instant in instants.items()}
 
 
 def store(*, new_policies: Sequence[Policy] = (), changed_policies: Sequence[Policy] = (), by: Actor) -> None:

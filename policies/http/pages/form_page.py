@@ -35,6 +35,7 @@ class FormPage:
     would give and take, in sentences (none while they cannot be saved); it is drawn above the button, and alone for a
     preview (`is_preview`). With `shows_forbidden` the lack of a privilege for some of the choices stands above the
     form, which keeps all input.
+    `are_pickers_first` puts the pickers above the fields.
     """
 
     request: HttpRequest
@@ -52,6 +53,7 @@ class FormPage:
     edit_conflict: Mapping[str, Any] = field(default_factory=dict)
     effect: Callable[[], Sequence[str]] | None = None
     template: str = "people/form.html"
+    are_pickers_first: bool = False
     shows_forbidden: bool = False
     status: int = 200
     form: forms.Form = field(init=False)

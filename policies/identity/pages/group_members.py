@@ -44,6 +44,7 @@ def add_members(request: HttpRequest, urn: str) -> HttpResponse:
         crumb=name,
         cancel_url=reverse("group", args=[urn]),
         pickers=[picker],
+        are_pickers_first=True,
         effect=lambda: _describe_addition(page.form, urn, picker.chosen_urns, request) if picker.is_sound else [],
     )
 

@@ -44,6 +44,7 @@ def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
         crumb=name,
         cancel_url=reverse("role", args=[urn]),
         pickers=[picker],
+        are_pickers_first=True,
         effect=lambda: _describe_assignment(page.form, urn, picker.chosen_urns, request) if picker.is_sound else [],
     )
 

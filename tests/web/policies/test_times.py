@@ -121,6 +121,81 @@ def test_a_conflict_says_nothing_of_times_that_saving_keeps(browse, world):
     assert policy_queries.get_policy(urn=policy.urn).validity == validity
 
 
+@pytest.fixture
+def zone(world):
+    statements = [{"effect": "allow", "resource": "dataset:*", "actions": ["dataset:read"]}]
+    document = {"name": "Zone", "roles": ["urn:li:dataHubRole:Reader"], "statements": statements}
+    draft = PolicyInput("datazone", document, validity=Validity(ends=datetime(2999, 1, 1, 8, 30, 0, 5000, tzinfo=UTC)))
+    return policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
+
+
+def test_times_beside_a_document_are_written_changed_and_taken_back(browse, zone):
+    builder = Builder(browse("root"), reverse("datazone-edit", args=[zone.urn]))
+    assert dict(builder.form.fields)["valid_until"] == "2999-01-01T08:30:00.005"
+    builder.press("add", valid_from="2998-01-01T00:00")
+    assert dict(builder.form.fields)["valid_from"] == "2998-01-01T00:00", "a button loses nothing"
+    builder.press("remove:1")
+    assert builder.press("save").status_code == 302
+    stored = policy_queries.get_policy(urn=zone.urn)
+    assert (stored.validity, stored.phase) == (
+        Validity(datetime(2998, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, 8, 30, 0, 5000, tzinfo=UTC)),
+        "PENDING",
+    )
+    builder = Builder(browse("root"), reverse("datazone-edit", args=[zone.urn]))
+    builder.press("save", valid_from="", valid_until="")
+    stored = policy_queries.get_policy(urn=zone.urn)
+    assert (stored.validity, stored.phase) == (Validity(), "CURRENT")
+    builder = Builder(browse("root"), reverse("datazone-new"))
+    typed = {"name": "Second zone", "s0_actions": ["dataset:read"], "roles": ["urn:li:dataHubRole:Reader"]}
+    builder.press("save", valid_until="2999-01-01T00:00", **typed)
+    assert Policy.objects.get(name="Second zone").validity == Validity(ends=datetime(2999, 1, 1, tzinfo=UTC))
+
+
+def test_a_form_without_times_keeps_those_that_are_stored(browse, zone):
+    builder = Builder(browse("root"), reverse("datazone-edit", args=[zone.urn]))
+    builder.press("save", valid_from=None, valid_until=None, description="Mine")
+    stored = policy_queries.get_policy(urn=zone.urn)
+    assert (stored.description, stored.validity) == ("Mine", zone.validity)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"valid_from": "tomorrow"}, "valid_from"),
+        ({"valid_until": "12026-01-01T00:00"}, "valid_until"),
+        ({"valid_from": "2999-12-02T00:00", "valid_until": "2999-12-01T00:00"}, "valid_until"),
+    ],
+)
+def test_a_wrong_time_beside_a_document_is_said_at_its_field(browse, zone, changes, field):
+    builder = Builder(browse("root"), reverse("datazone-edit", args=[zone.urn]))
+    builder.press("save", **changes)
+    assert builder.response.status_code == 422
+    fields = {time["name"]: time for time in builder.response.context["times"]}
+    assert fields[field]["notes"]["errors"]
+    assert fields[field]["text"] == changes[field]
+    assert not builder.response.context["general"]
+    assert policy_queries.get_policy(urn=zone.urn).version == zone.version
+
+
+def test_a_copy_keeps_the_times(browse, zone):
+    copied = browse("root").post(reverse("policy-duplicate", args=[zone.urn]))
+    assert copied.status_code == 302
+    assert Policy.objects.get(name="Copy of Zone").validity == zone.validity
+    builder = Builder(browse("root"), f"{reverse('datazone-new')}?like={zone.urn}")
+    assert dict(builder.form.fields)["valid_until"] == "2999-01-01T08:30:00.005"
+
+
+def test_a_conflict_shows_times_that_both_wrote(browse, zone):
+    address = reverse("datazone-edit", args=[zone.urn])
+    mine, theirs = Builder(browse("root"), address), Builder(browse("admin"), address)
+    theirs.press("save", valid_until="")
+    mine.press("save", valid_from="2998-01-01T00:00")
+    conflict = mine.response.context["conflict"]
+    assert {row["label"] for row in conflict["they"]} == {"Ends"}
+    assert {row["label"] for row in conflict["you"]} == {"Begins"}
+    assert {row["label"] for row in conflict["between"]} == {"Begins", "Ends"}
+
+
 def test_the_sentence_says_when_before_it_says_that_it_is_inactive(world):
     document = document_of(validUntil="2027-01-01T00:00:00+01:00", state="INACTIVE")
     assert datahub_wording.describe_policy(document).endswith(

@@ -29,8 +29,8 @@ class NamedActors:
 
     `exceptions` are those that a deny or an exclusion takes out: names that an allow lists, and names by which somebody
     who has one of `names`, too, is not allowed (a user in a listed group, a role that a listed user may hold).
-    `is_conditional`: it depends on more than the names, on actor conditions of an allow, or on owners when the question
-    names no entity.
+    `is_conditional`: it depends on more than the names, on actor conditions of an allow, on whether somebody is in any
+    group at all where a deny means that, or on owners when the question names no entity.
     """
 
     names: frozenset[str]
@@ -67,8 +67,10 @@ def find_named_actors(statements: Iterable[Statement], resource: Resource | None
     touched_names = frozenset[str]().union(
         *(clause.names for clause in denies), *(clause.excluded for clause in allows)
     )
-    exceptions = _find_exceptions(touched_names - {EVERYONE, IN_ANY_GROUP}, allowed_names, allows, denies)
-    return NamedActors(frozenset(allowed_names), exceptions, is_conditional)
+    exceptions = _find_exceptions(touched_names - {EVERYONE}, allowed_names, allows, denies)
+    # Members of any group have no name among the exceptions.
+    is_conditional = is_conditional or (bool(allowed_names) and IN_ANY_GROUP in exceptions)
+    return NamedActors(frozenset(allowed_names), exceptions - {IN_ANY_GROUP}, is_conditional)
 
 
 def list_audience(statement: Statement, resource: Resource | None) -> set[str]:

@@ -6,6 +6,7 @@ from policies.engine import explain
 from policies.engine.evaluate import decide, decide_requirement
 from policies.engine.families import datahub, vocabulary
 from policies.engine.model import DecisionCode, Question, StatementOrigin
+from policies.engine.named_actors import find_named_actors
 from policies.engine.requirements import Need, Quantifier, Requirement, any_of_requirement
 from policies.engine.snapshot import Snapshot
 from tests.worlds import World, criterion, denying, document, matching_all, name_actors, urn
@@ -197,3 +198,27 @@ def test_who_says_whom_a_deny_or_an_exclusion_takes_out(world, policies, listed,
     found = name_actors(world.snapshot(), TAGS, world.resource(urn("dataset:orders")))
     assert {key: found[key] for key in NOBODY} == NOBODY | listed
     assert found["except"] == NOBODY | excepted
+
+
+@pytest.mark.parametrize(
+    ("policies", "is_conditional"),
+    [
+        ([tags(actors={"allUsers": True}), denying(tags(actors={"allGroups": True}))], True),
+        ([tags(actors={"users": [urn("al")]}), denying(tags(actors={"allGroups": True}))], True),
+        ([tags(actors={"allUsers": True}), denying(tags(actors={"users": [urn("al")]}))], False),
+        (
+            [
+                tags(actors={"users": [urn("al")]}),
+                denying(tags(actors={"allGroups": True, "excludedUsers": [urn("al")]})),
+            ],
+            False,
+        ),
+        ([tags(actors={"groups": [urn("group:g")]}), denying(tags(actors={"allGroups": True}))], False),
+    ],
+)
+def test_who_depends_on_more_than_names_where_members_of_any_group_are_denied(world, policies, is_conditional):
+    for number, raw in enumerate(policies):
+        world.policy(f"p{number}", raw)
+    snapshot, resource = world.snapshot(), world.resource(urn("dataset:orders"))
+    named_actors = find_named_actors(snapshot.list_covering_statements(TAGS, resource), resource)
+    assert named_actors.is_conditional == is_conditional

@@ -5,7 +5,7 @@ statements on a privilege are compared once, and privileges that the same statem
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,10 +14,11 @@ from pyroaring import FrozenBitMap
 from policies.engine import families
 from policies.engine.actor_conditional_reach import OwnedEntities
 from policies.engine.actor_conditions import relevant_attributes, tested_attributes
+from policies.engine.changed_reach import AccessState, ChangedReach
 from policies.engine.evaluate import decide
-from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
-from policies.engine.postings import EMPTY, Postings, union
-from policies.engine.reach_index import ReachIndex, compare_extents
+from policies.engine.model import SYSTEM_ACTOR, Actor, Question, Statement
+from policies.engine.postings import EMPTY
+from policies.engine.reach_index import compare_extents
 from policies.engine.selectors import (
     ONESELF,
     OWNER,
@@ -27,21 +28,8 @@ from policies.engine.selectors import (
     Condition,
     Criterion,
     Selector,
-    is_relational,
 )
 from policies.engine.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class AccessState:
-    """One side of a change: statements, entities with their facts, and people by URN.
-
-    Both sides number the same entities alike, and have the same people.
-    """
-
-    snapshot: Snapshot
-    postings: Postings
-    actors: Mapping[str, Actor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +166,17 @@ def compare_access(
     `policies` are those that differ, by which `kept_entities` are found. Raises MissingFact if a facet was not loaded.
     """
     for alike_privileges in _group_privileges(before.snapshot, after.snapshot, privileges):
-        privilege = alike_privileges[0]
-        statement_count = before.snapshot.find_listing(privilege).bit_count()
-        if not budget.spend(statement_count + after.snapshot.find_listing(privilege).bit_count() + len(before.actors)):
+        reach = ChangedReach(before, after, alike_privileges[0], policies)
+        if not budget.spend(reach.statement_count + len(before.actors) // _PEOPLE_IN_STEP):
             return
-        sides = _AllowedReach(before, privilege), _AllowedReach(after, privilege)
-        given_up = [
-            _GivenUpReach(before, after, privilege, policy)
-            for policy in policies
-            if _list_allows(before.snapshot, privilege, policy)
-        ]
-        for people in _group_people(before, after, (*sides, *given_up)):
+        for people in _group_people(before, after, reach):
             was, now = before.actors[people[0]], after.actors[people[0]]
-            if not budget.spend(_STEPS_OF_GROUP + sides[0].count_decisions(was) + sides[1].count_decisions(now)):
+            extents = reach.find_extents(was, now)
+            if not budget.spend(1 + reach.policy_count + extents.count_decisions()):
                 return
-            old_extent, new_extent = sides[0].find_allowed(was), sides[1].find_allowed(now)
+            old_extent, new_extent = reach.decide_extent(0, was, extents.was), reach.decide_extent(1, now, extents.now)
             difference = compare_extents(old_extent, new_extent)
-            kept_entities = (
-                union(policy_reach.find_extent(was, now) for policy_reach in given_up) & old_extent & new_extent
-            )
+            kept_entities = extents.given_up & old_extent & new_extent if extents.given_up else EMPTY
             if difference.gained or difference.lost or kept_entities:
                 yield AccessDifference(alike_privileges, people, difference.gained, difference.lost, kept_entities)
 
@@ -206,7 +186,7 @@ def compare_platform(
 ) -> Iterator[PlatformDifference]:
     """Yield the differences between two states for these privileges on the platform, as long as the budget lasts."""
     for privilege in privileges:
-        if not budget.spend(len(before.actors)):
+        if not budget.spend(len(before.actors) // _PEOPLE_IN_STEP):
             return
         sides = _PlatformAnswers(before.snapshot, privilege), _PlatformAnswers(after.snapshot, privilege)
         gaining_people: list[str] = []
@@ -246,79 +226,8 @@ def _narrow_selectors(
         yield Selector((*selector.criteria, own), needs_resource=True)
 
 
-#: Steps of comparing one group of people, beside decisions of single entities: some unions of bitmaps.
-_STEPS_OF_GROUP = 2
-
-
-class _AllowedReach:
-    """The entities on which actors may use one privilege in one state; what is restricted is decided one by one."""
-
-    def __init__(self, state: AccessState, privilege: str) -> None:
-        self._state = state
-        self._privilege = privilege
-        self._index = ReachIndex(state.postings, state.snapshot, privilege)
-        statements = state.snapshot.list_statements(privilege)
-        self._has_restrictions = any(statement.restriction is not None for statement in statements)
-        tokens = frozenset[str]().union(*(statement.actors.tested_tokens for statement in statements))
-        self._has_owners = any(is_relational(token) for token in tokens)
-        self._tokens = tokens if self._has_restrictions else frozenset[str]()
-
-    def group_key(self, actor: Actor) -> object:
-        """Return a key that is equal for actors who may use the privilege on the same entities."""
-        if not self._has_restrictions:
-            return self._index.group_key(actor)
-        # Which columns remain depends on every role that reads, not only on the entities.
-        return self._index.group_key(actor), actor.urn if self._has_owners else actor.tokens & self._tokens
-
-    def count_decisions(self, actor: Actor) -> int:
-        """Return the number of entities that have to be decided one by one."""
-        return len(self._index.find_extent(actor).needs_decision) if self._has_restrictions else 0
-
-    def find_allowed(self, actor: Actor) -> FrozenBitMap:
-        """Return the entities on which an actor may use the privilege."""
-        extent = self._index.find_extent(actor)
-        return (
-            extent.allowed | FrozenBitMap(number for number in extent.needs_decision if self._decide(actor, number))
-            if extent.needs_decision
-            else extent.allowed
-        )
-
-    def _decide(self, actor: Actor, number: int) -> bool:
-        question = Question(actor, self._privilege, self._state.postings.build_resource(number))
-        return decide(self._state.snapshot, question).is_allowed
-
-
-class _GivenUpReach:
-    """The entities that the allows of one policy reach before a change and not after it."""
-
-    def __init__(self, before: AccessState, after: AccessState, privilege: str, policy: str) -> None:
-        self._indexes = [_index_allows(state, privilege, policy) for state in (before, after)]
-
-    def group_key(self, actor: Actor) -> object:
-        """Return a key that is equal for actors who are reached alike on one of the sides."""
-        return tuple(index.group_key(actor) for index in self._indexes)
-
-    def find_extent(self, was: Actor, now: Actor) -> FrozenBitMap:
-        """Return the entities for an actor as it was and as it is."""
-        if not was.is_active or not now.is_active:
-            return EMPTY
-        old_extent, new_extent = (
-            index.find_extent(actor) for index, actor in zip(self._indexes, (was, now), strict=True)
-        )
-        return (old_extent.allowed | old_extent.needs_decision) - new_extent.allowed - new_extent.needs_decision
-
-
-def _index_allows(state: AccessState, privilege: str, policy: str) -> ReachIndex:
-    allows = _list_allows(state.snapshot, privilege, policy)
-    return ReachIndex(state.postings, Snapshot.build(state.snapshot.version, [(policy, allows)]), privilege)
-
-
-def _list_allows(snapshot: Snapshot, privilege: str, policy: str) -> tuple[Statement, ...]:
-    return tuple(
-        statement
-        for statement in snapshot.list_policy_statements(policy)
-        if statement.effect is Effect.ALLOW and privilege in statement.privileges
-    )
+#: People who are passed over, or found alike, in one step: what it takes to compare one group of them.
+_PEOPLE_IN_STEP = 10
 
 
 class _PlatformAnswers:
@@ -350,13 +259,11 @@ def _group_privileges(before: Snapshot, after: Snapshot, privileges: Iterable[st
     return [tuple(names) for names in groups.values()]
 
 
-def _group_people(
-    before: AccessState, after: AccessState, reaches: Sequence["_AllowedReach | _GivenUpReach"]
-) -> Iterable[tuple[str, ...]]:
-    """Return the people in groups that are alike for all of these on both sides."""
+def _group_people(before: AccessState, after: AccessState, reach: ChangedReach) -> Iterable[tuple[str, ...]]:
+    """Return the people whom the change can concern, in groups that are alike."""
     groups: dict[object, list[str]] = defaultdict(list)
     for urn, was in before.actors.items():
         now = after.actors[urn]
-        keys = [reach.group_key(was) for reach in reaches]
-        groups[tuple(keys) if now is was else (*keys, *(reach.group_key(now) for reach in reaches))].append(urn)
+        if reach.can_differ(was, now):
+            groups[reach.group_key(was, now)].append(urn)
     return [tuple(people) for people in groups.values()]

@@ -56,6 +56,14 @@ class ConditionalReach:
         has_owners = any(token.startswith(OWNER_OF_ANY_TYPE) for token in self._tokens)
         self._owner_urns = frozenset(postings.owners(None)) if has_owners else frozenset[str]()
 
+    def can_reach(self, actor: Actor) -> bool:
+        """Whether these statements may give the actor an entity."""
+        return (
+            not self._tokens.isdisjoint(actor.tokens)
+            or not self._owner_urns.isdisjoint(actor.tokens)
+            or (self._has_oneself and self._postings.number(actor.urn) is not None)
+        )
+
     def group_key(self, actor: Actor) -> object:
         """Return a key that is equal for actors to whom these statements give the same entities."""
         if not self.statements:

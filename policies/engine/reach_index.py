@@ -7,13 +7,13 @@ nothing, and that depends on the roles of the actor (rules/datazone.md DZ-55 to 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyroaring import FrozenBitMap
 
 from policies.engine.actor_conditional_reach import ConditionalReach, OwnedEntities, self_entity, statement_kind
-from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage
+from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Statement
 from policies.engine.postings import EMPTY, Postings, union
 from policies.engine.selectors import (
     ONESELF,
@@ -21,8 +21,6 @@ from policies.engine.selectors import (
     owner_type,
 )
 from policies.engine.snapshot import Snapshot
-
-_GROUP_PREFIX, _ROLE_PREFIX = "urn:li:corpGroup:", "urn:li:dataHubRole:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def compute_extent(postings: Postings, coverage: Coverage) -> EntityExtent:
     allow_extents = [
         (cover.statement.restriction is None, owned_entities.find_extent(cover)) for cover in coverage.allows
     ]
-    return _subtract_denies(
+    return subtract_denies(
         union(extent for is_plain, extent in allow_extents if is_plain),
         union(extent for is_plain, extent in allow_extents if not is_plain),
         union(owned_entities.find_extent(cover) for cover in coverage.denies),
@@ -55,32 +53,11 @@ def compute_extent(postings: Postings, coverage: Coverage) -> EntityExtent:
 
 
 class ReachIndex:
-    """The entities that each actor reaches with one privilege; everything independent of the actor is computed once.
-
-    For each token one bitmap holds the entities that statements give to actors with the token (to owners: if owned). An
-    actor's reach is the union over its tokens, so actors share the work for their groups and roles. Entities given by
-    actor-specific statements are computed for each actor.
-    """
+    """The entities that each actor reaches with one privilege; everything independent of the actor is computed once."""
 
     def __init__(self, postings: Postings, snapshot: Snapshot, privilege: str) -> None:
         self._postings = postings
-        kinds: tuple[dict[str, list[FrozenBitMap]], ...] = (defaultdict(list), defaultdict(list), defaultdict(list))
-        statements = snapshot.list_statements(privilege)
-        self._conditional_reach = ConditionalReach(
-            postings, [statement for statement in statements if statement.is_actor_specific]
-        )
-        for statement in statements:
-            if statement.is_actor_specific:
-                continue
-            extent = postings.find_extent(statement.resources)
-            if not extent:
-                # Nobody gets anything by it here, and actors that only such statements tell apart are alike.
-                continue
-            for token in statement.actors.tokens:
-                kinds[statement_kind(statement)][token].append(extent)
-        self._extents_by_kind = tuple(
-            _TokenExtents(postings, {token: union(extents) for token, extents in kind.items()}) for kind in kinds
-        )
+        self._reach = StatementReach(postings, snapshot.list_statements(privilege))
 
     def find_extent(self, actor: Actor) -> EntityExtent:
         """Return the entities that one actor reaches; equal to `compute_extent` of its coverage."""
@@ -88,18 +65,11 @@ class ReachIndex:
             return EntityExtent(self._postings.everything, EMPTY)
         if not actor.is_active:
             return EntityExtent(EMPTY, EMPTY)
-        extents = [token_extents.find_extent(actor) for token_extents in self._extents_by_kind]
-        if self._conditional_reach.statements:
-            extents = [
-                extent | conditional_extent
-                for extent, conditional_extent in zip(extents, self._conditional_reach.find_extents(actor), strict=True)
-            ]
-        return _subtract_denies(*extents)
+        return subtract_denies(*self._reach.find_extents(actor))
 
     def group_key(self, actor: Actor) -> object:
         """Return a key that is equal for actors of equal extents."""
-        kinds = (kind.group_key(actor) for kind in self._extents_by_kind)
-        return (actor.is_active, actor.urn == SYSTEM_ACTOR, *kinds, self._conditional_reach.group_key(actor))
+        return actor.is_active, actor.urn == SYSTEM_ACTOR, self._reach.group_key(actor)
 
     def count_entities(self, actors: Iterable[Actor]) -> dict[str, int]:
         """Return the number of entities each actor reaches without `needs_decision`, as actor URN -> count."""
@@ -114,58 +84,117 @@ class ReachIndex:
         return count_by_actor
 
 
+class StatementReach:
+    """The entities that some statements give to each active actor, by the kind of statement.
+
+    For each token one bitmap holds the entities that statements give to actors with the token (to owners: if owned). An
+    actor's reach is the union over its tokens, so actors share the work for their groups and roles. Entities given by
+    actor-specific statements are computed for each actor.
+    """
+
+    def __init__(self, postings: Postings, statements: Iterable[Statement]) -> None:
+        kinds: tuple[dict[str, list[FrozenBitMap]], ...] = (defaultdict(list), defaultdict(list), defaultdict(list))
+        conditional_statements: list[Statement] = []
+        for statement in statements:
+            if statement.is_actor_specific:
+                conditional_statements.append(statement)
+                continue
+            extent = postings.find_extent(statement.resources)
+            if not extent:
+                # Nobody gets anything by it here, and actors that only such statements tell apart are alike.
+                continue
+            for token in statement.actors.tokens:
+                kinds[statement_kind(statement)][token].append(extent)
+        self._conditional_reach = ConditionalReach(postings, conditional_statements)
+        self._kinds = tuple(
+            _TokenExtents(postings, {token: union(extents) for token, extents in kind.items()}) if kind else None
+            for kind in kinds
+        )
+        self._used_kinds = tuple(kind for kind in self._kinds if kind is not None)
+
+    def find_extents(self, actor: Actor) -> tuple[FrozenBitMap, ...]:
+        """Return the entities that an actor gets by plain allows, by restricted allows, and by denies."""
+        extents = tuple(EMPTY if kind is None else kind.find_extent(actor) for kind in self._kinds)
+        if not self._conditional_reach.statements:
+            return extents
+        conditional_extents = self._conditional_reach.find_extents(actor)
+        return tuple(
+            extent | conditional_extent for extent, conditional_extent in zip(extents, conditional_extents, strict=True)
+        )
+
+    def can_reach(self, actor: Actor) -> bool:
+        """Whether one of the statements may give the actor an entity; without looking at any."""
+        return any(kind.can_reach(actor) for kind in self._used_kinds) or self._conditional_reach.can_reach(actor)
+
+    def group_key(self, actor: Actor) -> object:
+        """Return a key that is equal for actors to whom the statements give the same entities."""
+        key = tuple(kind.group_key(actor) for kind in self._used_kinds)
+        return (key, self._conditional_reach.group_key(actor)) if self._conditional_reach.statements else key
+
+
 class _TokenExtents:
     """The entities that one kind of statement gives to the actors with each token."""
 
-    def __init__(self, postings: Postings, extent_by_token: dict[str, FrozenBitMap]) -> None:
+    def __init__(self, postings: Postings, extent_by_token: Mapping[str, FrozenBitMap]) -> None:
         self._postings = postings
         self._extent_by_token = extent_by_token
-        self._tokens = frozenset(extent_by_token)
+        self._own_extent = extent_by_token.get(ONESELF, EMPTY)
         size = len(postings.everything)
         self._universal_tokens = frozenset(
             token for token, entities in extent_by_token.items() if len(entities) == size
         )
-        owner_tokens = [token for token in extent_by_token if token.startswith(OWNER_OF_ANY_TYPE)]
-        self._owners_by_token = {token: postings.owners(owner_type(token)) for token in owner_tokens}
-        self._owner_urns = frozenset(postings.owners(None)) if owner_tokens else frozenset[str]()
-        self._extent_by_holder: dict[str, FrozenBitMap] = {}
+        self._owned_extents = [
+            (extent, postings.owners(owner_type(token)))
+            for token, extent in extent_by_token.items()
+            if token.startswith(OWNER_OF_ANY_TYPE)
+        ]
+        self._owners = frozenset(
+            owner
+            for extent, owners in self._owned_extents
+            for owner, entities in owners.items()
+            if entities.intersect(extent)
+        )
+        self._tokens = self._owners.union(extent_by_token)
+        self._extent_by_owner: dict[str, FrozenBitMap] = {}
+
+    def can_reach(self, actor: Actor) -> bool:
+        """Whether these statements may give the actor an entity."""
+        return not self._tokens.isdisjoint(actor.tokens) or self._is_own_entity(actor)
 
     def group_key(self, actor: Actor) -> object:
         """Return a key that is equal for actors to whom these statements give the same entities."""
-        if not self._extent_by_token:
-            return None
         tokens = actor.tokens
         if not self._universal_tokens.isdisjoint(tokens):
             return True
-        self_urn = (
-            actor.urn if ONESELF in self._extent_by_token and self._postings.number(actor.urn) is not None else ""
-        )
-        return (tokens & self._tokens, actor.holders & self._owner_urns if self._owner_urns else None, self_urn)
+        shared_tokens = tokens & self._tokens
+        return (shared_tokens, actor.urn) if self._is_own_entity(actor) else shared_tokens
 
     def find_extent(self, actor: Actor) -> FrozenBitMap:
         """Return the entities that these statements give to an actor."""
-        if not self._extent_by_token:
-            return EMPTY
-        tokens, holders = actor.tokens, actor.holders
-        if not self._universal_tokens.isdisjoint(tokens):
+        if not self._universal_tokens.isdisjoint(actor.tokens):
             return self._postings.everything
-        extents = [extent for holder in holders if (extent := self._find_holder_extent(holder))]
-        extents += [self._extent_by_token[token] for token in (tokens & self._tokens) - holders]
-        if ONESELF in self._extent_by_token:
-            extents.append(self._extent_by_token[ONESELF] & self_entity(self._postings, actor))
+        extents: list[FrozenBitMap] = []
+        extent_by_token, owners = self._extent_by_token, self._owners
+        for token in actor.tokens & self._tokens:
+            if (extent := extent_by_token.get(token)) is not None:
+                extents.append(extent)
+            # A role owns nothing for those who hold it.
+            if token in owners and (token == actor.urn or token in actor.groups):
+                extents.append(self._find_owned(token))
+        if self._is_own_entity(actor):
+            extents.append(self._own_extent & self_entity(self._postings, actor))
         return union(extents)
 
-    def _find_holder_extent(self, holder: str) -> FrozenBitMap:
-        """Return the entities that a user or group gets by name, and as owner of an entity."""
-        extent = self._extent_by_holder.get(holder)
+    def _is_own_entity(self, actor: Actor) -> bool:
+        return bool(self._own_extent) and self._postings.number(actor.urn) is not None
+
+    def _find_owned(self, owner: str) -> FrozenBitMap:
+        """Return the entities that statements about owners give to the owner."""
+        extent = self._extent_by_owner.get(owner)
         if extent is None:
-            extents = [self._extent_by_token[holder]] if holder in self._extent_by_token else []
-            if holder in self._owner_urns:
-                owned_extents = ((token, owners.get(holder)) for token, owners in self._owners_by_token.items())
-                extents += [
-                    self._extent_by_token[token] & entities for token, entities in owned_extents if entities is not None
-                ]
-            extent = self._extent_by_holder[holder] = union(extents)
+            extent = self._extent_by_owner[owner] = union(
+                covered & owners[owner] for covered, owners in self._owned_extents if owner in owners
+            )
         return extent
 
 
@@ -182,7 +211,7 @@ def compare_extents(before: FrozenBitMap, after: FrozenBitMap) -> Difference:
     return Difference(after - before, before - after)
 
 
-def _subtract_denies(
+def subtract_denies(
     plain_extent: FrozenBitMap, restricted_extent: FrozenBitMap, denied_extent: FrozenBitMap
 ) -> EntityExtent:
     """Subtract denies; a restricted allow leaves an entity undecided even if a plain one reaches it (DZ-55, DZ-67)."""

@@ -16,7 +16,8 @@ from django.conf import settings
 from pyroaring import BitMap, FrozenBitMap
 
 from policies.engine import access_change
-from policies.engine.access_change import AccessDifference, AccessState, ChangeScope, WorkBudget
+from policies.engine.access_change import AccessDifference, ChangeScope, WorkBudget
+from policies.engine.changed_reach import AccessState
 from policies.engine.model import Actor
 from policies.engine.postings import Postings
 from policies.engine.selectors import (

@@ -1,11 +1,12 @@
 """Entities with their facts as postings: whatever selectors cover, in a handful of queries."""
 
-from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Aggregate, QuerySet, TextField
+import orjson
+from django.db.models import Aggregate, Max, Min, QuerySet, TextField
+from pyroaring import FrozenBitMap
 
 from catalog.access import coverage_sql
 from catalog.models import Ancestry, Entity, Facet
@@ -18,6 +19,10 @@ from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution
 
+#: From this part of the catalog on, the facets of all entities are read: that goes through the index of values alone,
+#: and takes a third of the time of reading those of half of them.
+_MANY_PART = 4
+
 
 class OrmPostingsSource:
     """`policies.engine.ports.PostingsSource` over the tables of the catalog."""
@@ -29,7 +34,7 @@ class OrmPostingsSource:
         if len(entities) > limit:
             return None
         loaded_fields = frozenset(fields) - selectors.CONSTANT_FACETS.keys()
-        groups = list(_iterate_facet_groups(rows, loaded_fields, {entity[0]: n for n, entity in enumerate(entities)}))
+        groups = list(_iterate_facet_groups(rows, loaded_fields, _EntityNumbers([entity[0] for entity in entities])))
         nodes = {value for field, value, _, _ in groups if field in selectors.HIERARCHICAL_FIELDS}
         urns = [entity[1] for entity in entities]
         return Postings(
@@ -67,19 +72,41 @@ def _list_covered(covering: Iterable[Selector]) -> QuerySet[Entity]:
     return coverage_sql.filter_covered(Coverage(Actor(""), covers), Entity.objects.filter(is_removed=False))
 
 
+class _EntityNumbers:
+    """The numbers of entities in order of their ids, from 0."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self.ids = ids
+        self._first, self._last = (ids[0], ids[-1]) if ids else (0, -1)
+        is_gapless = self._last - self._first + 1 == len(ids)
+        self._number_by_id = None if is_gapless else {id_: number for number, id_ in enumerate(ids)}
+
+    def find(self, ids: Iterable[int]) -> FrozenBitMap:
+        """Return the numbers of those of the ids that are entities here: others may have appeared since."""
+        if self._number_by_id is None:
+            first, last = self._first, self._last
+            return FrozenBitMap([id_ - first for id_ in ids if first <= id_ <= last])
+        return FrozenBitMap([number for number in map(self._number_by_id.get, ids) if number is not None])
+
+    def are_many(self) -> bool:
+        """Whether they are a good part of the catalog."""
+        bounds = Entity.objects.aggregate(first=Min("pk"), last=Max("pk"))
+        return bool(self.ids) and len(self.ids) * _MANY_PART > bounds["last"] - bounds["first"]
+
+
 def _iterate_facet_groups(
-    entities: QuerySet[Entity], fields: Collection[str], number_by_id: Mapping[int, int]
+    entities: QuerySet[Entity], fields: Collection[str], numbers: _EntityNumbers
 ) -> Iterator[FacetGroup]:
-    rows = Facet.objects.filter(field__among=sorted(fields), entity__in=entities.order_by().values("pk"))
+    rows = Facet.objects.filter(field__among=sorted(fields)).order_by()
+    if not numbers.are_many():
+        rows = rows.filter(entity__in=entities.order_by().values("pk"))
     for field, value, type_, ids in (
-        rows.order_by()
-        .values("field", "value", "type")
+        rows.values("field", "value", "type")
         .annotate(ids=JoinedIds("entity_id"))
         .values_list("field", "value", "type", "ids")
     ):
-        numbers = list(map(number_by_id.get, map(int, ids.split(","))))
-        # An entity that appeared since the entities were read is not one of them.
-        yield field, value, type_, array("I", [number for number in numbers if number is not None])
+        if group := numbers.find(orjson.loads(f"[{ids}]")):
+            yield field, value, type_, group
 
 
 def _iterate_object_rows(entities: Sequence[Sequence[Any]], fields: Collection[str]) -> Iterator[FacetRow]:

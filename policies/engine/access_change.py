@@ -165,14 +165,15 @@ def compare_access(
 
     `policies` are those that differ, by which `kept_entities` are found. Raises MissingFact if a facet was not loaded.
     """
+    changed_policies = frozenset(policies)
     for alike_privileges in _group_privileges(before.snapshot, after.snapshot, privileges):
-        reach = ChangedReach(before, after, alike_privileges[0], policies)
+        reach = ChangedReach(before, after, alike_privileges[0], changed_policies)
         if not budget.spend(reach.statement_count + len(before.actors) // _PEOPLE_IN_STEP):
             return
         for people in _group_people(before, after, reach):
             was, now = before.actors[people[0]], after.actors[people[0]]
             extents = reach.find_extents(was, now)
-            if not budget.spend(1 + reach.policy_count + extents.count_decisions()):
+            if not budget.spend(1 + reach.policy_count // _POLICIES_IN_STEP + extents.count_decisions()):
                 return
             old_extent, new_extent = reach.decide_extent(0, was, extents.was), reach.decide_extent(1, now, extents.now)
             difference = compare_extents(old_extent, new_extent)
@@ -228,6 +229,8 @@ def _narrow_selectors(
 
 #: People who are passed over, or found alike, in one step: what it takes to compare one group of them.
 _PEOPLE_IN_STEP = 10
+#: Policies of which it is found for one group of people what they give up.
+_POLICIES_IN_STEP = 10
 
 
 class _PlatformAnswers:

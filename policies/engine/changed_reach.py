@@ -5,21 +5,23 @@ one side alone reaches can differ: whoever such a statement does not reach is pa
 entities are looked at.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pyroaring import FrozenBitMap
 
 from policies.engine.evaluate import decide
-from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
+from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement, StatementOrigin
 from policies.engine.postings import EMPTY, Postings, union
-from policies.engine.reach_index import EntityExtent, StatementReach, subtract_denies
-from policies.engine.selectors import is_relational
+from policies.engine.reach_index import EntityExtent, KindExtents, StatementReach, subtract_denies
+from policies.engine.selectors import ActorMatch, is_relational
 from policies.engine.snapshot import Snapshot
 
 _NOTHING = EntityExtent(EMPTY, EMPTY)
 _NO_KINDS = (EMPTY, EMPTY, EMPTY)
+_NO_ORIGIN = StatementOrigin("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class ChangedExtents(NamedTuple):
 class ChangedReach:
     """What actors reach with one privilege before and after a change of statements, facts and actors."""
 
-    def __init__(self, before: AccessState, after: AccessState, privilege: str, policies: Iterable[str]) -> None:
+    def __init__(self, before: AccessState, after: AccessState, privilege: str, policies: Set[str]) -> None:
         self._states = before, after
         self._privilege = privilege
         statements = before.snapshot.list_statements(privilege), after.snapshot.list_statements(privilege)
@@ -67,8 +69,8 @@ class ChangedReach:
         self._own_reaches = tuple(
             StatementReach(state.postings, own) for state, own in zip(self._states, own_statements, strict=True)
         )
-        self._given_up_reach = _GivenUpReach(before, after, privilege, policies)
-        self._restricted_tokens = _find_restricted_tokens([*statements[0], *own_statements[1]])
+        self._given_up_reach = _GivenUpReach((before.postings, after.postings), statements, policies)
+        self._restricted_tokens = _find_restricted_tokens([*statements[0], *statements[1]])
 
     @property
     def policy_count(self) -> int:
@@ -79,7 +81,8 @@ class ChangedReach:
         """Whether the change can concern an actor; without looking at entities."""
         if was.urn == SYSTEM_ACTOR:
             return False
-        return not self._is_focused(was, now) or any(reach.can_reach(was) for reach in self._own_reaches)
+        removed_reach, added_reach = self._own_reaches
+        return not self._is_focused(was, now) or removed_reach.can_reach(was) or added_reach.can_reach(was)
 
     def group_key(self, was: Actor, now: Actor) -> object:
         """Return a key that is equal for actors of equal extents."""
@@ -97,10 +100,10 @@ class ChangedReach:
             for reach, actor in zip(self._own_reaches, (was, now), strict=True)
         )
         if self._is_focused(was, now):
-            focus = union(extent for extent in (*old_extents, *new_extents) if extent)
+            focus = union([extent for extent in (*old_extents, *new_extents) if extent])
             if not focus:
                 return ChangedExtents(_NOTHING, _NOTHING, EMPTY)
-            old_shared = new_shared = tuple(extent & focus for extent in self._find_shared(0, was))
+            old_shared = new_shared = self._shared_reaches[0].find_extents_within(focus, was)
         else:
             old_shared, new_shared = self._find_shared(0, was), self._find_shared(1, now)
         return ChangedExtents(
@@ -126,7 +129,7 @@ class ChangedReach:
         tokens = self._restricted_tokens or frozenset()
         return actor.urn if any(map(is_relational, tokens)) else actor.tokens & tokens
 
-    def _find_shared(self, side: int, actor: Actor) -> tuple[FrozenBitMap, ...]:
+    def _find_shared(self, side: int, actor: Actor) -> KindExtents:
         return self._shared_reaches[side].find_extents(actor) if actor.is_active else _NO_KINDS
 
     def _decide(self, state: AccessState, actor: Actor, number: int) -> bool:
@@ -135,21 +138,22 @@ class ChangedReach:
 
 
 class _GivenUpReach:
-    """The entities that allows of changed policies give to actors before a change, and the same policy not after it."""
+    """The entities that allows of some policies give to actors before a change, and the same policy not after it."""
 
-    def __init__(self, before: AccessState, after: AccessState, privilege: str, policies: Iterable[str]) -> None:
-        gone_statements: list[Statement] = []
-        self._reaches: list[tuple[StatementReach, StatementReach]] = []
-        for policy in policies:
-            old_allows, new_allows = (_list_allows(state.snapshot, privilege, policy) for state in (before, after))
-            if old_allows and not new_allows:
-                # Of policies that are gone all entities are given up, so that they need not be told apart.
-                gone_statements += old_allows
-            elif old_allows:
-                self._reaches.append(
-                    (StatementReach(before.postings, old_allows), StatementReach(after.postings, new_allows))
-                )
-        self._gone_reach = StatementReach(before.postings, gone_statements)
+    def __init__(
+        self, postings: Sequence[Postings], statements: Sequence[Sequence[Statement]], policies: Set[str]
+    ) -> None:
+        before, after = (_group_allows(side, policies) for side in statements)
+        # Of policies that are gone all entities are given up, so that they need not be told apart.
+        self._gone_reach = StatementReach(
+            postings[0], (allow for policy, allows in before.items() if policy not in after for allow in allows)
+        )
+        self._reaches = [
+            (StatementReach(postings[0], allows), StatementReach(postings[1], after[policy]), allows == after[policy])
+            for policy, allows in before.items()
+            if policy in after
+        ]
+        self._has_same_facts = postings[0] is postings[1]
 
     @property
     def policy_count(self) -> int:
@@ -158,19 +162,31 @@ class _GivenUpReach:
 
     def group_key(self, was: Actor, now: Actor) -> object:
         """Return a key that is equal for actors who give up the same entities."""
-        keys = [(old.group_key(was), new.group_key(now)) for old, new in self._reaches]
+        if not self._reaches:
+            return self._gone_reach.group_key(was)
+        keys = [(old.group_key(was), new.group_key(now)) for old, new, _ in self._reaches]
         return self._gone_reach.group_key(was), *keys
 
     def find_extent(self, was: Actor, now: Actor) -> FrozenBitMap:
         """Return the entities for an actor as it was and as it is."""
         if not was.is_active or not now.is_active:
             return EMPTY
-        return union(
-            [
-                _find_allows(self._gone_reach, was),
-                *(_find_allows(old, was) - _find_allows(new, now) for old, new in self._reaches),
-            ]
-        )
+        lost_tokens = was.tokens - now.tokens
+        extents = [_find_allows(self._gone_reach, was)]
+        for old, new, is_unchanged in self._reaches:
+            # What a policy that stays as it is gives up is what the actor had by a group or role.
+            if not (is_unchanged and self._has_same_facts) or old.can_depend_on(lost_tokens):
+                extents.append(_find_allows(old, was) - _find_allows(new, now))
+        return union(extents)
+
+
+def _group_allows(statements: Iterable[Statement], policies: Set[str]) -> dict[str, list[Statement]]:
+    """Return the allows of each of these policies."""
+    allows_by_policy: dict[str, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        if statement.origin.policy in policies and statement.effect is Effect.ALLOW:
+            allows_by_policy[statement.origin.policy].append(statement)
+    return allows_by_policy
 
 
 def _find_allows(reach: StatementReach, actor: Actor) -> FrozenBitMap:
@@ -179,31 +195,53 @@ def _find_allows(reach: StatementReach, actor: Actor) -> FrozenBitMap:
     return plain_extent | restricted_extent if restricted_extent else plain_extent
 
 
-def _combine_extents(shared_extents: Sequence[FrozenBitMap], own_extents: Sequence[FrozenBitMap]) -> EntityExtent:
+def _combine_extents(shared: KindExtents, own: KindExtents) -> EntityExtent:
     """Return what statements of both sides and those of one side give together."""
+    plain, restricted, denied = shared
+    own_plain, own_restricted, own_denied = own
     return subtract_denies(
-        *(
-            shared | own if shared and own else shared or own
-            for shared, own in zip(shared_extents, own_extents, strict=True)
-        )
+        plain | own_plain if own_plain else plain,
+        restricted | own_restricted if own_restricted else restricted,
+        denied | own_denied if own_denied else denied,
     )
 
 
 def _split_statements(
     before: Sequence[Statement], after: Sequence[Statement]
 ) -> tuple[list[Statement], list[Statement], list[Statement]]:
-    """Return the statements of both sides, those of the first alone, and those of the second alone."""
+    """Return the statements of both sides, those of the first alone, and those of the second alone.
+
+    Of statements that differ in whom they name, both sides have what they say of those whom both name.
+    """
     # A snapshot that replaces another one keeps its statements, and there are thousands of them.
     old_numbers, new_numbers = set(map(id, before)), set(map(id, after))
-    removed = [statement for statement in before if id(statement) not in new_numbers]
-    added = [statement for statement in after if id(statement) not in old_numbers]
-    equal = set(removed).intersection(added)
-    shared = [statement for statement in before if id(statement) in new_numbers or statement in equal]
-    return (
-        shared,
-        [statement for statement in removed if statement not in equal],
-        [statement for statement in added if statement not in equal],
-    )
+    shared = [statement for statement in before if id(statement) in new_numbers]
+    removed = _group_by_content(statement for statement in before if id(statement) not in new_numbers)
+    added = _group_by_content(statement for statement in after if id(statement) not in old_numbers)
+    splits: tuple[list[Statement], list[Statement], list[Statement]] = (shared, [], [])
+    for content in removed.keys() | added.keys():
+        old_tokens, new_tokens = removed.get(content, frozenset()), added.get(content, frozenset())
+        parts = old_tokens & new_tokens, old_tokens - new_tokens, new_tokens - old_tokens
+        for statements, tokens in zip(splits, parts, strict=True):
+            if tokens:
+                match = ActorMatch(tokens, content.actors.excluded_tokens)
+                statements.append(replace(content, actors=match))
+    return splits
+
+
+def _group_by_content(statements: Iterable[Statement]) -> dict[Statement, frozenset[str]]:
+    """Return whom statements name, by what they say: the statement itself without names, origin and privileges."""
+    tokens_by_content: dict[Statement, frozenset[str]] = {}
+    for statement in statements:
+        content = replace(
+            statement,
+            origin=_NO_ORIGIN,
+            privileges=frozenset(),
+            actors=ActorMatch(excluded_tokens=statement.actors.excluded_tokens),
+            ends=None,
+        )
+        tokens_by_content[content] = tokens_by_content.get(content, frozenset()) | statement.actors.tokens
+    return tokens_by_content
 
 
 def _find_restricted_tokens(statements: Collection[Statement]) -> frozenset[str] | None:
@@ -211,11 +249,3 @@ def _find_restricted_tokens(statements: Collection[Statement]) -> frozenset[str]
     if all(statement.restriction is None for statement in statements):
         return None
     return frozenset[str]().union(*(statement.actors.tested_tokens for statement in statements))
-
-
-def _list_allows(snapshot: Snapshot, privilege: str, policy: str) -> tuple[Statement, ...]:
-    return tuple(
-        statement
-        for statement in snapshot.list_policy_statements(policy)
-        if statement.effect is Effect.ALLOW and privilege in statement.privileges
-    )

@@ -29,7 +29,7 @@ EMPTY = FrozenBitMap()
 #: Entity number, field, one value, and for OWNER the ownership type ('' for none).
 FacetRow = tuple[int, str, str, str]
 #: Field, one value, for OWNER the ownership type, and the numbers of the entities that have the value.
-FacetGroup = tuple[str, str, str, "array[int]"]
+FacetGroup = tuple[str, str, str, "Sequence[int] | array[int] | FrozenBitMap"]
 
 
 class Postings:
@@ -233,12 +233,21 @@ def _collect_postings(
         values[field][value].append(number)
         if owner_type:
             owners[owner_type][value].append(number)
-    for field, value, owner_type, numbers in groups:
-        values[field][value].extend(numbers)
-        if owner_type:
-            owners[owner_type][value].extend(numbers)
     values[TYPE] = by_type
-    return _compress(values), _compress(owners)
+    value_postings, owner_postings = _compress(values), _compress(owners)
+    for field, value, owner_type, entities in groups:
+        _add_group(value_postings[field], value, entities)
+        if owner_type:
+            _add_group(owner_postings.setdefault(owner_type, {}), value, entities)
+    return value_postings, owner_postings
+
+
+def _add_group(
+    postings: dict[str, FrozenBitMap], value: str, entities: "Sequence[int] | array[int] | FrozenBitMap"
+) -> None:
+    group = entities if isinstance(entities, FrozenBitMap) else FrozenBitMap(entities)
+    known = postings.get(value)
+    postings[value] = group if known is None else known | group
 
 
 def _create_numbers() -> "array[int]":

@@ -7,7 +7,7 @@ nothing, and that depends on the roles of the actor (rules/datazone.md DZ-55 to 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from pyroaring import FrozenBitMap
@@ -84,6 +84,10 @@ class ReachIndex:
         return count_by_actor
 
 
+#: The entities that plain allows, restricted allows, and denies give.
+KindExtents = tuple[FrozenBitMap, FrozenBitMap, FrozenBitMap]
+
+
 class StatementReach:
     """The entities that some statements give to each active actor, by the kind of statement.
 
@@ -112,24 +116,54 @@ class StatementReach:
         )
         self._used_kinds = tuple(kind for kind in self._kinds if kind is not None)
 
-    def find_extents(self, actor: Actor) -> tuple[FrozenBitMap, ...]:
+    def find_extents(self, actor: Actor) -> KindExtents:
         """Return the entities that an actor gets by plain allows, by restricted allows, and by denies."""
-        extents = tuple(EMPTY if kind is None else kind.find_extent(actor) for kind in self._kinds)
-        if not self._conditional_reach.statements:
-            return extents
-        conditional_extents = self._conditional_reach.find_extents(actor)
-        return tuple(
-            extent | conditional_extent for extent, conditional_extent in zip(extents, conditional_extents, strict=True)
+        plain, restricted, denied = self._kinds
+        extents = (
+            plain.find_extent(actor) if plain else EMPTY,
+            restricted.find_extent(actor) if restricted else EMPTY,
+            denied.find_extent(actor) if denied else EMPTY,
         )
+        return self._add_conditional(extents, actor, None) if self._conditional_reach.statements else extents
+
+    def find_extents_within(self, entities: FrozenBitMap, actor: Actor) -> KindExtents:
+        """Return which of the entities `find_extents` has: of few entities that takes less."""
+        plain, restricted, denied = self._kinds
+        extents = (
+            plain.find_extent_within(entities, actor) if plain else EMPTY,
+            restricted.find_extent_within(entities, actor) if restricted else EMPTY,
+            denied.find_extent_within(entities, actor) if denied else EMPTY,
+        )
+        return self._add_conditional(extents, actor, entities) if self._conditional_reach.statements else extents
 
     def can_reach(self, actor: Actor) -> bool:
         """Whether one of the statements may give the actor an entity; without looking at any."""
-        return any(kind.can_reach(actor) for kind in self._used_kinds) or self._conditional_reach.can_reach(actor)
+        for kind in self._used_kinds:
+            if kind.can_reach(actor):
+                return True
+        return bool(self._conditional_reach.statements) and self._conditional_reach.can_reach(actor)
+
+    def can_depend_on(self, tokens: Set[str]) -> bool:
+        """Whether what the statements give may depend on one of these tokens, held or not."""
+        if self._conditional_reach.statements:
+            return True
+        return any(kind.can_depend_on(tokens) for kind in self._used_kinds)
 
     def group_key(self, actor: Actor) -> object:
         """Return a key that is equal for actors to whom the statements give the same entities."""
-        key = tuple(kind.group_key(actor) for kind in self._used_kinds)
-        return (key, self._conditional_reach.group_key(actor)) if self._conditional_reach.statements else key
+        if self._conditional_reach.statements:
+            key = tuple(kind.group_key(actor) for kind in self._used_kinds)
+            return key, self._conditional_reach.group_key(actor)
+        if len(self._used_kinds) == 1:
+            return self._used_kinds[0].group_key(actor)
+        return tuple(kind.group_key(actor) for kind in self._used_kinds)
+
+    def _add_conditional(self, extents: KindExtents, actor: Actor, entities: FrozenBitMap | None) -> KindExtents:
+        plain, restricted, denied = (
+            extent | (found if entities is None else found & entities)
+            for extent, found in zip(extents, self._conditional_reach.find_extents(actor), strict=True)
+        )
+        return plain, restricted, denied
 
 
 class _TokenExtents:
@@ -155,11 +189,15 @@ class _TokenExtents:
             if entities.intersect(extent)
         )
         self._tokens = self._owners.union(extent_by_token)
-        self._extent_by_owner: dict[str, FrozenBitMap] = {}
+        self._extent_by_holder: dict[str, FrozenBitMap] = {}
+
+    def can_depend_on(self, tokens: Set[str]) -> bool:
+        """Whether the statements name one of these tokens, or an entity has an owner among them."""
+        return not self._tokens.isdisjoint(tokens)
 
     def can_reach(self, actor: Actor) -> bool:
         """Whether these statements may give the actor an entity."""
-        return not self._tokens.isdisjoint(actor.tokens) or self._is_own_entity(actor)
+        return not self._tokens.isdisjoint(actor.tokens) or (bool(self._own_extent) and self._is_entity(actor))
 
     def group_key(self, actor: Actor) -> object:
         """Return a key that is equal for actors to whom these statements give the same entities."""
@@ -167,34 +205,49 @@ class _TokenExtents:
         if not self._universal_tokens.isdisjoint(tokens):
             return True
         shared_tokens = tokens & self._tokens
-        return (shared_tokens, actor.urn) if self._is_own_entity(actor) else shared_tokens
+        return (shared_tokens, actor.urn) if self._own_extent and self._is_entity(actor) else shared_tokens
 
     def find_extent(self, actor: Actor) -> FrozenBitMap:
         """Return the entities that these statements give to an actor."""
         if not self._universal_tokens.isdisjoint(actor.tokens):
             return self._postings.everything
-        extents: list[FrozenBitMap] = []
-        extent_by_token, owners = self._extent_by_token, self._owners
-        for token in actor.tokens & self._tokens:
-            if (extent := extent_by_token.get(token)) is not None:
-                extents.append(extent)
+        return union(self._list_extents(actor))
+
+    def find_extent_within(self, entities: FrozenBitMap, actor: Actor) -> FrozenBitMap:
+        """Return which of the entities these statements give to an actor."""
+        if not self._universal_tokens.isdisjoint(actor.tokens):
+            return entities
+        others = entities
+        for extent in self._list_extents(actor):
+            others -= extent
+            if not others:
+                return entities
+        return entities - others
+
+    def _list_extents(self, actor: Actor) -> list[FrozenBitMap]:
+        """Return the entities that each of the actor's tokens gives it."""
+        tokens = actor.tokens & self._tokens
+        known_extents = self._extent_by_holder
+        extents = [known_extents[token] if token in known_extents else self._find_named(token) for token in tokens]
+        if self._owners and not self._owners.isdisjoint(actor.roles):
             # A role owns nothing for those who hold it.
-            if token in owners and (token == actor.urn or token in actor.groups):
-                extents.append(self._find_owned(token))
-        if self._is_own_entity(actor):
+            holders = actor.holders
+            extents = [
+                known_extents[token] if token in holders else self._extent_by_token.get(token, EMPTY)
+                for token in tokens
+            ]
+        if self._own_extent and self._is_entity(actor):
             extents.append(self._own_extent & self_entity(self._postings, actor))
-        return union(extents)
+        return extents
 
-    def _is_own_entity(self, actor: Actor) -> bool:
-        return bool(self._own_extent) and self._postings.number(actor.urn) is not None
+    def _is_entity(self, actor: Actor) -> bool:
+        return self._postings.number(actor.urn) is not None
 
-    def _find_owned(self, owner: str) -> FrozenBitMap:
-        """Return the entities that statements about owners give to the owner."""
-        extent = self._extent_by_owner.get(owner)
-        if extent is None:
-            extent = self._extent_by_owner[owner] = union(
-                covered & owners[owner] for covered, owners in self._owned_extents if owner in owners
-            )
+    def _find_named(self, token: str) -> FrozenBitMap:
+        """Return the entities that a token gives by itself, and that a user or group owns who is named by it."""
+        extents = [self._extent_by_token[token]] if token in self._extent_by_token else []
+        extents += [covered & owners[token] for covered, owners in self._owned_extents if token in owners]
+        extent = self._extent_by_holder[token] = union(extents)
         return extent
 
 

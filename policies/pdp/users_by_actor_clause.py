@@ -24,7 +24,7 @@ def list_users_by_actor_tokens(*, tokens: Collection[str], excluded_tokens: Coll
         return users.none()
     if EVERYONE not in token_set:
         users = users.filter(_build_token_condition(token_set))
-    users = users.exclude(urn__in=_filter_by_prefix(excluded_set, USER_PREFIX)) if excluded_set else users
+    users = users.exclude(urn__among=_filter_by_prefix(excluded_set, USER_PREFIX)) if excluded_set else users
     for rows in _list_relation_querysets(excluded_set):
         # NOT EXISTS, since a NOT IN list larger than work_mem would be searched for each user.
         users = users.filter(~Exists(rows.filter(user=OuterRef("pk"))))
@@ -37,7 +37,7 @@ def _build_token_condition(tokens: Collection[str]) -> Q:
     The users named by URNs are a subquery that the database evaluates once, from indexes, and not once for each user.
     """
     user_querysets = [rows.values("user") for rows in _list_relation_querysets(frozenset(tokens) - {IN_ANY_GROUP})]
-    users = User.objects.filter(urn__in=_filter_by_prefix(tokens, USER_PREFIX)).order_by().values("pk")
+    users = User.objects.filter(urn__among=_filter_by_prefix(tokens, USER_PREFIX)).order_by().values("pk")
     condition = Q(pk__in=users.union(*user_querysets, all=True) if user_querysets else users)
     return (
         condition | Q(Exists(_list_active_memberships().filter(user=OuterRef("pk"))))
@@ -51,10 +51,10 @@ def _list_relation_querysets(tokens: Collection[str]) -> list[QuerySet[Any, Any]
     groups, roles = _filter_by_prefix(tokens, GROUP_PREFIX), _filter_by_prefix(tokens, ROLE_PREFIX)
     querysets: list[QuerySet[Any, Any]] = [_list_active_memberships()] if IN_ANY_GROUP in tokens else []
     if groups:
-        querysets.append(_list_active_memberships().filter(group__profile__urn__in=groups))
+        querysets.append(_list_active_memberships().filter(group__profile__urn__among=groups))
     if roles:
-        querysets.append(RoleAssignment.objects.filter(role__urn__in=roles, user__isnull=False))
-        querysets.append(_list_active_memberships().filter(group__role_assignments__role__urn__in=roles))
+        querysets.append(RoleAssignment.objects.filter(role__urn__among=roles, user__isnull=False))
+        querysets.append(_list_active_memberships().filter(group__role_assignments__role__urn__among=roles))
     return querysets
 
 

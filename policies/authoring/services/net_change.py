@@ -18,6 +18,7 @@ from pyroaring import BitMap, FrozenBitMap
 from policies.engine import access_change
 from policies.engine.access_change import AccessDifference, ChangeScope, WorkBudget
 from policies.engine.changed_reach import AccessState
+from policies.engine.gc_pause import pause_gc
 from policies.engine.model import Actor
 from policies.engine.postings import Postings
 from policies.engine.selectors import (
@@ -34,13 +35,10 @@ from policies.identity.services.staged_people import ChangedActor
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, ports, users_by_actor_clause
 
-#: Most entities and people that are compared, and most steps of comparing them: about a second of work.
-MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 60_000
+#: Most entities and people that are compared, and most steps of comparing them: some seconds of work.
+MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 100_000
 #: Most different selectors and criteria of changed statements together: the database tests each.
 MAX_CRITERIA = 1_000
-
-#: Most policies of which it is looked up who keeps what they no longer give.
-MAX_KEPT_POLICIES = 200
 
 #: Entities that stand for those of one person and privilege, and policies through which somebody keeps access.
 MAX_EXAMPLES, MAX_THROUGH = 3, 10
@@ -107,6 +105,7 @@ class NetChange:
     platform_lost: Sequence[PlatformAccess] = ()
 
 
+@pause_gc()
 def compare_snapshots(
     *,
     before: Snapshot,
@@ -134,8 +133,7 @@ def compare_snapshots(
             after, _move_members(postings, people), actors | {urn: changed.now for urn, changed in people.items()}
         ),
     )
-    kept_policies = sorted(scope.policies)[:MAX_KEPT_POLICIES]
-    differences = list(access_change.compare_access(*states, scope.privileges, kept_policies, budget))
+    differences = list(access_change.compare_access(*states, scope.privileges, scope.policies, budget))
     platform_differences = list(access_change.compare_platform(*states, scope.platform_privileges, budget))
     platform_gained, platform_lost = (
         nsmallest(

@@ -246,8 +246,8 @@ def _add_group(
     postings: dict[str, FrozenBitMap], value: str, entities: "Sequence[int] | array[int] | FrozenBitMap"
 ) -> None:
     group = entities if isinstance(entities, FrozenBitMap) else FrozenBitMap(entities)
-    known = postings.get(value)
-    postings[value] = group if known is None else known | group
+    stored_entities = postings.get(value)
+    postings[value] = group if stored_entities is None else stored_entities | group
 
 
 def _create_numbers() -> "array[int]":

@@ -160,8 +160,8 @@ class StatementReach:
 
     def _add_conditional(self, extents: KindExtents, actor: Actor, entities: FrozenBitMap | None) -> KindExtents:
         plain, restricted, denied = (
-            extent | (found if entities is None else found & entities)
-            for extent, found in zip(extents, self._conditional_reach.find_extents(actor), strict=True)
+            extent | (conditional_extent if entities is None else conditional_extent & entities)
+            for extent, conditional_extent in zip(extents, self._conditional_reach.find_extents(actor), strict=True)
         )
         return plain, restricted, denied
 

@@ -18,7 +18,7 @@ from scim2_server.requests import ScimRequest
 from scim2_server.responses import ScimResponse
 
 from policies.engine.model import Actor
-from policies.errors import Conflict, Invalid, PolicyAppError
+from policies.errors import Conflict, GuardrailBroken, Invalid, PolicyAppError
 from policies.http.guard import signed_in
 from policies.http.protocol_view import protocol_view
 from policies.identity.api.bearer_authentication import authenticate_caller
@@ -84,7 +84,7 @@ def _translate_error(error: Exception, method: str) -> SCIMException:
             return error
         case Invalid():
             return InvalidValueException(detail=error.detail)
-        case Conflict() if method == "POST":
+        case Conflict() if method == "POST" and not isinstance(error, GuardrailBroken):
             return UniquenessException(detail=error.detail)
         case PolicyAppError():
             return _build_error(error.status, error.detail)

@@ -1,5 +1,7 @@
 """What the tests of bounded delegation start from: for each platform privilege, everything that would give it."""
 
+from collections.abc import Sequence
+
 from django.test import Client
 
 from policies.authoring.services import policies
@@ -68,10 +70,10 @@ class World:
         self.scim |= {group.urn: str(group.scim_id) for group in GroupProfile.objects.all()}
 
 
-def fill_world(world: World) -> None:
-    """Store it."""
+def fill_world(world: World, privileges: Sequence[str] = PLATFORM) -> None:
+    """Store it, for these privileges."""
     drafts = {}
-    for name in PLATFORM:
+    for name in privileges:
         for prefix, state in (("held", "ACTIVE"), ("off", "SUSPENDED")):
             users.create(username=f"{prefix}-{name}", state=state, by=SYSTEM, channel=DOOR)
         for prefix, state in (("robot", "ACTIVE"), ("sleeping", "SUSPENDED")):

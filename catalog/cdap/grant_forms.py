@@ -6,10 +6,11 @@ from typing import Any
 from django import forms
 
 from policies.engine.families import cdap
+from policies.http.pages.times import OptionalTimesForm
 
 
-class GrantForm(forms.Form):
-    """The privileges to grant on a CDAP entity; a picker next to it chooses the principals."""
+class GrantForm(OptionalTimesForm):
+    """The privileges to grant on a CDAP entity, and for which time; a picker next to it chooses the principals."""
 
     privileges = forms.MultipleChoiceField(
         label="Privileges",

@@ -22,6 +22,7 @@ from catalog.entities.pages import pickers
 from catalog.entities.pages.pickers import EntityPicker
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
+from policies.engine.families.validity import UNLIMITED, Validity
 from policies.errors import Conflict, Invalid, NotFound
 from policies.http.guard import signed_in
 from policies.http.pages.list_and_form_pages import (
@@ -34,14 +35,21 @@ from policies.http.pages.list_and_form_pages import (
     redirect_with_message,
     render_confirmation,
 )
+from policies.http.pages.times import build_times_badge, describe_validity
+from policies.models.fields import is_storable
 
 GRANT_PAGE_SIZE = 25
 
 #: Maximum number of grants through patterns that are shown.
 _MAX_PATTERN_GRANTS = 100
 
-_COLUMNS = [*build_columns("Who", "Privileges", "Since", "From"), {"label": "Revoke", "is_hidden_label": True}]
+#: Maximum number of grants that have not begun that are shown.
+_MAX_SCHEDULED_GRANTS = 100
+
+_REVOKE_COLUMN = {"label": "Revoke", "is_hidden_label": True}
+_COLUMNS = [*build_columns("Who", "Privileges", "Since", "Time", "From"), _REVOKE_COLUMN]
 _PATTERN_COLUMNS = [*_COLUMNS[:2], {"label": "On all of"}, *_COLUMNS[2:]]
+_SCHEDULED_COLUMNS = [*build_columns("Who", "Privileges", "On", "Time", "From"), _REVOKE_COLUMN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,7 @@ class GrantTableRow:
     grant: GrantRow | None
     grantor: Reference | None
     revoke_url: str
+    times: Mapping[str, str] | None = None
 
 
 @form_view(signed_in)
@@ -82,16 +91,24 @@ def grant_to_chosen(
     Returns None with the problems added to the picker.
     """
     privileges = tuple(form.cleaned_data["privileges"])
+    validity = Validity(form.cleaned_data["valid_from"], form.cleaned_data["valid_until"])
+    times = None if validity == UNLIMITED else validity
+    reason = form.cleaned_data["reason"]
     try:
         grant_services.grant(
-            requests=[GrantRequest(principal, target, privileges) for principal in picker.chosen_urns],
+            requests=[
+                GrantRequest(principal, target, privileges, validity=times, reason=reason)
+                for principal in picker.chosen_urns
+            ],
             by=page.by,
             channel=CHANNEL,
         )
     except Invalid as error:
         picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
         return None
-    return redirect_with_message(page.request, f"{', '.join(cdap.expand(privileges))} {ending}", page.find_url(GRANTS))
+    suffix = f" It counts {describe_validity(validity)}." if times else ""
+    message = f"{', '.join(cdap.expand(privileges))} {ending}{suffix}"
+    return redirect_with_message(page.request, message, page.find_url(GRANTS))
 
 
 @form_view(signed_in)
@@ -105,6 +122,7 @@ def revoke(request: HttpRequest, urn: str) -> HttpResponse:
     target, principal = page.name.urn if pattern is None else pattern.urn, request.GET.get("principal", "")
     grant_list = grant_services.list_grants(entity=target, principal=principal, by=page.by)
     held_privileges = {privilege for grant in grant_list for privilege in grant.privileges} if principal else set()
+    held_privileges |= _list_scheduled_privileges(page, principal, target)
     requested_privileges = cdap.expand(request.GET.getlist("privilege") or (cdap.ALL,))
     privileges = tuple(privilege for privilege in requested_privileges if privilege in held_privileges)
     if not privileges:
@@ -131,7 +149,9 @@ def _render_page(
     grant_page = get_page(page.request, grant_list, GRANT_PAGE_SIZE)
     grant_rows = grant_queries.list_on_entity(urn=urn, holders=[grant.principal for grant in grant_page])
     pattern_grants, is_more, grantable_urns = _load_pattern_grants(page)
-    people_urns = {urn for grant in (*grant_rows, *pattern_grants) for urn in (grant.holder, grant.by) if urn}
+    scheduled_grants, is_more_scheduled = _load_scheduled_grants(page)
+    shown_grants = (*grant_rows, *pattern_grants, *scheduled_grants)
+    people_urns = {urn for grant in shown_grants for urn in (grant.holder, grant.by) if urn}
     references = load_references(people_urns | {grant.principal for grant in grant_page})
     return page.render(
         GRANTS,
@@ -145,6 +165,9 @@ def _render_page(
         ],
         wide_columns=_PATTERN_COLUMNS,
         is_more=is_more,
+        scheduled=[_build_row(page, grant, references) for grant in scheduled_grants],
+        scheduled_columns=_SCHEDULED_COLUMNS,
+        is_more_scheduled=is_more_scheduled,
         form=form,
         picker=picker.build_context(),
         action=page.find_url(GRANTS),
@@ -164,6 +187,25 @@ def _load_pattern_grants(page: CdapPage) -> tuple[list[GrantRow], bool, frozense
     return [*matching, *contained], is_more or is_more_below, grantable_urns
 
 
+def _load_scheduled_grants(page: CdapPage) -> tuple[list[GrantRow], bool]:
+    """Return the grants on the entity and on patterns in it that have not begun, and whether there are more.
+
+    Of patterns only those on which the viewer may grant (CD-18).
+    """
+    rows, is_more = grant_queries.list_scheduled(urn=page.name.urn, limit=_MAX_SCHEDULED_GRANTS)
+    patterns = {row.source for row in rows} - {page.name.urn}
+    visible_urns = {page.name.urn, *grant_services.filter_grantable(urns=patterns, by=page.by)}
+    return [row for row in rows if row.source in visible_urns], is_more
+
+
+def _list_scheduled_privileges(page: CdapPage, principal: str, target: str) -> set[str]:
+    """Return the privileges that a principal will hold on the entity or pattern."""
+    if not principal or not is_storable(principal):
+        return set()
+    rows, _ = grant_queries.list_scheduled(urn=page.name.urn, limit=_MAX_SCHEDULED_GRANTS, holder=principal)
+    return {privilege for row in rows if row.source == target for privilege in row.privileges}
+
+
 def _build_rows(
     page: CdapPage, grant: Grant, grant_rows: Sequence[GrantRow], references: Mapping[str, Reference]
 ) -> list[GrantTableRow]:
@@ -178,7 +220,8 @@ def _build_row(
     parameters = {"principal": row.holder, "privilege": row.privileges}
     parameters |= {"pattern": row.source} if cdap_entity_ids.parse_pattern(row.source) is not None else {}
     revoke_url = f"{page.find_url('revoke')}?{urlencode(parameters, doseq=True)}" if is_revocable else ""
-    return GrantTableRow(references[row.holder], row.privileges, row, references.get(row.by), revoke_url)
+    times = build_times_badge(row.validity, row.phase)
+    return GrantTableRow(references[row.holder], row.privileges, row, references.get(row.by), revoke_url, times)
 
 
 def _is_by_setting(principal: str, urn: str) -> bool:

@@ -6,11 +6,16 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from catalog.access.grant_rows import select_grants
+from catalog.access.grant_rows import select_grants, select_scheduled_grants
 from catalog.models import Entity, prefix_range
 from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.validity import UNLIMITED, Phase, Validity
 
-_COLUMNS = ("holder", "source", "granted", "given_by", "given_at")
+_COLUMNS = ("holder", "source", "granted", "given_by", "given_at", "valid_from", "valid_until")
+
+
+#: Holder, source, privilege, grantor, time of the grant, and the times in which it counts.
+_Columns = tuple[str, str, str, str, datetime, datetime | None, datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,8 @@ class GrantRow:
     privileges: tuple[str, ...]
     by: str
     at: datetime
+    validity: Validity = UNLIMITED
+    phase: Phase = Phase.CURRENT
 
 
 def list_on_entity(*, urn: str, holders: Collection[str]) -> list[GrantRow]:
@@ -52,6 +59,19 @@ def list_patterns_within(*, urn: str, limit: int) -> tuple[list[GrantRow], bool]
     return _load_pattern_grants(condition, limit)
 
 
+def list_scheduled(*, urn: str, limit: int, holder: str = "") -> tuple[list[GrantRow], bool]:
+    """Return the grants on this entity and on patterns in it that have not begun, and whether there are more.
+
+    Those of one holder, if given; one query.
+    """
+    rows = select_scheduled_grants([holder] if holder else None).filter(within=urn)
+    columns = ("holder", "source", "granted", "created_by", "valid_from", "valid_until")
+    found_rows = list(rows.order_by("valid_from", "target", "pk").values_list(*columns)[: limit + 1])
+    # Its time is the one from which it counts.
+    timed_rows = ((*row[:4], row[4], *row[4:]) for row in found_rows[:limit])
+    return _group_privileges(timed_rows, Phase.PENDING), len(found_rows) > limit
+
+
 def sample_matching_entities(
     *, pattern: cdap_entity_ids.CdapPattern, sample_size: int, limit: int
 ) -> tuple[int, list[str]]:
@@ -67,12 +87,14 @@ def _load_pattern_grants(condition: Q, limit: int) -> tuple[list[GrantRow], bool
     return _group_privileges(rows[:limit]), len(rows) > limit
 
 
-def _group_privileges(rows: Iterable[tuple[str, str, str, str, datetime]]) -> list[GrantRow]:
-    """Combine the privileges that were granted at once."""
-    privileges_by_grant: dict[tuple[str, str, datetime, str], set[str]] = {}
-    for holder, source, privilege, by, at in rows:
-        privileges_by_grant.setdefault((holder, source, at, by), set()).add(privilege)
+def _group_privileges(rows: Iterable[_Columns], phase: Phase = Phase.CURRENT) -> list[GrantRow]:
+    """Combine the privileges that were granted at once, for the same time."""
+    privileges_by_grant: dict[tuple[str, str, datetime, str, Validity], set[str]] = {}
+    for holder, source, privilege, by, at, begins, ends in rows:
+        privileges_by_grant.setdefault((holder, source, at, by, Validity(begins, ends)), set()).add(privilege)
     return [
-        GrantRow(holder, source, cdap.expand(privileges), by, at)
-        for (holder, source, at, by), privileges in sorted(privileges_by_grant.items())
+        GrantRow(holder, source, cdap.expand(privileges), by, at, validity, phase)
+        for (holder, source, at, by, validity), privileges in sorted(
+            privileges_by_grant.items(), key=lambda item: item[0][:4]
+        )
     ]

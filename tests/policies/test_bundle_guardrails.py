@@ -3,10 +3,10 @@
 import pytest
 
 from policies.authoring.services import guardrails
-from policies.authoring.services.bundles import exporting
+from policies.authoring.services.bundles import exporting, net_effect
 from policies.errors import Conflict, Forbidden, GuardrailBroken
 from policies.models import ChangeEvent, Guardrail, Policy
-from policies.pdp import authorizer
+from policies.pdp import authorizer, snapshot_store
 from tests.policies.test_bundles import (
     BUNDLE,
     DOOR,
@@ -94,8 +94,26 @@ def test_a_policy_is_held_to_the_guardrails_of_its_own_bundle(both):
     assert not Policy.objects.filter(urn=EDITORS_URN).exists()
 
 
+def test_a_plan_says_which_guardrails_it_would_break(both, keeper):
+    def find_verdicts(texts, by, **options):
+        effect = net_effect.find_plan_effect(plan(texts, by, **options), by=by)
+        assert effect is not None
+        return {verdict.urn: (verdict.verdict, verdict.is_added) for verdict in effect.guardrails}
+
+    assert find_verdicts(FILES, keeper) == {URN: ("holds", False)}
+    assert find_verdicts(FILES | {"policies/editors.yaml": ALL_EDIT}, both) == {URN: ("broken", True)}
+    apply(FILES | BUNDLE, both)
+    assert find_verdicts({"policies/editors.yaml": ALL_EDIT}, both) == {URN: ("broken", True)}
+    assert find_verdicts({"policies/editors.yaml": ALL_EDIT}, both, is_pruning=True) == {}
+    warned = NOBODY_EDITS.replace("enforce", "off")
+    apply({"guardrails/nobody-edits.yaml": warned, "policies/editors.yaml": ALL_EDIT}, both)
+    snapshot_store.mark_stale()
+    assert find_verdicts(FILES, keeper) == {URN: ("broken", False)}
+
+
 def test_a_bundle_that_mends_what_its_guardrail_forbids_leaves_it_holding(both):
     apply({"policies/editors.yaml": ALL_EDIT}, both)
+    snapshot_store.mark_stale()
     apply(FILES | BUNDLE, both)
     guardrail = Guardrail.objects.get(urn=URN)
     assert (guardrail.status, guardrail.breaches) == ("holds", [])

@@ -285,6 +285,7 @@ def test_the_exit_code_of_a_plan_says_whether_something_changes(folder):
     assert "+  - EDIT_ENTITY_TAGS" in output
     assert "Proved: this allows more, for example" in output
     assert "Proved: whatever is in the catalog, this takes nobody anything." in output
+    assert "Guardrail Somebody can manage policies: holds." in output
     assert run("apply", folder, "--source", SOURCE)[0] == 0
     assert run("plan", folder) == (0, f"Nothing changes. Compared with version {PolicyVersion.load_version()}.\n")
     (folder / "policies/editors.yaml").write_text("a: [")

@@ -16,10 +16,12 @@ from policies.authoring.api.bundles import describe_plan
 from policies.authoring.services.bundles import applying, exporting, files, kinds, net_effect, planning
 from policies.authoring.services.bundles.net_effect import PlanEffect
 from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
+from policies.authoring.services.change_guardrails import GuardrailVerdict
 from policies.engine.guardrails.sentences import describe_example, list_rule_urns
 from policies.engine.model import Actor
 from policies.engine.proofs.verdicts import Proof, Verdict
 from policies.errors import Invalid, PolicyAppError
+from policies.models import Guardrail
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.pdp import actor_resolution, display_names
 
@@ -99,13 +101,12 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(exported)} entries, {count} files written.")
 
     def _plan(self, folder: Path, options: dict[str, Any]) -> None:
-        plan = planning.plan_bundle(
-            texts=files.read_folder(folder), options=_read_options(options), by=_load_actor(options)
-        )
+        by = _load_actor(options)
+        plan = planning.plan_bundle(texts=files.read_folder(folder), options=_read_options(options), by=by)
         if options["is_json"]:
-            self.stdout.write(json.dumps(describe_plan(plan), ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps(describe_plan(plan, by=by), ensure_ascii=False, indent=2))
         else:
-            self.stdout.write("\n".join(_render_plan(plan)))
+            self.stdout.write("\n".join(_render_plan(plan, by)))
         if not plan.is_empty:
             sys.exit(CHANGES_EXIT_CODE)
 
@@ -154,13 +155,13 @@ def _read_options(options: dict[str, Any]) -> BundleOptions:
     return BundleOptions(is_pruning=options["prune"], source=options["source"], is_releasing=options["release"])
 
 
-def _render_plan(plan: BundlePlan) -> Iterator[str]:
+def _render_plan(plan: BundlePlan, by: Actor) -> Iterator[str]:
     for folder, changes in plan.changes.items():
         for change in changes:
             location = change.entry.file.path if change.entry is not None else folder
             yield f"{change.action}: {change.name} ({change.key}), {location}"
             yield from (f"    {line}" for line in planning.diff_change(change))
-    yield from _render_effect(net_effect.find_plan_effect(plan))
+    yield from _render_effect(net_effect.find_plan_effect(plan, by=by))
     yield f"{_render_counts(plan)} Compared with version {plan.policy_version}."
 
 
@@ -180,6 +181,18 @@ def _render_effect(effect: PlanEffect | None) -> Iterator[str]:
         yield "These are the first found; the report policy_impact finds all."
     yield _word_proof(effect.proofs.allows_more, verb="gives", other="more")
     yield _word_proof(effect.proofs.allows_less, verb="takes", other="less")
+    yield from (_word_verdict(verdict) for verdict in effect.guardrails)
+
+
+def _word_verdict(verdict: GuardrailVerdict) -> str:
+    """Return what is known of a guardrail after a plan."""
+    outcome = "not known" if verdict.verdict is Guardrail.Status.UNKNOWN else verdict.verdict.value
+    if verdict.is_added and verdict.mode == Guardrail.Mode.ENFORCE:
+        outcome = f"{outcome}, so applying is refused"
+    sentence = f" {verdict.sentence}" if verdict.verdict is not Guardrail.Status.HOLDS else ""
+    names = display_names.load_names(urns=list_rule_urns(verdict.example))
+    example = "" if verdict.example is None else f" For example {describe_example(verdict.example, names)}"
+    return f"Guardrail {verdict.name or verdict.urn}: {outcome}.{sentence}{example}"
 
 
 def _word_proof(proof: Proof, *, verb: str, other: str) -> str:

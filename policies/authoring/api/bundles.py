@@ -12,6 +12,7 @@ from policies.authoring.services.bundles import applying, exporting, net_effect,
 from policies.authoring.services.bundles.kinds import ChangeKind
 from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
 from policies.engine.errors import Problem
+from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
@@ -58,7 +59,7 @@ class BundleChangeOut(serializers.Serializer[Any]):
 
 
 class BundlePlanOut(serializers.Serializer[Any]):
-    """What applying a bundle changes, and who gains and loses what by it (null where no policy changes)."""
+    """What applying a bundle changes, and its effect (null where no policy and no guardrail changes)."""
 
     policy_version = serializers.IntegerField(min_value=0)
     fingerprint = serializers.CharField()
@@ -87,7 +88,7 @@ class BundlePlanView(ApiView):
     def post(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return what applying these files would change, and its net effect; nothing is stored."""
         plan = planning.plan_bundle(texts=_read_files(payload), options=_read_options(payload), by=self.actor)
-        return describe_plan(plan)
+        return describe_plan(plan, by=self.actor)
 
 
 @require_kind
@@ -130,13 +131,17 @@ class BundleExportView(ApiView):
         return Response({"files": exporting.export_bundle(by=self.actor, folders=folders, limit=MAX_FILES)})
 
 
-def describe_plan(plan: BundlePlan) -> dict[str, Any]:
-    """Return a plan with its net effect and its proofs as JSON, as `manage.py policies plan --json` prints it, too."""
-    effect = net_effect.find_plan_effect(plan)
+def describe_plan(plan: BundlePlan, *, by: Actor) -> dict[str, Any]:
+    """Return a plan with its effect as JSON, as `manage.py policies plan --json` prints it, too."""
+    effect = net_effect.find_plan_effect(plan, by=by)
     return planning.describe_plan(plan) | {
         "effect": None
         if effect is None
-        else serialize_net_change(effect.change) | {"proof": serialize_proofs(effect.proofs)}
+        else serialize_net_change(effect.change)
+        | {
+            "proof": serialize_proofs(effect.proofs),
+            "guardrails": [verdict._asdict() for verdict in effect.guardrails],
+        }
     }
 
 

@@ -4,6 +4,7 @@ Nothing is written. Rules about today's catalog are judged on the facts of today
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from django.conf import settings
@@ -60,14 +61,17 @@ def judge_guardrails(
     policies: Mapping[str, Policy | None],
     people: Mapping[str, ChangedActor],
     by: Actor,
+    guardrails: Iterable[Guardrail] | None = None,
 ) -> list[GuardrailVerdict]:
     """Return the verdict on each guardrail that is not off, by URN.
 
-    `policies` are those that the change leaves, None for those that are gone; `people` whom it changes.
+    `policies` are those that the change leaves, None for those that are gone; `people` whom it changes; `guardrails`
+    those that are in force after it, if not the stored ones.
     """
     if not settings.AUTH_POLICIES_ENABLED:
         return []
-    guardrails = list(Guardrail.objects.exclude(mode=Guardrail.Mode.OFF).order_by("urn"))
+    guardrails_after = sorted(Guardrail.objects.all() if guardrails is None else guardrails, key=attrgetter("urn"))
+    judged_guardrails = [guardrail for guardrail in guardrails_after if guardrail.mode != Guardrail.Mode.OFF]
     after, pending_urns = add_pending_policies(after, policies)
     changed_policies = (frozenset(policies) | pending_urns) if policies else frozenset[str]()
     actors_after = {urn: changed.now for urn, changed in people.items()}
@@ -79,9 +83,9 @@ def judge_guardrails(
     )
     findings = [
         _judge_lockout(policies, actors_after) if guardrail.urn == LOCKOUT_URN else _judge(guardrail, change)
-        for guardrail in guardrails
+        for guardrail in judged_guardrails
     ]
-    return _build_verdicts(zip(guardrails, findings, strict=True), by)
+    return _build_verdicts(zip(judged_guardrails, findings, strict=True), by)
 
 
 def _judge(guardrail: Guardrail, change: GuardedChange) -> _Finding:

@@ -19,6 +19,7 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import Guardrail
 from policies.models.guardrail import LOCKOUT_URN
+from policies.pdp import snapshot_store
 from policies.writes import managed_rows, required_privileges
 
 _FIELDS = ("urn", "name", "description", "mode", "rule")
@@ -88,8 +89,21 @@ class GuardrailEntries:
     def finish(self, changes: Sequence[BundleChange]) -> None:
         """Judge what was written again: when it was stored, the policies of the bundle were not."""
         keys = [change.key for change in choose_changes(changes, ChangeKind.CHANGE, ChangeKind.CREATE)]
+        if keys:
+            snapshot_store.refresh()
         for guardrail in Guardrail.objects.filter(urn__in=keys).exclude(mode=Guardrail.Mode.OFF):
             guardrails.refresh_status(guardrail)
+
+
+def stage_guardrails(changes: Sequence[BundleChange]) -> list[Guardrail]:
+    """Return all guardrails as these changes would leave them; nothing is stored."""
+    guardrails_by_urn = {guardrail.urn: guardrail for guardrail in Guardrail.objects.all()}
+    for change in choose_changes(changes, ChangeKind.DELETE):
+        del guardrails_by_urn[change.key]
+    for change in choose_changes(changes, ChangeKind.CHANGE, ChangeKind.CREATE):
+        if change.entry is not None:
+            guardrails_by_urn[change.key] = Guardrail(urn=change.key, **_complete_fields(change.entry.value))
+    return list(guardrails_by_urn.values())
 
 
 def _build_value(urn: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -1,38 +1,58 @@
-"""The effect of a plan: who would gain and lose what, and what is proved, as `POST /api/v1/preview` says it."""
+"""The effect of a plan: who would gain and lose what, what is proved, and which guardrails hold."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.authoring.services import net_change
 from policies.authoring.services.bundles import policy_entries
-from policies.authoring.services.bundles.kinds import ChangeKind
+from policies.authoring.services.bundles.guardrail_entries import GuardrailEntries, stage_guardrails
+from policies.authoring.services.bundles.kinds import ChangeKind, choose_changes
 from policies.authoring.services.bundles.planning import BundlePlan
 from policies.authoring.services.bundles.policy_entries import PolicyEntries
+from policies.authoring.services.change_guardrails import GuardrailVerdict, judge_guardrails
 from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
 from policies.authoring.services.net_change import NetChange
+from policies.engine.model import Actor, Statement
 from policies.pdp import snapshot_store
 
 #: People and privileges that a plan names, the largest first.
 MAX_ITEMS = 20
 
+_WRITTEN = (ChangeKind.CREATE, ChangeKind.CHANGE, ChangeKind.DELETE)
+
 
 @dataclass(frozen=True, slots=True)
 class PlanEffect:
-    """What the changes of policies together would give and take today, and whether they do in any catalog."""
+    """What the changes would give and take today, whether they do in any catalog, and which guardrails hold."""
 
     change: NetChange
     proofs: ChangeProofs
+    guardrails: Sequence[GuardrailVerdict]
 
 
-def find_plan_effect(plan: BundlePlan, *, limit: int = MAX_ITEMS) -> PlanEffect | None:
-    """Return what the changes of policies would do; None where no policy changes."""
-    statements_by_urn = {
-        change.key: () if change.entry is None else policy_entries.compile_entry(change.entry)
-        for change in plan.changes[PolicyEntries.folder]
-        if change.action in (ChangeKind.CREATE, ChangeKind.CHANGE, ChangeKind.DELETE)
-    }
-    if not statements_by_urn:
+def find_plan_effect(plan: BundlePlan, *, by: Actor, limit: int = MAX_ITEMS) -> PlanEffect | None:
+    """Return what the changes would do; None where neither a policy nor a guardrail changes."""
+    policy_changes, guardrail_changes = plan.changes[PolicyEntries.folder], plan.changes[GuardrailEntries.folder]
+    if not choose_changes([*policy_changes, *guardrail_changes], *_WRITTEN):
         return None
+    statements_by_urn = list_changed_statements(plan)
     before = snapshot_store.get_current()
     after = before.replace(before.version, statements_by_urn)
     change = net_change.compare_snapshots(before=before, after=after, policies=list(statements_by_urn), limit=limit)
-    return PlanEffect(change, find_change_proofs(before, after))
+    verdicts = judge_guardrails(
+        before=before,
+        after=after,
+        policies=policy_entries.stage_policies(policy_changes, by=by),
+        people={},
+        by=by,
+        guardrails=stage_guardrails(guardrail_changes),
+    )
+    return PlanEffect(change, find_change_proofs(before, after), verdicts)
+
+
+def list_changed_statements(plan: BundlePlan) -> Mapping[str, tuple[Statement, ...]]:
+    """Return policy → the statements that count after the plan, of each that it writes; none of one that goes."""
+    return {
+        change.key: () if change.entry is None else policy_entries.compile_entry(change.entry)
+        for change in choose_changes(plan.changes[PolicyEntries.folder], *_WRITTEN)
+    }

@@ -98,6 +98,26 @@ def read_unstored(files: Sequence[BundleFile]) -> list[FileEntry]:
     return entries
 
 
+def stage_policies(changes: Sequence[BundleChange], *, by: Actor) -> dict[str, Policy | None]:
+    """Return the policies that are written as these changes would leave them, None for those that are gone."""
+    written_changes = choose_changes(changes, ChangeKind.CREATE, ChangeKind.CHANGE, ChangeKind.DELETE)
+    stored_policies = {
+        policy.urn: policy for policy in Policy.objects.filter(urn__in=[change.key for change in written_changes])
+    }
+    staged: dict[str, Policy | None] = {}
+    for change in written_changes:
+        policy = stored_policies.get(change.key)
+        if policy is not None:
+            # What is managed is refused to all writes but that of the bundle.
+            policy.is_managed = False
+        staged[change.key] = (
+            None
+            if change.entry is None
+            else policies.stage_write(urn=change.key, policy=policy, draft=change.entry.draft.draft, by=by)
+        )
+    return staged
+
+
 def compile_entry(entry: FileEntry) -> tuple[Statement, ...]:
     """Return the statements of a policy that count now: none of one that is inactive or out of its time."""
     draft = entry.draft.draft

@@ -6,7 +6,7 @@ from catalog.cdap import grant_api, operation_api
 from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.external_roles import api as external_role_api
 from catalog.external_roles.queries import ACCESS_TYPES
-from catalog.reports.api import findings, reports
+from catalog.reports.api import bundle_tests, findings, reports
 from policies.http.api.paths import api_paths
 
 ROLE_PATTERN = r"(?P<urn>urn:li:role:.+)"
@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern] = [
     *api_paths(r"entities/(?P<urn>urn:li:.+)/", entities.EntityDetailView, "api-entity"),
     *api_paths("external-roles/", external_role_api.ExternalRoleListView, "api-external-roles"),
     *api_paths(rf"external-roles/{ROLE_PATTERN}/", external_role_api.ExternalRoleDetailView, "api-external-role"),
+    *api_paths("bundles/test", bundle_tests.BundleTestView, "api-bundles-test"),
     *api_paths("reports/", reports.ReportListView, "api-reports"),
     *api_paths("reports/findings/", findings.FindingListView, "api-findings"),
     *api_paths("reports/findings/(?P<number>[0-9]{1,18})/", findings.FindingDetailView, "api-finding"),

@@ -70,6 +70,8 @@ api-bundles-plan | POST /api/v1/bundles/plan | 401 403 403 403 200 | {"files": {
 api-bundles-plan-other | POST /api/v1/bundles/plan/ | 401 403 403 403 400
 api-bundles-apply | POST /api/v1/bundles/apply | 401 403 403 403 200 | {"files": {}}
 api-bundles-apply-other | POST /api/v1/bundles/apply/ | 401 403 403 403 400
+api-bundles-test | POST /api/v1/bundles/test | 401 403 403 403 400 | {"files": {}}
+api-bundles-test-other | POST /api/v1/bundles/test/ | 401 403 403 403 400
 api-bundles-export | GET /api/v1/bundles/export | 401 403 403 403 200
 api-privileges | GET /api/v1/privileges/ | 401 200 200 200 200
 api-users | GET /api/v1/users/ | 401 403 403 403 200

@@ -83,8 +83,8 @@ def run(*arguments):
     return 0, output.getvalue()
 
 
-def list_failures(texts, state=None):
-    return [(result.file, line) for result in bundle.run_tests(texts, state=state) for line, _ in result.failures]
+def list_failures(texts, world=None):
+    return [(result.file, line) for result in bundle.run_tests(texts, world=world) for line, _ in result.failures]
 
 
 def test_a_folder_whose_tests_hold_exits_with_0(tmp_path):
@@ -138,7 +138,7 @@ def test_a_bad_file_is_refused_with_its_lines(tmp_path, old, new, lines):
     text = FILES["tests/editors.yaml"].replace(old, new)
     assert text != FILES["tests/editors.yaml"]
     with pytest.raises(Invalid) as refusal:
-        bundle.run_tests(FILES | {"tests/editors.yaml": text}, state=None)
+        bundle.run_tests(FILES | {"tests/editors.yaml": text}, world=None)
     found = [problem.pointer for problem in refusal.value.problems]
     assert found == [f"tests/editors.yaml:{line}" for line in lines] if lines else len(found) == 1
     code, output = run(write_files(tmp_path, FILES | {"tests/editors.yaml": text}))

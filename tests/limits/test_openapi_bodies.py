@@ -30,6 +30,7 @@ ALLOWED: dict[str, tuple[float, str]] = {
     "patch /api/v1/external-roles/{urn}/": (1.5, "the same"),
     "post /api/v1/bundles/plan": (2.0, "it compares up to 1,000 files, 2 MB of YAML"),
     "post /api/v1/bundles/apply": (2.0, "the same"),
+    "post /api/v1/bundles/test": (2.0, "the same, with up to 2 MB of tables"),
     "post /api/v1/policies/": (2.0, "it answers with the policy, up to 1 MB"),
     "put /api/v1/policies/{urn}/": (2.0, "the same"),
     "post /api/v1/preview": (2.0, "it reads what policies take, up to 1 MB, and compares what 20,000 people may do"),

@@ -1,15 +1,14 @@
 """The tests of a bundle as files: policies, assertions and the files of `tests/`, read together and run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.reports.assertions.parser import Assertion, InvalidAssertions, parse_one
 from catalog.reports.bundle_tests import running
 from catalog.reports.bundle_tests.case_reader import CaseFile, read_case_file
-from catalog.reports.bundle_tests.running import CaseResult
-from catalog.reports.snapshot.partitions import SnapshotState
+from catalog.reports.bundle_tests.running import CaseResult, CaseWorld
 from policies.authoring.services.bundles import files, kinds, policy_entries
-from policies.authoring.services.bundles.files import TESTS_FOLDER
 from policies.authoring.services.bundles.policy_entries import PolicyEntries
 from policies.engine.errors import Problem
 from policies.engine.model import Statement
@@ -19,44 +18,60 @@ from policies.errors import Invalid
 ASSERTIONS_FOLDER = "assertions"
 
 
+@dataclass(frozen=True, slots=True)
+class BundleTests:
+    """What a bundle tests: its files of tests, assertions by path, the texts of everything else, and what is wrong."""
+
+    case_files: Sequence[CaseFile]
+    assertions: Mapping[str, Assertion]
+    other_texts: Mapping[str, str]
+    problems: Sequence[Problem]
+
+
 def run_folder(folder: Path, *, snapshot: Path | None) -> list[CaseResult]:
     """Return the results of the tests of a folder, against a snapshot on disk if one is given; reads no database.
 
     Raises Invalid with every problem of the files, or for a snapshot that cannot be read.
     """
     texts = files.read_folder(folder, has_tests=True)
-    state = None if snapshot is None else running.load_snapshot_state(snapshot.resolve().as_uri())
-    return run_tests(texts, state=state)
+    world = None if snapshot is None else running.load_world(snapshot.resolve().as_uri())
+    return run_tests(texts, world=world)
 
 
-def run_tests(texts: Mapping[str, str], *, state: SnapshotState | None) -> list[CaseResult]:
+def run_tests(texts: Mapping[str, str], *, world: CaseWorld | None) -> list[CaseResult]:
     """Return the results of the tests of a bundle (path → text), by file. Raises Invalid with every problem."""
-    refusals: list[Problem] = []
+    tests = read_tests(texts)
+    try:
+        statements_by_policy = _compile_policies(tests.other_texts)
+    except Invalid as error:
+        raise Invalid([*tests.problems, *error.problems]) from None
+    if tests.problems:
+        raise Invalid(tests.problems)
+    return running.run_case_files(tests.case_files, tests.assertions, statements_by_policy, world=world)
+
+
+def read_tests(texts: Mapping[str, str]) -> BundleTests:
+    """Return what the texts of a bundle test, with every problem, each with file and line."""
+    problems: list[Problem] = []
+    files.refuse_large(texts)
     case_files: list[CaseFile] = []
     assertions: dict[str, Assertion] = {}
-    statements_by_policy: dict[str, tuple[Statement, ...]] = {}
+    other_texts: dict[str, str] = {}
     for path, text in sorted(texts.items()):
         try:
-            if path.startswith(f"{TESTS_FOLDER}/"):
-                case_files.append(read_case_file(path, text))
-            elif path.startswith(f"{ASSERTIONS_FOLDER}/"):
-                assertions[path] = read_assertion(path, text)
+            match path.partition("/")[0]:
+                case files.TESTS_FOLDER:
+                    case_files.append(read_case_file(path, text))
+                case folder if folder == ASSERTIONS_FOLDER:
+                    assertions[path] = read_assertion(path, text)
+                case _:
+                    other_texts[path] = text
         except Invalid as error:
-            refusals += error.problems
-    other_texts = {
-        path: text for path, text in texts.items() if not path.startswith((f"{TESTS_FOLDER}/", f"{ASSERTIONS_FOLDER}/"))
-    }
-    try:
-        statements_by_policy = _compile_policies(other_texts)
-    except Invalid as error:
-        refusals += error.problems
-    if refusals:
-        raise Invalid(refusals)
-    if not case_files and not assertions:
-        raise Invalid.from_problem(
-            code="tests.missing", pointer=f"{TESTS_FOLDER}/", detail="There is nothing to test: no file of tests."
-        )
-    return running.run_case_files(case_files, assertions, statements_by_policy, state=state)
+            problems += error.problems
+    if not case_files and not assertions and not problems:
+        detail = "There is nothing to test: no file of tests and no assertion."
+        problems.append(Problem("tests.missing", f"{files.TESTS_FOLDER}/", detail))
+    return BundleTests(case_files, assertions, other_texts, problems)
 
 
 def read_assertion(path: str, text: str) -> Assertion:

@@ -7,7 +7,7 @@ leave in force.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from catalog.reports.assertions.parser import Assertion, AssertionKind
 from catalog.reports.bundle_tests.case_reader import CaseFile
@@ -19,7 +19,7 @@ from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from policies.engine import families
 from policies.engine.errors import Problem
-from policies.engine.model import Statement
+from policies.engine.model import Actor, Statement
 from policies.engine.snapshot import Snapshot
 from policies.errors import Invalid
 
@@ -37,21 +37,61 @@ class CaseResult:
     failures: tuple[tuple[int, str], ...]
 
 
+class CaseFacts(NamedTuple):
+    """The facts that some claims are about: people, the roles bound to each user and group, and entities."""
+
+    actors: Sequence[Actor]
+    roles_by_holder: Mapping[str, frozenset[str]]
+    partitions: Iterable[PartitionFacts]
+
+
+class CaseWorld(Protocol):
+    """What answers files without facts of their own: a snapshot on disk, or what is stored."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the policies before those of the bundle."""
+
+    def load_facts(
+        self, snapshot: Snapshot, placed_claims: Sequence["PlacedClaim"], fields: Collection[str], /
+    ) -> CaseFacts:
+        """Return the facts that the claims are about, under the policies of a snapshot, with these facets."""
+
+
 @dataclass(frozen=True, slots=True)
-class _PlacedClaim:
+class SnapshotWorld:
+    """A snapshot on disk."""
+
+    state: SnapshotState
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return its policies."""
+        return self.state.snapshot
+
+    def load_facts(
+        self, snapshot: Snapshot, _placed_claims: Sequence["PlacedClaim"], fields: Collection[str], /
+    ) -> CaseFacts:
+        """Return everybody and everything, part by part."""
+        state = replace(self.state, snapshot=snapshot)
+        return CaseFacts(state.actors, reader.load_roles(state.source), _iterate_partitions(state, fields))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedClaim:
     """A claim with the file that it is in."""
 
     file: str
     assertion: Assertion
 
 
-def load_snapshot_state(source: str) -> SnapshotState:
-    """Return the state of a snapshot on disk, the URL of its folder. Raises Invalid if it cannot be read."""
+def load_world(source: str) -> SnapshotWorld:
+    """Return the snapshot on disk that has this URL. Raises Invalid if it cannot be read."""
     try:
         manifest = reader.read_json(source, "manifest.json")
         if manifest.get("schema") != SCHEMA_VERSION:
             raise CorruptSnapshot(f"The snapshot has schema {manifest.get('schema')}; this reads {SCHEMA_VERSION}.")
-        return partitions.load_state(source, manifest["policy_version"])
+        return SnapshotWorld(partitions.load_state(source, manifest["policy_version"]))
     except (CorruptSnapshot, KeyError) as error:
         raise Invalid.from_problem(code="snapshot.unreadable", pointer=source, detail=str(error)) from None
 
@@ -61,40 +101,38 @@ def run_case_files(
     assertions: Mapping[str, Assertion],
     statements_by_policy: Mapping[str, tuple[Statement, ...]],
     *,
-    state: SnapshotState | None,
+    world: CaseWorld | None,
 ) -> list[CaseResult]:
-    """Return the result of every claim, by file; `assertions` (by path) are checked against the snapshot, if any.
+    """Return the result of every claim, by file; `assertions` (by path) are checked against the world, if any.
 
-    Raises Invalid for files without facts where there is no snapshot.
+    Raises Invalid for files without facts where there is no world.
     """
-    if state is None and (problems := _find_unanswerable(case_files)):
+    if world is None and (problems := _find_unanswerable(case_files)):
         raise Invalid(problems)
     snapshot = (
         Snapshot.build(0, [*families.implicit_policies(), *statements_by_policy.items()])
-        if state is None
-        else state.snapshot.replace(state.snapshot.version, statements_by_policy)
+        if world is None
+        else world.snapshot.replace(world.snapshot.version, statements_by_policy)
     )
     results: list[CaseResult] = []
     for case_file in case_files:
         if case_file.facts is not None:
-            placed_claims = [_PlacedClaim(case_file.path, claim) for claim in case_file.claims]
+            placed_claims = [PlacedClaim(case_file.path, claim) for claim in case_file.claims]
             fields = _list_tested_fields(snapshot, placed_claims)
             facts = case_file.facts.build_partition(snapshot, fields)
-            results += _check_claims(placed_claims, [facts], facts, case_file.facts.roles_by_group)
-    if state is not None:
-        placed_claims = [_PlacedClaim(path, assertion) for path, assertion in assertions.items()]
+            case_facts = CaseFacts(facts.actors, case_file.facts.roles_by_group, [facts])
+            results += _check_claims(placed_claims, snapshot, case_facts)
+    if world is not None:
+        placed_claims = [PlacedClaim(path, assertion) for path, assertion in assertions.items()]
         placed_claims += [
-            _PlacedClaim(case_file.path, claim)
+            PlacedClaim(case_file.path, claim)
             for case_file in case_files
             if case_file.facts is None
             for claim in case_file.claims
         ]
         if placed_claims:
-            state = replace(state, snapshot=snapshot)
             fields = _list_tested_fields(snapshot, placed_claims)
-            results += _check_claims(
-                placed_claims, _iterate_partitions(state, fields), state, reader.load_roles(state.source)
-            )
+            results += _check_claims(placed_claims, snapshot, world.load_facts(snapshot, placed_claims, fields))
     return sorted(results, key=lambda result: (result.file, result.line))
 
 
@@ -110,7 +148,7 @@ def _iterate_partitions(state: SnapshotState, fields: Collection[str]) -> Iterat
         yield PartitionFacts(state, partitions.load_partition(state, loaded_fields, numbers[start:end]))
 
 
-def _list_tested_fields(snapshot: Snapshot, placed_claims: Iterable[_PlacedClaim]) -> frozenset[str]:
+def _list_tested_fields(snapshot: Snapshot, placed_claims: Iterable[PlacedClaim]) -> frozenset[str]:
     privileges: set[str] = set()
     fields: set[str] = set()
     for placed_claim in placed_claims:
@@ -122,21 +160,18 @@ def _list_tested_fields(snapshot: Snapshot, placed_claims: Iterable[_PlacedClaim
 
 
 def _check_claims(
-    placed_claims: Sequence[_PlacedClaim],
-    partition_facts: Iterable[PartitionFacts],
-    state: PartitionFacts | SnapshotState,
-    roles_by_holder: Mapping[str, frozenset[str]],
+    placed_claims: Sequence[PlacedClaim], snapshot: Snapshot, case_facts: CaseFacts
 ) -> Iterator[CaseResult]:
     """Yield the result of each claim; its number takes the place of its name, which two files may share."""
     documents = [
         serialize_assertion(placed_claim.assertion) | {"name": str(number)}
         for number, placed_claim in enumerate(placed_claims)
     ]
-    claims = checks.build_claims(documents, state.actors, roles_by_holder)
-    rows = [row for facts in partition_facts for row in checks.check_partition(facts, claims)]
+    claims = checks.build_claims(documents, case_facts.actors, case_facts.roles_by_holder)
+    rows = [row for facts in case_facts.partitions for row in checks.check_partition(facts, claims)]
     answered_indexes = frozenset((row.claim_index, row.answer_index) for row in rows)
-    rows += checks.check_platform(state.snapshot, claims)
-    rows += checks.check_unknown_entities(state.snapshot, claims, answered_indexes)
+    rows += checks.check_platform(snapshot, claims)
+    rows += checks.check_unknown_entities(snapshot, claims, answered_indexes)
     _, failure_lines = checks.aggregate_rows(claims, rows)
     failures_by_claim: dict[int, list[tuple[int, str]]] = {}
     for failure in failure_lines:

@@ -87,7 +87,7 @@ class BundlePlanView(ApiView):
     @api_operation("bundles_plan", "Plan policies as code", body=BundleIn, answer=BundlePlanOut, tag=TAG)
     def post(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return what applying these files would change, and its net effect; nothing is stored."""
-        plan = planning.plan_bundle(texts=_read_files(payload), options=_read_options(payload), by=self.actor)
+        plan = planning.plan_bundle(texts=read_files(payload), options=read_options(payload), by=self.actor)
         return describe_plan(plan, by=self.actor)
 
 
@@ -107,8 +107,8 @@ class BundleApplyView(ApiView):
     def post(self, payload: dict[str, Any]) -> HttpResponse:
         """Store what these files say as one version of all policies, all or nothing; return what was changed."""
         plan, version = applying.apply_bundle(
-            texts=_read_files(payload),
-            options=_read_options(payload),
+            texts=read_files(payload),
+            options=read_options(payload),
             by=self.actor,
             channel=CHANNEL,
             expected_version=payload.get("expect_version"),
@@ -145,7 +145,8 @@ def describe_plan(plan: BundlePlan, *, by: Actor) -> dict[str, Any]:
     }
 
 
-def _read_files(payload: Mapping[str, Any]) -> dict[str, str]:
+def read_files(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of a body, path → text. Raises Invalid."""
     texts = payload["files"]
     if not isinstance(texts, dict):
         raise Invalid.from_problem(code="type.object", pointer="/files", detail="`files` is an object: path → text.")
@@ -161,5 +162,6 @@ def _read_files(payload: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
-def _read_options(payload: Mapping[str, Any]) -> BundleOptions:
+def read_options(payload: Mapping[str, Any]) -> BundleOptions:
+    """Return how the bundle of a body is applied."""
     return BundleOptions(is_pruning=payload["prune"], source=payload.get("source"), is_releasing=payload["release"])

@@ -89,7 +89,7 @@ def read_folder(folder: Path, *, has_tests: bool = False) -> dict[str, str]:
 
 def parse_files(texts: Mapping[str, str], *, folders: Collection[str]) -> list[BundleFile]:
     """Return the files of a bundle, by path. Raises Invalid with a problem for each that is wrong."""
-    _refuse_many(len(texts), sum(map(len, texts.values())))
+    refuse_large(texts)
     files: list[BundleFile] = []
     problems: list[Problem] = []
     for path in sorted(texts):
@@ -134,6 +134,11 @@ def _list_files(folder: Path, *, has_tests: bool) -> Iterator[Path]:
             continue
         files = [item] if item.is_file() else sorted(item.rglob("*")) if item.is_dir() else []
         yield from (file for file in files if file.suffix in _SUFFIXES and file.is_file())
+
+
+def refuse_large(texts: Mapping[str, str]) -> None:
+    """Raise Invalid for more files, or longer ones together, than a bundle may have."""
+    _refuse_many(len(texts), sum(map(len, texts.values())))
 
 
 def _refuse_many(count: int, length: int) -> None:

@@ -19,7 +19,7 @@ from catalog.access import aspect_documents, entity_lists, view_permissions
 from catalog.access.aspect_documents import StoredAspect
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP_TYPE_PREFIX, OwnerEntry
 from catalog.ingest import apply
-from catalog.ingest.apply import Proposal
+from catalog.ingest.apply import ChangeType, Proposal
 from catalog.ingest.audit_stamps import stamp
 from policies.engine.model import Actor
 from policies.errors import NotFound, Stale
@@ -80,24 +80,35 @@ class AnnotationEdit:
 
     def write(self, aspect: str, change: DocumentChange) -> None:
         """Change the documents and write them."""
-        edited_urns = list(dict.fromkeys(self.urns))
         # Two editors queue at the gate, and the second reads the document that the first wrote.
         with open_write(Gate.CATALOG):
-            _require_stored(edited_urns, by=self.by)
-            texts_by_key = aspect_documents.load_texts(keys={(urn, aspect) for urn in edited_urns})
-            audit_stamp = stamp(by=self.by, at=timezone.now())
-            new_proposals = []
-            for urn in edited_urns:
-                text = texts_by_key.get((urn, aspect))
-                if self.expected_fingerprint is not None and _hash_text(text) != self.expected_fingerprint:
-                    raise Stale("Somebody else changed this in the meantime.")
-                document: AspectDocument = {} if text is None else json.loads(text)
-                change(document, audit_stamp)
-                if aspect in _STAMP_KEYS:
-                    document[_STAMP_KEYS[aspect]] = audit_stamp
-                text = json.dumps(document, ensure_ascii=False)
-                new_proposals.append(Proposal(urn, aspect, text, keeps_unknown=True))
-            apply.apply(proposals=new_proposals, by=self.by, channel=self.channel)
+            apply.apply(proposals=self.build_proposals(aspect, change), by=self.by, channel=self.channel)
+
+    def build_proposals(self, aspect: str, change: DocumentChange) -> list[Proposal]:
+        """Return the changed documents as proposals; a document that is emptied is deleted."""
+        edited_urns = list(dict.fromkeys(self.urns))
+        _require_stored(edited_urns, by=self.by)
+        texts_by_key = self.load_texts({(urn, aspect) for urn in edited_urns})
+        audit_stamp = stamp(by=self.by, at=timezone.now())
+        new_proposals = []
+        for urn in edited_urns:
+            text = texts_by_key.get((urn, aspect))
+            if self.expected_fingerprint is not None and _hash_text(text) != self.expected_fingerprint:
+                raise Stale("Somebody else changed this in the meantime.")
+            document: AspectDocument = {} if text is None else json.loads(text)
+            change(document, audit_stamp)
+            if aspect in _STAMP_KEYS:
+                document[_STAMP_KEYS[aspect]] = audit_stamp
+            new_proposals.append(
+                Proposal(urn, aspect, json.dumps(document, ensure_ascii=False), keeps_unknown=True)
+                if document
+                else Proposal(urn, aspect, change=ChangeType.DELETE)
+            )
+        return new_proposals
+
+    def load_texts(self, keys: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
+        """Return the newest text of each existing document, as (URN, aspect name) -> text."""
+        return aspect_documents.load_texts(keys=keys)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ from catalog import errors, urns
 from catalog.access import disclosure, entity_lists, view_permissions
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP_TYPE_PREFIX
 from catalog.entities.annotations import AnnotationEdit
+from catalog.entities.moves import require_known, set_parent
 from catalog.ingest import apply, deletes, required_privileges
 from catalog.ingest.apply import ChangeType, EntityIds, Proposal
 from catalog.ingest.audit_stamps import stamp
-from catalog.models import Ancestry, Entity
+from catalog.models import Entity
 from policies.engine.model import Actor, MissingPrivilege
 from policies.errors import Conflict, Forbidden, Invalid
 from policies.models import Gate, open_write
@@ -77,7 +78,7 @@ def create(
         document["termSource"] = "INTERNAL"
     with open_write(Gate.CATALOG):
         if parent is not None:
-            document[vocabulary_type.parent] = _require_known(
+            document[vocabulary_type.parent] = require_known(
                 parent, vocabulary_type.parent_type, f"/{vocabulary_type.parent}", by=by
             )
         audit_stamp = stamp(by=by, at=timezone.now())
@@ -126,7 +127,7 @@ def create_product(*, identifier: str | None, name: str, description: str, domai
     with open_write(Gate.CATALOG):
         _apply_creation(new_proposals, {urn: EntityIds()}, by=by, channel=channel)
         # Checked last, so that only a caller who may create a product there learns whether the domain exists.
-        _require_known(domain, "domain", "/domainUrn", by=by)
+        require_known(domain, "domain", "/domainUrn", by=by)
     return urn
 
 
@@ -152,13 +153,7 @@ def move(*, urn: str, parent: str | None, by: Actor, channel: str) -> None:
             code="urn.type", pointer="/resourceUrn", detail="Only domains, terms and groups have a parent."
         )
     with open_write(Gate.CATALOG):
-        if parent is not None:
-            _require_known(parent, vocabulary_type.parent_type, f"/{vocabulary_type.parent}", by=by)
-            if parent == urn or Ancestry.objects.filter(node=parent, ancestor=urn).exists():
-                raise Invalid.from_problem(
-                    code="parent.loop", pointer=f"/{vocabulary_type.parent}", detail="This lies in what is to be moved."
-                )
-        _change(urn, {vocabulary_type.parent: parent}, by=by, channel=channel)
+        set_parent(AnnotationEdit([urn], by, channel), parent, pointer=f"/{vocabulary_type.parent}")
 
 
 def recolor(*, urn: str, color: str, by: Actor, channel: str) -> None:
@@ -243,15 +238,6 @@ def _build_urn(kind: str, identifier: str | None) -> str:
     problem = urns.find_problem(urn, "/id", (kind,))
     if problem is not None:
         raise Invalid([problem])
-    return urn
-
-
-def _require_known(urn: str, type_: str, pointer: str, *, by: Actor) -> str:
-    problem = urns.find_problem(urn, pointer, (type_,))
-    if problem is not None:
-        raise Invalid([problem])
-    if not Entity.objects.filter(urn=urn).exists() or view_permissions.find_hidden(urns=[urn], by=by):
-        raise Invalid.from_problem(code="unknown", pointer=pointer, detail=f"There is no {type_} {urn}.")
     return urn
 
 

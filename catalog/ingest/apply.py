@@ -25,7 +25,7 @@ from policies.models import Gate, open_write, retry_deadlock
 from policies.pdp import display_names
 from policies.pdp.access_requests import AccessRequest
 
-__all__ = ["ApplyResult", "ChangeType", "EntityIds", "Proposal", "apply"]
+__all__ = ["ApplyResult", "ChangeType", "EntityIds", "Proposal", "apply", "find_change_refusal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _apply_to_catalog(
         channel=channel,
         now=now,
     )
-    refusal = _find_refusal(items, write_set, ids_by_urn, by=by, is_open=is_open)
+    refusal = find_change_refusal(items, write_set, ids_by_urn, by=by, is_open=is_open)
     if refusal is not None:
         return refusal, frozenset()
     if check is not None:
@@ -125,14 +125,15 @@ def _is_of_people(item: ValidatedProposal) -> bool:
     return (item.urn.type, item.aspect) in people_aspects.OWNED_ASPECTS
 
 
-def _find_refusal(
+def find_change_refusal(
     items: Sequence[ValidatedProposal],
     write_set: WriteSet,
     ids_by_urn: Mapping[str, EntityIds],
     *,
     by: Actor,
-    is_open: bool,
+    is_open: bool = False,
 ) -> Forbidden | None:
+    """Return the refusal of these changes to documents and registrations, None when all are allowed."""
     existing_urns = write_set.stored_urns | _list_existing_people(items)
     guarded_items = [item for item in items if not is_open or item.urn.type in catalog_urns.GUARDED_TYPES]
     guarded_registrations = [

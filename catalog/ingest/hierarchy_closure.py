@@ -3,11 +3,11 @@
 A parent counts whether or not it is stored. In a cycle each node is below all others and never below itself.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from django.db import connection
 
-from catalog.models import NODE_TYPES, Ancestry
+from catalog.models import NODE_TYPES, Ancestry, Entity
 from policies.models.prepared_statements import list_parameter
 
 # UNION drops rows already found, which ends the recursion in a cycle.
@@ -43,6 +43,25 @@ def rebuild() -> None:
     """Rewrite the ancestors of every node."""
     Ancestry.objects.all().delete()
     _insert_ancestors(None)
+
+
+def compute_ancestors(*, nodes: Collection[str], parents: Mapping[str, str | None]) -> dict[str, frozenset[str]]:
+    """Return the ancestors that these nodes would have if nodes had these parents; two queries."""
+    known_nodes = {*nodes, *(parent for parent in parents.values() if parent is not None)}
+    stored_ancestors = Ancestry.objects.filter(node__among=list(known_nodes)).order_by()
+    known_nodes.update(stored_ancestors.values_list("ancestor", flat=True))
+    rows = Entity.objects.filter(urn__among=list(known_nodes), type__in=NODE_TYPES).order_by()
+    parent_by_node = {**dict(rows.values_list("urn", "parent")), **parents}
+    return {node: _list_above(node, parent_by_node) for node in nodes}
+
+
+def _list_above(node: str, parent_by_node: Mapping[str, str | None]) -> frozenset[str]:
+    ancestors: set[str] = set()
+    parent = parent_by_node.get(node)
+    while parent is not None and parent not in ancestors:
+        ancestors.add(parent)
+        parent = parent_by_node.get(parent)
+    return frozenset(ancestors - {node})
 
 
 def _insert_ancestors(nodes: list[str] | None) -> None:

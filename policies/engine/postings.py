@@ -61,15 +61,54 @@ class Postings:
         self._extents: dict[Selector, FrozenBitMap] = {}
         self._values_by_entity: dict[int, dict[str, set[str]]] | None = None
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that were loaded."""
+        return frozenset(self._values)
+
     def replace_values(self, field: str, values_by_entity: Mapping[int, Collection[str]]) -> "Postings":
         """Return the same entities, of which these have these values of a field other than OWNER, and no others."""
-        changed_entities = FrozenBitMap(values_by_entity)
-        postings_by_value = {value: entities - changed_entities for value, entities in self.values(field).items()}
-        for number, values in values_by_entity.items():
-            for value in values:
-                postings_by_value[value] = postings_by_value.get(value, EMPTY) | FrozenBitMap((number,))
+        other = self._copy_facts()
+        other._values = self._values | {field: _replace_postings(self.values(field), values_by_entity)}
+        return other
+
+    def replace_owners(self, owners_by_entity: Mapping[int, Collection[Owner]]) -> "Postings":
+        """Return the same entities, of which these have these owners, and no others."""
+        holders_by_entity = {number: {owner.actor for owner in owners} for number, owners in owners_by_entity.items()}
+        types = {owner.type for owners in owners_by_entity.values() for owner in owners} - {""}
+        other = self._copy_facts()
+        other._values = self._values | {OWNER: _replace_postings(self.values(OWNER), holders_by_entity)}
+        other._owners = {
+            owner_type: _replace_postings(
+                self._owners.get(owner_type, {}),
+                {
+                    number: {owner.actor for owner in owners if owner.type == owner_type}
+                    for number, owners in owners_by_entity.items()
+                },
+            )
+            for owner_type in self._owners.keys() | types
+        }
+        return other
+
+    def replace_ancestors(self, ancestors_by_node: Mapping[str, Collection[str]]) -> "Postings":
+        """Return the same entities in a hierarchy where these nodes are below these ancestors, and no others."""
+        nodes_by_ancestor = {
+            ancestor: set(nodes).difference(ancestors_by_node) for ancestor, nodes in self._descendants.items()
+        }
+        for node, ancestors in ancestors_by_node.items():
+            for ancestor in ancestors:
+                nodes_by_ancestor.setdefault(ancestor, set()).add(node)
+        other = self._copy_facts()
+        other._descendants = nodes_by_ancestor
+        return other
+
+    def find_descendants(self, nodes: Iterable[str]) -> frozenset[str]:
+        """Return the nodes below these that an entity has as a value."""
+        return frozenset[str]().union(*(self._descendants.get(node, ()) for node in nodes))
+
+    def _copy_facts(self) -> "Postings":
+        """Return a copy whose facts may be replaced."""
         other = copy(self)
-        other._values = self._values | {field: postings_by_value}
         other._sorted_values, other._closed_postings, other._extents = {}, {}, {}
         other._values_by_entity = None
         return other
@@ -214,6 +253,18 @@ def _prefix_range(sorted_values: Sequence[str], prefix: str) -> slice:
     """Return the slice of a sorted list whose values begin with the prefix."""
     start = bisect_left(sorted_values, prefix)
     return slice(start, bisect_right(sorted_values, prefix, lo=start, key=lambda value: value[: len(prefix)]))
+
+
+def _replace_postings(
+    postings_by_value: Mapping[str, FrozenBitMap], values_by_entity: Mapping[int, Collection[str]]
+) -> dict[str, FrozenBitMap]:
+    """Return the postings of a field of which these entities have these values, and no others."""
+    changed_entities = FrozenBitMap(values_by_entity)
+    replaced_postings = {value: entities - changed_entities for value, entities in postings_by_value.items()}
+    for number, values in values_by_entity.items():
+        for value in values:
+            replaced_postings[value] = replaced_postings.get(value, EMPTY) | FrozenBitMap((number,))
+    return replaced_postings
 
 
 _PostingTable = dict[str, dict[str, FrozenBitMap]]

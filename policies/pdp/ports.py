@@ -1,13 +1,57 @@
 """The implementations of the engine's ports, as settings.POLICY_PORTS names them; each is imported on first use."""
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from policies.engine.fact_changes import FactChanges
+from policies.engine.model import Actor
 from policies.engine.ports import FacetSource, GrantSource, PostingsSource
 from policies.pdp.fact_cache import CachingFacetSource
+
+
+class StagedCatalog(Protocol):
+    """Changes of what entities carry, each checked by what its write checks; nothing is stored.
+
+    All raise NotFound for an unknown entity, Forbidden, and Invalid with pointers into the change. Owners are pairs of
+    a URN and that of an ownership type ('' for none).
+    """
+
+    def add_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:
+        """Add owners."""
+
+    def remove_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:
+        """Remove owners of a type, and those named without one whatever their types."""
+
+    def set_domain(self, *, entity: str, domain: str | None) -> None:
+        """Set the only domain; None takes the entity out of all."""
+
+    def add_tags(self, *, entity: str, tags: Sequence[str]) -> None:
+        """Add tags."""
+
+    def remove_tags(self, *, entity: str, tags: Sequence[str]) -> None:
+        """Remove tags."""
+
+    def add_terms(self, *, entity: str, terms: Sequence[str]) -> None:
+        """Add glossary terms."""
+
+    def remove_terms(self, *, entity: str, terms: Sequence[str]) -> None:
+        """Remove glossary terms."""
+
+    def move(self, *, entity: str, parent: str | None) -> None:
+        """Move a domain, term, term group or container under another parent; None moves it to the top."""
+
+    def load_changes(self) -> FactChanges:
+        """Return the facts that entities would have; a constant number of queries."""
+
+
+def stage_catalog(by: Actor) -> StagedCatalog:
+    """Return staged changes of the catalog by this actor, of the class that settings.POLICY_PORTS names."""
+    staged: StagedCatalog = import_port("StagedCatalog")(by)
+    return staged
 
 
 @cache

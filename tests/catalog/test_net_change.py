@@ -1,6 +1,7 @@
 """The net change over stored worlds: the numbers are those of asking about every pair before and after."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -78,9 +79,7 @@ def test_changes_of_people_are_those_of_the_writes_themselves(
     snapshot = world.snapshot()
     with undone():
         stored.store(world.having([]))
-        for role in strategies.ROLES:
-            if not Role.objects.filter(urn=role).exists():
-                roles.create(name=role, identifier=role.rpartition(":")[2], **BY_SYSTEM)
+        add_roles()
         staged = StagedPeople(authorizer.SYSTEM)
         for item in changes:
             stage(staged, *item)
@@ -101,6 +100,13 @@ def test_changes_of_people_are_those_of_the_writes_themselves(
         assert side.total == tally(pairs)
         counted = Counter((actor, privilege) for actor, privilege, _ in pairs)
         assert {(item.actor, item.privilege): item.entities for item in side.items} == counted
+
+
+def add_roles() -> None:
+    """Store the roles that a world lacks."""
+    for role in strategies.ROLES:
+        if not Role.objects.filter(urn=role).exists():
+            roles.create(name=role, identifier=role.rpartition(":")[2], **BY_SYSTEM)
 
 
 def stage(staged: StagedPeople, kind: str, user: str, group: str, role: str) -> None:
@@ -137,16 +143,16 @@ def write(kind: str, user: str, group: str, role: str) -> None:
             users.suspend(urn=user, **BY_SYSTEM)
 
 
-def list_allowed(snapshot: Snapshot) -> Pairs:
+def list_allowed(snapshot: Snapshot, privileges: Sequence[str] = strategies.PRIVILEGES) -> Pairs:
     """Return every pair of an active person and a present entity that the engine allows, asked one by one."""
     urns = list(Entity.objects.filter(is_removed=False).values_list("urn", flat=True))
-    fields = snapshot.tested_fields(strategies.PRIVILEGES)
+    fields = snapshot.tested_fields(privileges)
     resources = OrmFacetSource().load(urns=urns, fields=fields)
     people = User.objects.filter(state=User.State.ACTIVE, is_removed=False).values_list("urn", flat=True)
     return {
         (actor.urn, privilege, urn)
         for actor in actor_resolution.load_actors(urns=list(people)).values()
-        for privilege in strategies.PRIVILEGES
+        for privilege in privileges
         for urn in urns
         if decide(snapshot, Question(actor, privilege, resources[urn])).is_allowed
     }

@@ -11,6 +11,7 @@ from typing import Any
 from catalog.external_roles.services import MAX_DATASETS
 from policies.authoring.services.preview import MAX_CHANGES
 from policies.authoring.services.replay import MAX_DAYS
+from policies.authoring.services.staged_facts import MAX_ATTACHMENTS
 from policies.decisions.api.request_serializers import MAX_ALTERNATIVES, MAX_BATCH_QUESTIONS, MAX_COLUMNS, MAX_LIST_URNS
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.roles import MAX_ACTORS
@@ -65,6 +66,11 @@ def list_previews() -> Iterator[dict[str, Any]]:
     yield {"changes": [{"put_policy": everybody}] * MAX_CHANGES}
     yield {"changes": [{"add_members": {"group": GROUP, "members": PEOPLE[:1_000]}}] * 20}
     yield {"changes": [{"suspend": urn} for urn in PEOPLE[:MAX_CHANGES]], "replay_days": MAX_DAYS}
+    yield {"changes": [{"suspend": urn} for urn in PEOPLE[:MAX_CHANGES]]}
+    tags = [f"urn:li:tag:{number}" for number in range(MAX_ATTACHMENTS)]
+    yield {"changes": [{"add_tags": {"entity": name_dataset(number), "tags": tags}} for number in range(MAX_CHANGES)]}
+    owners = [{"owner": urn} for urn in PEOPLE[:MAX_ATTACHMENTS]]
+    yield {"changes": [{"add_owners": {"entity": name_dataset(1), "owners": owners}}] * MAX_CHANGES}
 
 
 def list_questions() -> Iterator[dict[str, Any]]:

@@ -10,9 +10,8 @@ from typing import Any
 from ariadne import MutationType
 
 from catalog import urns
-from catalog.access import entity_lists, view_permissions
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP_TYPE_PREFIX
-from catalog.entities import annotations, vocabulary
+from catalog.entities import annotations, references, vocabulary
 from catalog.entities.annotations import AnnotationEdit, EntityLink, OwnerPair
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
@@ -20,7 +19,6 @@ from catalog.protocols.datahub_graphql.entities import validate_entries, validat
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.pdp import display_names
 
 mutation = MutationType()
 
@@ -205,18 +203,12 @@ def _set_domain(entity_urns: Sequence[str], domain: str | None, info: Info) -> N
 
 
 def _check_stored(required_urns: Sequence[str], *, by: Actor) -> None:
-    """Raise Invalid with the URNs that are neither viewable entities nor users, groups, roles or policies.
-
-    Removed users and groups are as unknown; removed entities are stored.
-    """
-    existing_urns = (
-        entity_lists.list_stored_urns(urns=required_urns) - view_permissions.find_hidden(urns=required_urns, by=by)
-    ) | display_names.load_names(urns=required_urns).keys()
-    existing_urns -= display_names.find_removed(urns=required_urns)
+    """Raise Invalid with the URNs that do not exist for the caller."""
+    unknown_urns = references.find_unknown(urns=required_urns, by=by)
     problems = [
         Problem("unknown", "", f"There is no {urns.entity_type(urn)} {urn}.")
         for urn in required_urns
-        if urn not in existing_urns
+        if urn in unknown_urns
     ]
     if problems:
         raise Invalid(problems)

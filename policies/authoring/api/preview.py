@@ -13,6 +13,7 @@ from policies.authoring.services.change_proofs import ChangeProofs
 from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess
 from policies.authoring.services.preview import Preview
 from policies.authoring.services.replay import MAX_DAYS, Replay
+from policies.authoring.services.staged_facts import MAX_ATTACHMENTS
 from policies.engine.proofs.verdicts import Verdict
 from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation
@@ -66,6 +67,51 @@ class RoleChangeIn(strict_fields.StrictSerializer):
     actors = strict_fields.StrictUrnList(USER_PREFIX, GROUP_PREFIX, max_length=MAX_ACTORS)
 
 
+class OwnerIn(strict_fields.StrictSerializer):
+    """One owner, with an ownership type or without; to remove one without a type removes every entry of it."""
+
+    owner = strict_fields.StrictUrn(prefixes=(USER_PREFIX, GROUP_PREFIX))
+    type = strict_fields.StrictUrn(required=False, prefixes=("urn:li:ownershipType:",))
+
+
+class OwnerChangeIn(strict_fields.StrictSerializer):
+    """Owners that an entity would get or lose."""
+
+    entity = strict_fields.StrictUrn()
+    owners = strict_fields.StrictList(child=OwnerIn(), max_length=MAX_ATTACHMENTS)
+
+
+class DomainChangeIn(strict_fields.StrictSerializer):
+    """The only domain that an entity would get; null takes it out of all."""
+
+    entity = strict_fields.StrictUrn()
+    domain = strict_fields.StrictUrn(allow_null=True, prefixes=("urn:li:domain:",))
+
+
+class TagChangeIn(strict_fields.StrictSerializer):
+    """Tags that an entity would get or lose."""
+
+    entity = strict_fields.StrictUrn()
+    tags = strict_fields.StrictUrnList("urn:li:tag:", max_length=MAX_ATTACHMENTS)
+
+
+class TermChangeIn(strict_fields.StrictSerializer):
+    """Glossary terms that an entity would get or lose."""
+
+    entity = strict_fields.StrictUrn()
+    terms = strict_fields.StrictUrnList("urn:li:glossaryTerm:", max_length=MAX_ATTACHMENTS)
+
+
+class MoveIn(strict_fields.StrictSerializer):
+    """The parent that a domain, term, term group or container would get; null moves it to the top."""
+
+    entity = strict_fields.StrictUrn()
+
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields; `parent` is an attribute of every serializer, so it is no attribute of the class."""
+        return {**super().get_fields(), "parent": strict_fields.StrictUrn(allow_null=True)}
+
+
 class ChangeIn(strict_fields.StrictSerializer):
     """One change: exactly one of these."""
 
@@ -76,6 +122,14 @@ class ChangeIn(strict_fields.StrictSerializer):
     remove_members = MemberChangeIn(required=False)
     assign_roles = RoleChangeIn(required=False)
     unassign_roles = RoleChangeIn(required=False)
+    add_owners = OwnerChangeIn(required=False)
+    remove_owners = OwnerChangeIn(required=False)
+    set_domain = DomainChangeIn(required=False)
+    add_tags = TagChangeIn(required=False)
+    remove_tags = TagChangeIn(required=False)
+    add_terms = TermChangeIn(required=False)
+    remove_terms = TermChangeIn(required=False)
+    move = MoveIn(required=False)
     suspend = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
     activate = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
 

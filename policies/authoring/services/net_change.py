@@ -15,9 +15,10 @@ from typing import NamedTuple
 from django.conf import settings
 from pyroaring import BitMap, FrozenBitMap
 
-from policies.engine import access_change
+from policies.engine import access_change, fact_changes
 from policies.engine.access_change import AccessDifference, ChangeScope, WorkBudget
 from policies.engine.changed_reach import AccessState
+from policies.engine.fact_changes import NO_FACT_CHANGES, FactChanges
 from policies.engine.gc_pause import pause_gc
 from policies.engine.model import Actor
 from policies.engine.postings import Postings
@@ -112,26 +113,29 @@ def compare_snapshots(
     after: Snapshot,
     policies: Collection[str],
     people: Mapping[str, ChangedActor] = MappingProxyType({}),
+    facts: FactChanges = NO_FACT_CHANGES,
     privileges: Collection[str] | None = None,
     limit: int,
 ) -> NetChange:
-    """Return the net change between two snapshots that differ in these policies, and of these people.
+    """Return the net change between two snapshots that differ in these policies, of these people and of these facts.
 
     Of `privileges` only, if given. At most `limit` items of each kind are named.
     """
     scope = _find_scope(before, after, policies, people, privileges)
+    if facts.has_changes:
+        statements = frozenset((*before.statements, *after.statements))
+        scope = access_change.join_scopes([scope, fact_changes.find_fact_scope(statements, facts, privileges)])
     if not settings.AUTH_POLICIES_ENABLED:
         return NetChange(before.version, is_exact=True)
     postings = _load_postings(scope, before, after)
     if postings is None:
         return NetChange(before.version, is_exact=False)
-    actors = _load_people(scope, postings)
+    changed_postings = fact_changes.apply_fact_changes(_move_members(postings, people), facts)
+    actors = _load_people(scope, (postings, changed_postings))
     budget = WorkBudget(MAX_STEPS)
     states = (
         AccessState(before, postings, actors | {urn: changed.was for urn, changed in people.items()}),
-        AccessState(
-            after, _move_members(postings, people), actors | {urn: changed.now for urn, changed in people.items()}
-        ),
+        AccessState(after, changed_postings, actors | {urn: changed.now for urn, changed in people.items()}),
     )
     differences = list(access_change.compare_access(*states, scope.privileges, scope.policies, budget))
     platform_differences = list(access_change.compare_platform(*states, scope.platform_privileges, budget))
@@ -207,13 +211,14 @@ def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot) -> Pos
     return ports.postings_source().load_postings(covering=scope.selectors, fields=fields, limit=MAX_ENTITIES)
 
 
-def _load_people(scope: ChangeScope, postings: Postings) -> dict[str, Actor]:
+def _load_people(scope: ChangeScope, sides: tuple[Postings, Postings]) -> dict[str, Actor]:
     """Return the active people that changed statements can reach, one more than are compared at most."""
     tokens = {token for token in scope.tokens if not is_relational(token)}
     if ONESELF in scope.tokens:
-        tokens.update(urn for urn in postings.urns if urn.startswith(USER_PREFIX))
+        tokens.update(urn for urn in sides[0].urns if urn.startswith(USER_PREFIX))
     if any(is_relational(token) and token != ONESELF for token in scope.tokens):
-        tokens.update(postings.owners(None))
+        for postings in sides:
+            tokens.update(postings.owners(None))
     users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
     return actor_resolution.load_actors(urns=list(users.values_list("urn", flat=True)[: MAX_PEOPLE + 1]))
 

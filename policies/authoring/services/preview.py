@@ -15,6 +15,7 @@ from policies.authoring.services.change_proofs import ChangeProofs, find_change_
 from policies.authoring.services.net_change import NetChange
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput
 from policies.authoring.services.replay import Replay, replay_log
+from policies.authoring.services.staged_facts import FACT_KINDS, FactChange, read_fact_change, stage_fact_change
 from policies.engine import families
 from policies.engine.errors import Problem
 from policies.engine.families.validity import Phase
@@ -22,7 +23,7 @@ from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.errors import Conflict, Invalid, NotFound
 from policies.identity.services.staged_people import StagedPeople
 from policies.models import Policy
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer, ports, snapshot_store
 
 #: Most changes in one preview.
 MAX_CHANGES = 100
@@ -41,7 +42,7 @@ _SUBJECT_POINTERS = {
     REMOVE_MEMBERS: "/group",
     ASSIGN_ROLES: "/role",
     UNASSIGN_ROLES: "/role",
-}
+} | dict.fromkeys(FACT_KINDS, "/entity")
 
 #: Problems of a draft that are not in its document.
 _DRAFT_POINTERS = frozenset({"/family", "/urn", "/valid_from", "/valid_until"})
@@ -85,7 +86,7 @@ class Change(NamedTuple):
     """One change by its name in the API; a deletion has the URN of the policy, a suspension that of the user."""
 
     kind: str
-    value: PolicyPut | StateChange | MemberChange | RoleHolderChange | str
+    value: PolicyPut | StateChange | MemberChange | RoleHolderChange | FactChange | str
 
 
 _VALUE_TYPES: Mapping[str, Callable[..., StateChange | MemberChange | RoleHolderChange]] = {
@@ -104,6 +105,8 @@ def read_change(change: Mapping[str, Any]) -> Change:
         return Change(kind, value)
     if kind in _VALUE_TYPES:
         return Change(kind, _VALUE_TYPES[kind](**value))
+    if kind in FACT_KINDS:
+        return Change(kind, read_fact_change(**value))
     draft = PolicyInput(value["family"], value["document"], state=value.get("state"))
     return Change(kind, PolicyPut(value.get("urn"), draft, value.get("valid_from"), value.get("valid_until")))
 
@@ -138,13 +141,15 @@ def preview_changes(
     guardrails they would break, with `replay_days` which requests of these days they would answer differently. Raises
     Forbidden, or Invalid with every problem of every change, each with its place.
     """
-    staged, people = _StagedPolicies(changes, by), StagedPeople(by)
+    staged, people, catalog = _StagedPolicies(changes, by), StagedPeople(by), ports.stage_catalog(by)
     problems: list[Problem] = []
     for index, change in enumerate(changes):
         pointer = f"/changes/{index}/{change.kind}"
         try:
             if change.kind in _POLICY_KINDS:
                 staged.apply(change)
+            elif isinstance(change.value, FactChange):
+                stage_fact_change(catalog, change.kind, change.value)
             else:
                 _apply_to_people(people, change)
         except Invalid as error:
@@ -162,6 +167,7 @@ def preview_changes(
         after=after,
         policies=list(staged.policies),
         people=changed_people,
+        facts=catalog.load_changes(),
         privileges=privileges,
         limit=limit,
     )
@@ -200,7 +206,7 @@ def _apply_to_people(people: StagedPeople, change: Change) -> None:
             change_roles(role=role, actors=actors)
         case str(user):
             people.set_active(user=user, is_active=change.kind == ACTIVATE)
-        case PolicyPut() | StateChange():
+        case PolicyPut() | StateChange() | FactChange():
             raise TypeError(f"{change.kind} is no change of people.")
 
 
@@ -233,7 +239,7 @@ class _StagedPolicies:
             case str(urn):
                 policies.check_deletion(self._get(urn), by=self._by)
                 self.policies[urn] = None
-            case MemberChange() | RoleHolderChange():
+            case MemberChange() | RoleHolderChange() | FactChange():
                 raise TypeError(f"{change.kind} is no change of a policy.")
 
     def compile(self) -> dict[str, tuple[Statement, ...]]:

@@ -1,0 +1,202 @@
+"""Owners, domains, tags, terms and parents of entities as changes would leave them; nothing is stored.
+
+Each change is an edit of `annotations` or `moves` whose documents are staged, so it is checked as its write is.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from catalog import urns
+from catalog.access import entity_lists
+from catalog.aspects.base import FacetValue
+from catalog.entities import annotations, moves, references
+from catalog.entities.annotations import AnnotationEdit, DocumentChange
+from catalog.ingest import hierarchy_closure
+from catalog.ingest.staging import StagedDocuments, StagedEntity
+from policies.engine.errors import Problem
+from policies.engine.fact_changes import NO_FACT_CHANGES, FactChanges
+from policies.engine.model import Actor
+from policies.engine.selectors import HIERARCHICAL_FIELDS, OWN_FIELDS, OWNER, Owner
+from policies.errors import Invalid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedEdit(AnnotationEdit):
+    """An edit whose documents are not written."""
+
+    documents: StagedDocuments
+
+    def write(self, aspect: str, change: DocumentChange) -> None:
+        """Change the documents and stage them."""
+        try:
+            self.documents.stage(self.build_proposals(aspect, change))
+        except Invalid as error:
+            # Places in the whole document of the entity say nothing about the change.
+            raise Invalid([Problem(problem.code, "", problem.detail) for problem in error.problems]) from error
+
+    def load_texts(self, keys: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
+        """Return the text of each document that would exist."""
+        return self.documents.load_texts(keys)
+
+
+class StagedCatalog:
+    """`policies.pdp.ports.StagedCatalog`: the changes so far; a later one is judged by what earlier ones leave.
+
+    All raise NotFound for an unknown entity, Forbidden, and Invalid with pointers into the change.
+    """
+
+    def __init__(self, by: Actor) -> None:
+        self._by = by
+        self._documents = StagedDocuments(by)
+        self._parents: dict[str, str | None] = {}
+
+    def add_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:
+        """Add owners, each with the URN of its ownership type ('' for none)."""
+        named_urns = [(f"/owners/{index}/owner", owner) for index, (owner, _) in enumerate(owners)]
+        named_urns += [(f"/owners/{index}/type", type_) for index, (_, type_) in enumerate(owners) if type_]
+        self._require_known(named_urns)
+        annotations.edit_owners(self._edit(entity), add=owners)
+
+    def remove_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:
+        """Remove owners of a type, and those named without one whatever their types."""
+        edit = self._edit(entity)
+        annotations.edit_owners(edit, remove=[pair for pair in owners if pair[1]])
+        annotations.remove_owners(edit, [owner for owner, type_ in owners if not type_])
+
+    def set_domain(self, *, entity: str, domain: str | None) -> None:
+        """Set the only domain; None takes the entity out of all."""
+        if domain is not None:
+            self._require_known([("/domain", domain)])
+        annotations.set_domain(self._edit(entity), domain)
+
+    def add_tags(self, *, entity: str, tags: Sequence[str]) -> None:
+        """Add tags."""
+        _check_types(tags, "tag", "/tags")
+        annotations.edit_urns(self._edit(entity), "globalTags", add=tags)
+
+    def remove_tags(self, *, entity: str, tags: Sequence[str]) -> None:
+        """Remove tags."""
+        annotations.edit_urns(self._edit(entity), "globalTags", remove=tags)
+
+    def add_terms(self, *, entity: str, terms: Sequence[str]) -> None:
+        """Add glossary terms."""
+        _check_types(terms, "glossaryTerm", "/terms")
+        annotations.edit_urns(self._edit(entity), "glossaryTerms", add=terms)
+
+    def remove_terms(self, *, entity: str, terms: Sequence[str]) -> None:
+        """Remove glossary terms."""
+        annotations.edit_urns(self._edit(entity), "glossaryTerms", remove=terms)
+
+    def move(self, *, entity: str, parent: str | None) -> None:
+        """Move a domain, term, term group or container under another parent; None moves it to the top."""
+        problem = urns.find_problem(entity, "/entity", tuple(moves.PARENT_FIELDS))
+        if problem is not None:
+            raise Invalid([problem])
+        moves.set_parent(self._edit(entity), parent, pointer="/parent", parents=self._parents)
+        self._parents[entity] = parent
+
+    def load_changes(self) -> FactChanges:
+        """Return the facts that entities would have; a constant number of queries."""
+        entities = self._documents.project()
+        if not entities:
+            return NO_FACT_CHANGES
+        moved = {urn: entity for urn, entity in entities.items() if entity.is_moved}
+        load_ancestors = partial(_compute_ancestors, {urn: entity.new_parent for urn, entity in moved.items()})
+        moved_nodes: dict[str, set[str]] = defaultdict(set)
+        for urn, entity in moved.items():
+            moved_nodes[OWN_FIELDS[entity.type]].add(urn)
+        owners = {
+            urn: _list_owners(entity.new_facets)
+            for urn, entity in entities.items()
+            if _list_owners(entity.new_facets) != _list_owners(entity.old_facets)
+        }
+        values = {urn: _list_changed_fields(entity) for urn, entity in entities.items()}
+        return FactChanges(
+            values={urn: values_by_field for urn, values_by_field in values.items() if values_by_field},
+            owners=owners,
+            moved_nodes=moved_nodes,
+            changed_values=_find_changed_values(entities, load_ancestors),
+            changed_owners=frozenset[Owner]().union(
+                *(owners[urn] ^ _list_owners(entities[urn].old_facets) for urn in owners)
+            ),
+            load_ancestors=load_ancestors,
+        )
+
+    def _edit(self, entity: str) -> StagedEdit:
+        return StagedEdit([entity], self._by, "preview", documents=self._documents)
+
+    def _require_known(self, urns_by_pointer: Sequence[tuple[str, str]]) -> None:
+        problems = [
+            problem
+            for pointer, urn in urns_by_pointer
+            if (problem := urns.find_problem(urn, pointer, _TYPES_BY_POINTER[pointer.rpartition("/")[2]])) is not None
+        ]
+        unknown_urns = references.find_unknown(urns=[urn for _, urn in urns_by_pointer], by=self._by)
+        problems += [
+            Problem("unknown", pointer, f"There is no {urns.entity_type(urn)} {urn}.")
+            for pointer, urn in urns_by_pointer
+            if urn in unknown_urns and pointer not in {problem.pointer for problem in problems}
+        ]
+        if problems:
+            raise Invalid(problems)
+
+
+#: Types of what a change names, by the last step of its place.
+_TYPES_BY_POINTER = {"owner": ("corpuser", "corpGroup"), "type": ("ownershipType",), "domain": ("domain",)}
+
+
+def _check_types(named_urns: Sequence[str], type_: str, pointer: str) -> None:
+    problems = [urns.find_problem(urn, f"{pointer}/{index}", (type_,)) for index, urn in enumerate(named_urns)]
+    if any(problems):
+        raise Invalid([problem for problem in problems if problem is not None])
+
+
+def _compute_ancestors(parents: Mapping[str, str | None], nodes: Collection[str], /) -> Mapping[str, Collection[str]]:
+    return hierarchy_closure.compute_ancestors(nodes=nodes, parents=parents)
+
+
+def _list_owners(facets: Collection[FacetValue]) -> frozenset[Owner]:
+    return frozenset(Owner(facet.value, facet.type) for facet in facets if facet.field == OWNER)
+
+
+def _list_changed_fields(entity: StagedEntity) -> dict[str, frozenset[str]]:
+    """Return the values that the entity would have in each field but OWNER where they are others."""
+    fields = {facet.field for facet in entity.old_facets ^ entity.new_facets} - {OWNER}
+    return {name: _list_values(entity.new_facets, name) for name in fields}
+
+
+def _list_values(facets: Collection[FacetValue], field: str) -> frozenset[str]:
+    return frozenset(facet.value for facet in facets if facet.field == field)
+
+
+def _find_changed_values(
+    entities: Mapping[str, StagedEntity], load_ancestors: "partial[Mapping[str, Collection[str]]]"
+) -> Mapping[str, frozenset[str]]:
+    """Return the values, by field, that entities gain or lose, and those below moved nodes; hierarchies closed."""
+    sides = [
+        (field, _list_values(entity.old_facets, field), _list_values(entity.new_facets, field))
+        for entity in entities.values()
+        for field in {facet.field for facet in entity.old_facets ^ entity.new_facets}
+    ]
+    # A moved node is a value of itself, and of all that lies below it, with other ancestors.
+    sides += [
+        (OWN_FIELDS[entity.type], frozenset((urn,)), frozenset((urn,)))
+        for urn, entity in entities.items()
+        if entity.is_moved
+    ]
+    nodes = {node for field, *values in sides if field in HIERARCHICAL_FIELDS for node in values[0] | values[1]}
+    old_ancestors = entity_lists.load_ancestors(nodes=nodes) if nodes else {}
+    new_ancestors = load_ancestors(nodes) if nodes else {}
+    changed_values: dict[str, frozenset[str]] = defaultdict(frozenset)
+    for field, old_values, new_values in sides:
+        if field in HIERARCHICAL_FIELDS:
+            old_values = _close(old_values, old_ancestors)
+            new_values = _close(new_values, new_ancestors)
+        changed_values[field] |= old_values ^ new_values
+    return changed_values
+
+
+def _close(nodes: frozenset[str], ancestors: Mapping[str, Collection[str]]) -> frozenset[str]:
+    return nodes.union(*(ancestors.get(node, ()) for node in nodes))

@@ -1,0 +1,101 @@
+"""Documents as changes would leave them: checked and authorized like writes, and never stored."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from django.utils import timezone
+
+from catalog.access import aspect_documents
+from catalog.aspects.base import FacetValue
+from catalog.aspects.register import PROJECTED_ASPECTS
+from catalog.ingest import apply, required_privileges, validate
+from catalog.ingest.apply import Proposal
+from catalog.ingest.write_set import DocumentKey, WriteSet, project_entity
+from catalog.models import NODE_TYPES, Aspect, Entity, Facet
+from policies.engine.model import Actor
+from policies.errors import Invalid
+
+
+class StagedEntity(NamedTuple):
+    """An entity before and after the changes: its facets, and its parent if it is a node of a hierarchy."""
+
+    type: str
+    old_facets: frozenset[FacetValue]
+    new_facets: frozenset[FacetValue]
+    old_parent: str | None
+    new_parent: str | None
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it is a node that gets another parent."""
+        return self.type in NODE_TYPES and self.old_parent != self.new_parent
+
+
+class StagedDocuments:
+    """The documents that changes would write, by URN and aspect; None for those that would be deleted."""
+
+    def __init__(self, by: Actor) -> None:
+        self._by = by
+        self._texts: dict[DocumentKey, str | None] = {}
+
+    def load_texts(self, keys: Collection[DocumentKey]) -> dict[DocumentKey, str]:
+        """Return (URN, aspect name) -> text of each document that would exist."""
+        texts = aspect_documents.load_texts(keys=keys) | {key: self._texts[key] for key in keys & self._texts.keys()}
+        return {key: text for key, text in texts.items() if text is not None}
+
+    def stage(self, proposals: Sequence[Proposal]) -> None:
+        """Take changes of documents of the catalog, judged by what earlier ones leave. Raises as `apply.apply`."""
+        items = validate.check(proposals)
+        write_set = self._build_write_set(
+            {item.urn.text for item in items},
+            {item.aspect for item in items} | required_privileges.COMPARED_ASPECTS,
+        )
+        refusal = apply.find_change_refusal(items, write_set, {}, by=self._by)
+        if refusal is not None:
+            raise refusal
+        problems = write_set.apply(items)
+        if problems:
+            raise Invalid(problems)
+        self._texts |= {item.key: write_set.document(*item.key) for item in items}
+
+    def project(self) -> dict[str, StagedEntity]:
+        """Return the stored entities whose documents would change, by URN; three queries."""
+        urns = list({urn for urn, _ in self._texts})
+        texts = self._load_projected_texts(urns)
+        facets_by_urn: dict[str, set[FacetValue]] = defaultdict(set)
+        rows = Facet.objects.filter(entity__urn__among=urns).order_by()
+        for urn, *facet in rows.values_list("entity__urn", "field", "value", "type"):
+            facets_by_urn[urn].add(FacetValue(*facet))
+        staged_entities: dict[str, StagedEntity] = {}
+        for entity in Entity.objects.filter(urn__among=urns).order_by():
+            old_parent = entity.parent
+            new_facets = project_entity(entity, texts[entity.urn])
+            staged_entities[entity.urn] = StagedEntity(
+                entity.type, frozenset(facets_by_urn[entity.urn]), new_facets, old_parent, entity.parent
+            )
+        return staged_entities
+
+    def _build_write_set(self, urns: Collection[str], aspects: Collection[str]) -> WriteSet:
+        """Return a write of these entities that begins with what earlier changes leave; it is never saved."""
+        write_set = WriteSet(entity_urns=urns, aspects=aspects, by=self._by.urn, channel="preview", now=timezone.now())
+        for key, text in self._texts.items():
+            if key[0] not in urns:
+                continue
+            if text is None:
+                write_set.remove(key)
+            else:
+                write_set.put(key, text)
+        return write_set
+
+    def _load_projected_texts(self, urns: Collection[str]) -> Mapping[str, dict[str, str]]:
+        """Return the documents that facets come from, as URN -> aspect name -> text, as they would be."""
+        rows = Aspect.objects.filter(entity__urn__among=urns, name__among=list(PROJECTED_ASPECTS), version=0).order_by()
+        texts: dict[str, dict[str, str]] = defaultdict(dict)
+        for urn, name, text in rows.values_list("entity__urn", "name", "document"):
+            texts[urn][name] = text
+        for (urn, name), staged_text in self._texts.items():
+            texts[urn].pop(name, None)
+            if staged_text is not None and name in PROJECTED_ASPECTS:
+                texts[urn][name] = staged_text
+        return texts

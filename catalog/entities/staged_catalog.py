@@ -42,7 +42,7 @@ class StagedEdit(AnnotationEdit):
 
 
 class StagedCatalog:
-    """`policies.pdp.ports.StagedCatalog`: the changes so far; a later one is judged by what earlier ones leave.
+    """`policies.pdp.ports.CatalogStage`: the changes so far; a later one is judged by what earlier ones leave.
 
     All raise NotFound for an unknown entity, Forbidden, and Invalid with pointers into the change.
     """

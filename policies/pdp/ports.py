@@ -13,7 +13,7 @@ from policies.engine.ports import FacetSource, GrantSource, PostingsSource
 from policies.pdp.fact_cache import CachingFacetSource
 
 
-class StagedCatalog(Protocol):
+class CatalogStage(Protocol):
     """Changes of what entities carry, each checked by what its write checks; nothing is stored.
 
     All raise NotFound for an unknown entity, Forbidden, and Invalid with pointers into the change. Owners are pairs of
@@ -48,9 +48,9 @@ class StagedCatalog(Protocol):
         """Return the facts that entities would have; a constant number of queries."""
 
 
-def stage_catalog(by: Actor) -> StagedCatalog:
+def stage_catalog(by: Actor) -> CatalogStage:
     """Return staged changes of the catalog by this actor, of the class that settings.POLICY_PORTS names."""
-    staged: StagedCatalog = import_port("StagedCatalog")(by)
+    staged: CatalogStage = import_port("CatalogStage")(by)
     return staged
 
 

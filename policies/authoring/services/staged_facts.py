@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from policies.pdp.ports import StagedCatalog
+from policies.pdp.ports import CatalogStage
 
 ADD_OWNERS, REMOVE_OWNERS = "add_owners", "remove_owners"
 SET_DOMAIN, MOVE = "set_domain", "move"
@@ -30,8 +30,8 @@ def read_fact_change(entity: str, owners: Iterable[Mapping[str, str]] | None = N
     return FactChange(entity, fields)
 
 
-def stage_fact_change(staged: StagedCatalog, kind: str, change: FactChange) -> None:
-    """Stage one change. Raises as `StagedCatalog`."""
+def stage_fact_change(staged: CatalogStage, kind: str, change: FactChange) -> None:
+    """Stage one change. Raises as `CatalogStage`."""
     actions: Mapping[str, Callable[..., None]] = {
         ADD_OWNERS: staged.add_owners,
         REMOVE_OWNERS: staged.remove_owners,

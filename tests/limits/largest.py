@@ -66,7 +66,6 @@ def list_previews() -> Iterator[dict[str, Any]]:
     yield {"changes": [{"put_policy": everybody}] * MAX_CHANGES}
     yield {"changes": [{"add_members": {"group": GROUP, "members": PEOPLE[:1_000]}}] * 20}
     yield {"changes": [{"suspend": urn} for urn in PEOPLE[:MAX_CHANGES]], "replay_days": MAX_DAYS}
-    yield {"changes": [{"suspend": urn} for urn in PEOPLE[:MAX_CHANGES]]}
     tags = [f"urn:li:tag:{number}" for number in range(MAX_ATTACHMENTS)]
     yield {"changes": [{"add_tags": {"entity": name_dataset(number), "tags": tags}} for number in range(MAX_CHANGES)]}
     owners = [{"owner": urn} for urn in PEOPLE[:MAX_ATTACHMENTS]]

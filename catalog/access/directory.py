@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from catalog.access import coverage_sql, entity_lists, reachable_resources, view_permissions
-from catalog.models import Ancestry, Entity, Facet, prefix_range
+from catalog.models import Ancestry, Entity, prefix_range
 from policies.engine.model import Actor, Coverage
 from policies.engine.ports import DirectoryEntry, DirectoryPage, LeveledNode, TreeNode
-from policies.engine.selectors import OWNER
 from policies.models.fields import filter_storable
 
 
@@ -48,10 +47,6 @@ class OrmDirectory:
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type", "is_parent")
         return [TreeNode(urn, name, type_, is_parent) for urn, name, type_, is_parent in columns[:limit]]
 
-    def count_covered(self, *, coverage: Coverage, limit: int) -> int:
-        """Return the number of entities, removed ones excluded, that a coverage reaches, counted up to the limit."""
-        return self._limit_to_viewer(coverage_sql.filter_covered(coverage, _present_entities()))[:limit].count()
-
     def sample_covered(self, *, coverage: Coverage, excluded: Coverage | None, limit: int) -> Sequence[DirectoryEntry]:
         """Return the first entities by name that a coverage reaches and `excluded` does not."""
         rows = self._limit_to_viewer(coverage_sql.filter_covered(coverage, _present_entities()))
@@ -59,15 +54,6 @@ class OrmDirectory:
             rows = rows.exclude(coverage_sql.build_coverage_condition([excluded]))
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type")
         return [DirectoryEntry(urn, name, type_) for urn, name, type_ in columns[:limit]]
-
-    def list_covered_owners(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
-        """Return up to `limit` owners, of these ownership types (None: any), of entities that a coverage reaches."""
-        rows = Facet.objects.filter(
-            field=OWNER, entity__in=coverage_sql.filter_covered(coverage, _present_entities()).order_by()
-        )
-        if types is not None:
-            rows = rows.filter(type__in=types)
-        return frozenset(rows.order_by().values_list("value", flat=True).distinct()[:limit])
 
     def list_covered(
         self,

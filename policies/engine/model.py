@@ -6,7 +6,7 @@ All classes are immutable; nothing here reads a clock, a setting or a database.
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from policies.engine.property_conditions import ActorCondition
 from policies.engine.restrictions import Restriction, RoleSlice
@@ -175,6 +175,14 @@ class Cover:
     owner_types: frozenset[str] | None = None
     is_self: bool = False
     excluded_owner_types: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_resources(cls, resources: Selector) -> Self:
+        """Return the cover of resources, whoever asks and whatever for."""
+        return cls(
+            Statement(StatementOrigin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), resources),
+            is_unconditional=True,
+        )
 
     @property
     def selector(self) -> Selector:

@@ -143,17 +143,8 @@ class Directory(Protocol):
     def list_children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[TreeNode]:
         """Return the children of these types by name; without a parent, the entities in no stored entity."""
 
-    def count_covered(self, *, coverage: Coverage, limit: int) -> int:
-        """Return the number of entities that a coverage reaches, without removed ones, counted up to the limit."""
-
     def sample_covered(self, *, coverage: Coverage, excluded: Coverage | None, limit: int) -> Sequence[DirectoryEntry]:
         """Return the first entities by name that a coverage reaches, without those that `excluded` reaches."""
-
-    def list_covered_owners(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
-        """Return the owners of the entities that a coverage reaches, as one of these types (None: any), up to a limit.
-
-        Owners are never hidden: their entities count whether or not the viewer may view them.
-        """
 
     def list_covered(
         self,

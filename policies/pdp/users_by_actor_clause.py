@@ -12,23 +12,16 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 
 
-def list_users_by_actor_tokens(*, tokens: Collection[str], excluded_tokens: Collection[str] = ()) -> QuerySet[User]:
+def list_users_by_actor_tokens(*, tokens: Collection[str]) -> QuerySet[User]:
     """Return the active users that one of these tokens names, ordered by URN (rules/datahub.md a.2).
 
-    Groups and roles are resolved as in `actor_resolution`. Tokens for owners name nobody here. Users named by a token
-    of `excluded_tokens` are left out.
+    Groups and roles are resolved as in `actor_resolution`. Tokens for owners name nobody here.
     """
     users = User.objects.filter(state=User.State.ACTIVE, is_removed=False).order_by("urn")
-    token_set, excluded_set = frozenset(tokens) - frozenset(excluded_tokens), frozenset(excluded_tokens)
-    if not token_set or EVERYONE in excluded_set:
+    token_set = frozenset(tokens)
+    if not token_set:
         return users.none()
-    if EVERYONE not in token_set:
-        users = users.filter(_build_token_condition(token_set))
-    users = users.exclude(urn__among=_filter_by_prefix(excluded_set, USER_PREFIX)) if excluded_set else users
-    for rows in _list_relation_querysets(excluded_set):
-        # NOT EXISTS, since a NOT IN list larger than work_mem would be searched for each user.
-        users = users.filter(~Exists(rows.filter(user=OuterRef("pk"))))
-    return users
+    return users if EVERYONE in token_set else users.filter(_build_token_condition(token_set))
 
 
 def _build_token_condition(tokens: Collection[str]) -> Q:
@@ -36,7 +29,7 @@ def _build_token_condition(tokens: Collection[str]) -> Q:
 
     The users named by URNs are a subquery that the database evaluates once, from indexes, and not once for each user.
     """
-    user_querysets = [rows.values("user") for rows in _list_relation_querysets(frozenset(tokens) - {IN_ANY_GROUP})]
+    user_querysets = [rows.values("user") for rows in _list_relation_querysets(tokens)]
     users = User.objects.filter(urn__among=_filter_by_prefix(tokens, USER_PREFIX)).order_by().values("pk")
     condition = Q(pk__in=users.union(*user_querysets, all=True) if user_querysets else users)
     return (
@@ -49,7 +42,7 @@ def _build_token_condition(tokens: Collection[str]) -> Q:
 def _list_relation_querysets(tokens: Collection[str]) -> list[QuerySet[Any, Any]]:
     """Return the querysets of rows that link users to the groups and roles among the tokens."""
     groups, roles = _filter_by_prefix(tokens, GROUP_PREFIX), _filter_by_prefix(tokens, ROLE_PREFIX)
-    querysets: list[QuerySet[Any, Any]] = [_list_active_memberships()] if IN_ANY_GROUP in tokens else []
+    querysets: list[QuerySet[Any, Any]] = []
     if groups:
         querysets.append(_list_active_memberships().filter(group__profile__urn__among=groups))
     if roles:

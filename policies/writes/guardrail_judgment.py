@@ -18,16 +18,15 @@ from policies.engine.families.validity import Phase
 from policies.engine.guardrails.breaches import Breach, RuleJudge
 from policies.engine.guardrails.population import Population
 from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule, RuleKind, RuleScope, read_rule
-from policies.engine.model import Actor, Coverage, Effect, Question, Statement, StatementOrigin
+from policies.engine.model import Actor, Cover, Coverage, Effect, Question, Statement, StatementOrigin
 from policies.engine.ports import Directory
-from policies.engine.selectors import EVERYONE, ActorMatch, Resource, is_relational
+from policies.engine.selectors import EVERYONE, Resource, is_relational
 from policies.engine.snapshot import Snapshot
 from policies.errors import Invalid
 from policies.models import Guardrail, Policy, User
 from policies.models.fields import filter_storable
 from policies.pdp import actor_resolution, users_by_actor_clause
 from policies.pdp.ports import import_port
-from policies.pdp.reach_comparison import selector_cover
 
 #: Users that are loaded with one statement.
 _USER_BATCH_SIZE = 2_000
@@ -192,9 +191,8 @@ class GuardrailJudge:
         if info is not None and info.scope == vocabulary.PLATFORM:
             question = Question(actor, privilege)
             return None if decide(self.world.snapshot, question).is_allowed else question
-        statement = Statement(StatementOrigin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), scope.resources)
         entries = _get_directory().sample_covered(
-            coverage=Coverage(Actor(""), (selector_cover(statement),)),
+            coverage=Coverage(Actor(""), (Cover.from_resources(scope.resources),)),
             excluded=self.world.snapshot.compute_coverage(actor, privilege),
             limit=1,
         )

@@ -68,7 +68,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     root.get_by_label("Search users").press_sequentially("jane")
     root.locator("#users-options").get_by_label("Jane Doe").check()
     expect(root.locator("#builder-aside")).to_contain_text("Jane Doe may Manage Policies across the platform.")
-    expect(root.locator("#builder-aside")).to_contain_text("would reach 1")
+    expect(root.locator("#builder-aside")).to_contain_text("Jane Doe gains the platform privilege Manage Policies.")
     assert barriers(root) == []
     save(root)
     expect(root.locator("#toasts")).to_contain_text("Decisions follow it")

@@ -21,14 +21,13 @@ from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.pages.policy_templates import copy_draft, load_templates, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
-from policies.authoring.services import change_impact, import_export, lints, policy_storage
+from policies.authoring.services import import_export, lints, policy_storage
 from policies.authoring.services import policies as service
 from policies.authoring.services.policies import PolicyInput
 from policies.authoring.services.preview import PUT_POLICY, Change, PolicyPut
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, GuardrailBroken, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
-from policies.http.pages.impact_rows import impact_context
 from policies.http.pages.list_and_form_pages import (
     CHANNEL,
     UNPROCESSABLE_STATUS,
@@ -166,14 +165,11 @@ class PolicyEditor(View, ABC):
         problems, draft, policy = self.find_problems(), self.draft.policy_input, self.policy
         is_sound = not problems
         lint_problems = lints.find_lints(draft=draft, urn=policy.urn if policy else None) if is_sound else ()
-        before = policy_draft(policy) if policy else None
         aside = {
             "sentence": presenters.get_presenter(draft.family).describe_policy(draft.document),
             "lints": lint_problems,
-            **impact_context(change_impact.measure_impact(before=before, after=draft) if is_sound else None),
             "net_change": self._describe_net_change(draft) if is_sound else [],
             "exact": import_export.format_proposal(draft=draft, urn=policy.urn if policy else "") if is_sound else "",
-            "is_new": policy is None,
         }
         htmx = getattr(self.request, "htmx", None)
         if htmx and htmx.target == "builder-aside":

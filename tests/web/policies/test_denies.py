@@ -237,16 +237,17 @@ def test_the_list_marks_denies_and_names_exceptions(browse, world, write):
     assert rows_by_name["Let in"]["actors"]["exceptions"]["actors"] == []
 
 
-def test_the_impact_of_a_deny_counts_whom_it_denies(browse, world, write):
-    policy = write("some", effect="DENY", actors={"allUsers": True, "excludedUsers": [OTTO]})
+def test_the_effect_of_a_deny_names_whom_it_takes_it_from(browse, world, write):
+    platform = {"type": "PLATFORM", "privileges": ["MANAGE_TAGS"]}
+    write("give", actors={"users": [OTTO, STELLA]}, **platform)
+    policy = write("some", effect="DENY", actors={"allUsers": True, "excludedUsers": [OTTO]}, **platform)
     builder = Builder(browse("root"), f"{BASE}/edit/{policy.urn}")
-    (people,) = builder.response.context["impact"]
-    assert (people["now"], people["then"]) == ("3", "3")
     builder.press("3")
     builder.press("refresh", excludedUsers=[STELLA])
-    (people,) = builder.response.context["impact"]
-    assert (people["gained"], people["lost"]) == (["Otto Outsider"], ["Stella Steward"])
-    assert [row["label"] for row in builder.response.context["impact_privileges"]] == ["Denied privileges"]
+    assert builder.response.context["net_change"] == [
+        "Otto Outsider loses the platform privilege Manage Tags.",
+        "Stella Steward gains the platform privilege Manage Tags.",
+    ]
 
 
 def test_the_list_is_filtered_by_effect_and_by_whom_policies_except(browse, world, write):

@@ -4,21 +4,27 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity
+from catalog.reports.kinds.policy_impact import differences
+from catalog.reports.snapshot.partition_facts import PartitionFacts
+from catalog.reports.snapshot.partitions import Partition, SnapshotState
 from policies.authoring.services import net_change
 from policies.authoring.services.net_change import Tally
+from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
+from policies.engine.selectors import EVERYTHING
 from policies.engine.snapshot import Snapshot
 from policies.identity.services import groups, roles, users
 from policies.identity.services.staged_people import StagedPeople
 from policies.models import Role, User
-from policies.pdp import actor_resolution, authorizer
+from policies.pdp import actor_resolution, authorizer, ports
 from tests import stored, strategies
 from tests.catalog.conftest import undone
 from tests.worlds import World
@@ -69,6 +75,45 @@ def test_the_numbers_are_those_of_every_pair(world: World, edits: list[tuple[str
         assert {(item.actor, item.privilege): item.entities for item in side.items} == counted
         assert all((item.actor, item.privilege, urn) in pairs for item in side.items for urn in item.examples)
         assert [item.entities for item in side.items] == sorted(counted.values(), reverse=True)
+
+
+@with_database
+@given(world=strategies.worlds(), edits=EDITS)
+def test_the_report_of_impact_gives_the_same_numbers_and_items(
+    world: World, edits: list[tuple[str, dict | None]]
+) -> None:
+    before = world.snapshot()
+    changes = {
+        f"urn:li:dataHubPolicy:{name}": () if raw is None else World(policies=[(name, raw)]).statements()[0][1]
+        for name, raw in edits
+    }
+    after = before.replace(2, changes)
+    with undone():
+        stored.store(world.having([]))
+        change = net_change.compare_snapshots(before=before, after=after, policies=list(changes), limit=1000)
+        actors = list(actor_resolution.load_actors(urns=list(User.objects.values_list("urn", flat=True))).values())
+        report_change = differences.compare_policies(before, after, changes, actors)
+        fields = before.tested_fields(report_change.privileges) | after.tested_fields(report_change.privileges)
+        postings = ports.postings_source().load_postings(covering=[EVERYTHING], fields=fields, limit=1000)
+    assert postings is not None
+    partition = Partition(pa.array(range(len(postings.urns)), pa.int64()), postings)
+    facts = PartitionFacts(SnapshotState("", before, actors, {}), partition)
+    report_rows = [
+        *differences.compare_platform(before, report_change),
+        *differences.compare_partition(facts, report_change),
+    ]
+    rows = differences.aggregate_rows(report_rows, actors)[2]
+    platform = families.platform_privileges()
+    for name, side, people in (
+        ("gained", change.gained, change.platform_gained),
+        ("lost", change.lost, change.platform_lost),
+    ):
+        counts = {(row["person"], row["privilege"]): row[name] for row in rows if row[name]}
+        assert {key for key in counts if key[1] in platform} == {(item.actor, item.privilege) for item in people}
+        assert {key: count for key, count in counts.items() if key[1] not in platform} == {
+            (item.actor, item.privilege): item.entities for item in side.items
+        }
+        assert side.total.pairs == sum(count for key, count in counts.items() if key[1] not in platform)
 
 
 @with_database

@@ -19,7 +19,8 @@ PLATFORM = {one.name for some in load_vocabularies().values() for one in some.pl
 
 def compare(world: World, then: World, slices: int = 1):
     actors = actors_of(world)
-    change = differences.compare_policies(world.snapshot(), then.snapshot(2), actors)
+    before, after = world.snapshot(), then.snapshot(2)
+    change = differences.compare_policies(before, after, before.policies | after.policies, actors)
     rows = [row for part in cut(world, slices) for row in differences.compare_partition(part, change)]
     rows += differences.compare_platform(world.snapshot(), change)
     return differences.aggregate_rows(rows, actors)
@@ -108,6 +109,7 @@ def test_gains_and_losses_are_those_of_the_oracle(world: World, other: World, ke
 
 
 def test_a_snapshot_of_nothing_is_compared_too(world):
-    change = differences.compare_policies(Snapshot.build(1, ()), world.snapshot(), known(world).actors)
+    after = world.snapshot()
+    change = differences.compare_policies(Snapshot.build(1, ()), after, after.policies, known(world).actors)
     assert change.privileges
     assert [one.urn for one in change.people] == [AL, JO]

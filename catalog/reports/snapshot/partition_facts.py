@@ -5,7 +5,6 @@ where only `decide` can. Grants are among the statements.
 """
 
 from collections.abc import Iterable
-from copy import copy
 
 from pyroaring import FrozenBitMap
 
@@ -14,7 +13,6 @@ from policies.engine import families, reach_index, selectors
 from policies.engine.actor_conditions import relevant_attributes, tested_attributes
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Question
-from policies.engine.snapshot import Snapshot
 
 _NO_URNS: frozenset[str] = frozenset()
 
@@ -29,13 +27,6 @@ class PartitionFacts:
         self.postings = partition.postings
         self.urns = partition.postings.urns
         self._reach_by_privilege: dict[str, _CachedReach] = {}
-
-    def with_snapshot(self, snapshot: Snapshot) -> "PartitionFacts":
-        """Return the same partition with other statements; the facets that they test have to be loaded."""
-        facts = copy(self)
-        facts.snapshot = snapshot
-        facts._reach_by_privilege = {}
-        return facts
 
     def find_extent(self, actor: Actor, privilege: str) -> reach_index.EntityExtent:
         """Return the extent of an actor for a privilege, cached for actors that its statements cannot distinguish."""

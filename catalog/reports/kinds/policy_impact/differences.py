@@ -1,20 +1,25 @@
 """Access gained and lost when policies change, computed for one partition of the catalog after another.
 
-The current and the proposed statements decide the same questions about the same people and entities: only privileges
-that a changed statement lists, and only people whom a changed statement applies to.
+What is compared is what the preview compares (`policies.engine.access_change`): one active person and one entity for
+one privilege that a changed statement lists, everything else that gives or takes it counted.
 """
 
+import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 from pyroaring import FrozenBitMap
 
-from catalog.reports.snapshot.partition_facts import PartitionFacts, split_by_scope
-from policies.engine import explain, reach_index, selectors
+from catalog.reports.snapshot.partition_facts import PartitionFacts
+from policies.engine import access_change, explain, selectors
+from policies.engine.access_change import WorkBudget
+from policies.engine.changed_reach import AccessState
 from policies.engine.evaluate import decide
-from policies.engine.model import Actor, Question, Statement
+from policies.engine.model import Actor, Question
+from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
 
 #: Group in the table of groups for people without a group.
@@ -22,6 +27,10 @@ NO_GROUP = ""
 
 #: People of a privilege that are explained in each partition.
 _MAX_EXPLAINED_PEOPLE = 200
+
+#: A report takes its time.
+_NO_LIMIT = sys.maxsize
+_NO_ENTITIES = Postings(urns=(), types=(), fields=())
 
 
 class AccessChange(NamedTuple):
@@ -39,7 +48,7 @@ class AccessChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """The proposed snapshot, the privileges of changed statements, and the people whom these may apply to."""
+    """The proposed snapshot, what its change can touch, and the people whom changed statements may apply to."""
 
     proposed_snapshot: Snapshot
     privileges: tuple[str, ...]
@@ -47,65 +56,60 @@ class PolicyChange:
     people: tuple[Actor, ...]
 
 
-def compare_policies(current_snapshot: Snapshot, proposed_snapshot: Snapshot, actors: Sequence[Actor]) -> PolicyChange:
-    """Return the change between two snapshots: the privileges and people that it can affect."""
-    changed_statements = _subtract_statements(current_snapshot, proposed_snapshot) + _subtract_statements(
-        proposed_snapshot, current_snapshot
+def compare_policies(
+    current_snapshot: Snapshot, proposed_snapshot: Snapshot, policies: Collection[str], actors: Iterable[Actor]
+) -> PolicyChange:
+    """Return the change between two snapshots that differ in these policies, and what it can touch."""
+    scope = access_change.find_scope(
+        access_change.list_changed_statements(current_snapshot, proposed_snapshot, policies)
     )
-    changed_privileges = frozenset[str]().union(*(item.privileges for item in changed_statements))
-    tokens = frozenset[str]().union(*(item.actors.tokens for item in changed_statements))
-    privileges, platform_privileges = split_by_scope(changed_privileges)
-    is_relational = any(item == selectors.ONESELF or item.startswith(selectors.OWNER_OF_ANY_TYPE) for item in tokens)
-    people = [item for item in actors if item.is_active and (is_relational or not item.tokens.isdisjoint(tokens))]
+    has_owners = any(map(selectors.is_relational, scope.tokens))
+    people = [
+        actor for actor in actors if actor.is_active and (has_owners or not actor.tokens.isdisjoint(scope.tokens))
+    ]
     return PolicyChange(
         proposed_snapshot=proposed_snapshot,
-        privileges=privileges,
-        platform_privileges=platform_privileges,
-        people=tuple(sorted(people, key=lambda item: item.urn)),
+        privileges=scope.privileges,
+        platform_privileges=scope.platform_privileges,
+        people=tuple(sorted(people, key=lambda actor: actor.urn)),
     )
 
 
 def compare_partition(facts: PartitionFacts, change: PolicyChange) -> Iterator[AccessChange]:
     """Yield the changes in one partition."""
-    proposed_facts = facts.with_snapshot(change.proposed_snapshot)
-    for privilege in change.privileges:
-        explained_count = 0
-        for actor in change.people:
-            difference = reach_index.compare_extents(
-                facts.find_allowed(actor, privilege), proposed_facts.find_allowed(actor, privilege)
-            )
-            if not difference.gained and not difference.lost:
-                continue
+    people = {actor.urn: actor for actor in change.people}
+    before = AccessState(facts.snapshot, facts.postings, people)
+    after = AccessState(change.proposed_snapshot, facts.postings, people)
+    explained_counts: dict[str, int] = defaultdict(int)
+    for difference in access_change.compare_access(before, after, change.privileges, (), WorkBudget(_NO_LIMIT)):
+        entity_index = (difference.gained or difference.lost).min()
+        snapshot = (after if difference.gained else before).snapshot
+        for privilege, person in product(difference.privileges, difference.people):
             row = AccessChange(
                 privilege,
-                actor.urn,
+                person,
                 len(difference.gained),
                 len(difference.lost),
                 _find_first(facts, difference.gained),
                 _find_first(facts, difference.lost),
             )
-            if explained_count < _MAX_EXPLAINED_PEOPLE:
-                entity_index = (difference.gained or difference.lost).min()
-                deciding_facts = proposed_facts if difference.gained else facts
-                row = _explain_row(row, deciding_facts.snapshot, facts.build_question(actor, privilege, entity_index))
-            explained_count += 1
+            if explained_counts[privilege] < _MAX_EXPLAINED_PEOPLE:
+                row = _explain_row(row, snapshot, facts.build_question(people[person], privilege, entity_index))
+            explained_counts[privilege] += 1
             yield row
 
 
 def compare_platform(current_snapshot: Snapshot, change: PolicyChange) -> Iterator[AccessChange]:
     """Yield the changes of privileges on the platform."""
-    for privilege in change.platform_privileges:
-        for actor in change.people:
-            question = Question(actor, privilege)
-            was_allowed, is_allowed = (
-                decide(current_snapshot, question).is_allowed,
-                decide(change.proposed_snapshot, question).is_allowed,
-            )
-            if was_allowed != is_allowed:
-                deciding_snapshot = change.proposed_snapshot if is_allowed else current_snapshot
-                yield _explain_row(
-                    AccessChange(privilege, actor.urn, int(is_allowed), int(was_allowed)), deciding_snapshot, question
-                )
+    people = {actor.urn: actor for actor in change.people}
+    before, after = (
+        AccessState(snapshot, _NO_ENTITIES, people) for snapshot in (current_snapshot, change.proposed_snapshot)
+    )
+    for difference in access_change.compare_platform(before, after, change.platform_privileges, WorkBudget(_NO_LIMIT)):
+        is_gained, snapshot = difference.is_gained, (after if difference.is_gained else before).snapshot
+        for person in difference.people:
+            row = AccessChange(difference.privilege, person, int(is_gained), int(not is_gained))
+            yield _explain_row(row, snapshot, Question(people[person], difference.privilege))
 
 
 def aggregate_rows(
@@ -141,10 +145,6 @@ def aggregate_rows(
             for row in ordered
         ],
     )
-
-
-def _subtract_statements(snapshot: Snapshot, other_snapshot: Snapshot) -> list[Statement]:
-    return list(set(snapshot.statements) - set(other_snapshot.statements))
 
 
 def _find_first(facts: PartitionFacts, indexes: FrozenBitMap) -> tuple[int, str] | None:

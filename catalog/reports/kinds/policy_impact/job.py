@@ -16,10 +16,9 @@ def compute_results(job: Job) -> Summary:
     """Decide every question that the change can affect with both snapshots, write the tables and return the summary."""
     state = job.state
     current_snapshot, actors = state.snapshot, state.actors
-    proposed_snapshot = current_snapshot.replace(
-        current_snapshot.version, _compile_proposed(job.read_json("proposed.json"))
-    )
-    change = differences.compare_policies(current_snapshot, proposed_snapshot, actors)
+    proposed_statements = _compile_proposed(job.read_json("proposed.json"))
+    proposed_snapshot = current_snapshot.replace(current_snapshot.version, proposed_statements)
+    change = differences.compare_policies(current_snapshot, proposed_snapshot, proposed_statements.keys(), actors)
     # Load the facets that either side tests; loading more never changes an answer.
     fields = current_snapshot.tested_fields(change.privileges) | proposed_snapshot.tested_fields(change.privileges)
     rows = map_partitions(job, differences.compare_partition, change, fields=fields, stage="Comparing")

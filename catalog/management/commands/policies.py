@@ -3,7 +3,6 @@
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,12 @@ from django.utils import timezone
 from catalog.reports.bundle_tests import bundle, junit
 from catalog.reports.snapshot import writer
 from policies.authoring.api.bundles import describe_plan
-from policies.authoring.services.bundles import applying, exporting, files, kinds, net_effect, planning
-from policies.authoring.services.bundles.net_effect import PlanEffect
-from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
-from policies.authoring.services.change_guardrails import GuardrailVerdict
-from policies.engine.guardrails.sentences import describe_example, list_rule_urns
+from policies.authoring.services.bundles import applying, exporting, files, kinds, net_effect, plan_wording, planning
+from policies.authoring.services.bundles.planning import BundleOptions
 from policies.engine.model import Actor
-from policies.engine.proofs.verdicts import Proof, Verdict
 from policies.errors import Invalid, PolicyAppError
-from policies.models import Guardrail
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
-from policies.pdp import actor_resolution, display_names
+from policies.pdp import actor_resolution
 
 CHANNEL = "command"
 
@@ -106,7 +100,7 @@ class Command(BaseCommand):
         if options["is_json"]:
             self.stdout.write(json.dumps(describe_plan(plan, by=by), ensure_ascii=False, indent=2))
         else:
-            self.stdout.write("\n".join(_render_plan(plan, by)))
+            self.stdout.write(plan_wording.render_plan(plan, net_effect.find_plan_effect(plan, by=by)))
         if not plan.is_empty:
             sys.exit(CHANGES_EXIT_CODE)
 
@@ -118,7 +112,7 @@ class Command(BaseCommand):
             channel=CHANNEL,
             expected_version=options["expect_version"],
         )
-        self.stdout.write(f"{_render_counts(plan)} The policies are at version {version}.")
+        self.stdout.write(f"{plan_wording.render_counts(plan)} The policies are at version {version}.")
 
     def _run_tests(self, folder: Path, options: dict[str, Any]) -> None:
         results = bundle.run_folder(folder, snapshot=options["snapshot"])
@@ -153,60 +147,3 @@ def _load_actor(options: dict[str, Any]) -> Actor:
 
 def _read_options(options: dict[str, Any]) -> BundleOptions:
     return BundleOptions(is_pruning=options["prune"], source=options["source"], is_releasing=options["release"])
-
-
-def _render_plan(plan: BundlePlan, by: Actor) -> Iterator[str]:
-    for folder, changes in plan.changes.items():
-        for change in changes:
-            location = change.entry.file.path if change.entry is not None else folder
-            yield f"{change.action}: {change.name} ({change.key}), {location}"
-            yield from (f"    {line}" for line in planning.diff_change(change))
-    yield from _render_effect(net_effect.find_plan_effect(plan, by=by))
-    yield f"{_render_counts(plan)} Compared with version {plan.policy_version}."
-
-
-def _render_effect(effect: PlanEffect | None) -> Iterator[str]:
-    if effect is None:
-        return
-    change = effect.change
-    for word, side, platform in (
-        ("gain", change.gained, change.platform_gained),
-        ("lose", change.lost, change.platform_lost),
-    ):
-        if side.total.pairs:
-            yield f"{side.total.people} people {word} {side.total.pairs} privileges on {side.total.entities} entities:"
-            yield from (f"    {item.actor} {item.privilege}, entities: {item.entities}" for item in side.items)
-        yield from (f"    {item.actor} would {word} {item.privilege} on the platform" for item in platform)
-    if not change.is_exact:
-        yield "These are the first found; the report policy_impact finds all."
-    yield _word_proof(effect.proofs.allows_more, verb="gives", other="more")
-    yield _word_proof(effect.proofs.allows_less, verb="takes", other="less")
-    yield from (_word_verdict(verdict) for verdict in effect.guardrails)
-
-
-def _word_verdict(verdict: GuardrailVerdict) -> str:
-    """Return what is known of a guardrail after a plan."""
-    outcome = "not known" if verdict.verdict is Guardrail.Status.UNKNOWN else verdict.verdict.value
-    if verdict.is_added and verdict.mode == Guardrail.Mode.ENFORCE:
-        outcome = f"{outcome}, so applying is refused"
-    sentence = f" {verdict.sentence}" if verdict.verdict is not Guardrail.Status.HOLDS else ""
-    names = display_names.load_names(urns=list_rule_urns(verdict.example))
-    example = "" if verdict.example is None else f" For example {describe_example(verdict.example, names)}"
-    return f"Guardrail {verdict.name or verdict.urn}: {outcome}.{sentence}{example}"
-
-
-def _word_proof(proof: Proof, *, verb: str, other: str) -> str:
-    """Return what is proved of a change in any catalog there could be."""
-    if proof.verdict is Verdict.NO:
-        return f"Proved: whatever is in the catalog, this {verb} nobody anything."
-    if proof.verdict is Verdict.UNKNOWN:
-        return f"Not proved in the time there is: whether this could allow anybody {other}."
-    if proof.example is None:
-        return f"Proved: this allows {other}."
-    names = display_names.load_names(urns=list_rule_urns(proof.example))
-    return f"Proved: this allows {other}, for example {describe_example(proof.example, names)}"
-
-
-def _render_counts(plan: BundlePlan) -> str:
-    counts = [f"{count} to {action}" for action, count in plan.count_actions().items() if count]
-    return f"{', '.join(counts)}." if counts else "Nothing changes."

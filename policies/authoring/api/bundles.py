@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from policies.authoring.api.preview import PreviewOut, serialize_net_change, serialize_proofs
-from policies.authoring.services.bundles import applying, exporting, net_effect, planning
+from policies.authoring.services.bundles import applying, exporting, net_effect, plan_wording, planning
 from policies.authoring.services.bundles.kinds import ChangeKind
 from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
 from policies.engine.errors import Problem
@@ -65,6 +65,7 @@ class BundlePlanOut(serializers.Serializer[Any]):
     fingerprint = serializers.CharField()
     counts = serializers.DictField(child=serializers.IntegerField(min_value=0))
     changes = BundleChangeOut(many=True)
+    text = serializers.CharField(required=False, help_text="The plan in words, as the command prints it.")
     effect = PreviewOut(required=False, allow_null=True)
 
 
@@ -135,13 +136,14 @@ def describe_plan(plan: BundlePlan, *, by: Actor) -> dict[str, Any]:
     """Return a plan with its effect as JSON, as `manage.py policies plan --json` prints it, too."""
     effect = net_effect.find_plan_effect(plan, by=by)
     return planning.describe_plan(plan) | {
+        "text": plan_wording.render_plan(plan, effect),
         "effect": None
         if effect is None
         else serialize_net_change(effect.change)
         | {
             "proof": serialize_proofs(effect.proofs),
             "guardrails": [verdict._asdict() for verdict in effect.guardrails],
-        }
+        },
     }
 
 

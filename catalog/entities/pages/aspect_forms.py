@@ -15,12 +15,18 @@ from catalog.entities.pages import pickers
 from catalog.entities.pages.about import description_text, parse_milliseconds
 from catalog.entities.pages.forms import DeprecationForm, DescriptionForm, LinkFormSet
 from catalog.entities.pages.pickers import EntityPicker, PickerKind
+from policies.http.pages.change_effect import ProposedChange, describe_effect
 from policies.http.pages.list_and_form_pages import CHANNEL
 
 #: Maximum number of ownership types in a form.
 _MAX_OWNERSHIP_TYPES = 200
 
 _NO_TYPE_LABEL = "Without a type"
+
+#: Aspect → the name of its entries in the changes of a preview.
+_FACT_NOUNS = {"globalTags": "tags", "glossaryTerms": "terms"}
+
+SEVERAL_DOMAINS = "Who gains and who loses by several domains is not worked out here."
 
 
 class AspectEditor(ABC):
@@ -47,6 +53,13 @@ class AspectEditor(ABC):
     @abstractmethod
     def render_stored_lines(self) -> list[str]:
         """Return the stored values, a line for each entry, for an editor whose edit came too late."""
+
+    def describe_effect(self) -> list[str] | None:
+        """Return sentences on who would gain and lose what, none for data that cannot be saved.
+
+        None for an aspect on which no access rests.
+        """
+        return None
 
     def save(self, expected_fingerprint: str) -> None:
         """Save the submitted data if the document is still the one with this fingerprint."""
@@ -76,6 +89,25 @@ class UrnListEditor(AspectEditor):
     def picker(self) -> dict[str, Any]:
         """The context of components/picker.html."""
         return self._picker.build_context()
+
+    def describe_effect(self) -> list[str] | None:
+        if self._aspect not in (*_FACT_NOUNS, "domains"):
+            return None
+        if not self.is_valid:
+            return []
+        entity, added, removed = self.entity_context.entity.urn, self._picker.added_urns, self._picker.removed_urns
+        changes: list[ProposedChange] = []
+        if self._aspect == "domains":
+            domains = [urn for urn in self._picker.initial_urns if urn not in removed] + added
+            if len(domains) > 1:
+                return [SEVERAL_DOMAINS]
+            if added or removed:
+                changes = [{"set_domain": {"entity": entity, "domain": domains[0] if domains else None}}]
+        else:
+            noun = _FACT_NOUNS[self._aspect]
+            pairs = ((f"add_{noun}", added), (f"remove_{noun}", removed))
+            changes = [{kind: {"entity": entity, noun: urns}} for kind, urns in pairs if urns]
+        return describe_effect(*changes, by=self.entity_context.by)
 
     def write(self, edit: AnnotationEdit) -> None:
         annotations.edit_urns(edit, self._aspect, add=self._picker.added_urns, remove=self._picker.removed_urns)
@@ -135,12 +167,30 @@ class OwnersEditor(AspectEditor):
         """The ownership types for new owners."""
         return [{"urn": urn, "name": name, "is_chosen": urn == self.chosen_type} for urn, name in self._list_types()]
 
+    def describe_effect(self) -> list[str] | None:
+        if not self.is_valid:
+            return []
+        owners_by_kind = {"remove_owners": self._list_removed(), "add_owners": self._list_added()}
+        changes = [
+            {
+                kind: {
+                    "entity": self.entity_context.entity.urn,
+                    "owners": [{"owner": owner, "type": type_} for owner, type_ in owners],
+                }
+            }
+            for kind, owners in owners_by_kind.items()
+            if owners
+        ]
+        return describe_effect(*changes, by=self.entity_context.by)
+
     def write(self, edit: AnnotationEdit) -> None:
-        annotations.edit_owners(
-            edit,
-            add=[(urn, self.chosen_type) for urn in self._picker.added_urns],
-            remove=[owner for owner in self._initial_owners if owner not in self._retained_owners],
-        )
+        annotations.edit_owners(edit, add=self._list_added(), remove=self._list_removed())
+
+    def _list_added(self) -> list[OwnerPair]:
+        return [(urn, self.chosen_type) for urn in self._picker.added_urns]
+
+    def _list_removed(self) -> list[OwnerPair]:
+        return [owner for owner in self._initial_owners if owner not in self._retained_owners]
 
     def render_stored_lines(self) -> list[str]:
         return [f"{owner['name']} ({owner['as']})" for owner in self.owners]

@@ -19,7 +19,12 @@ from catalog.entities.pages.aspect_forms import AspectEditor, build_editor
 from policies.engine.families import vocabulary
 from policies.errors import Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import signed_in
-from policies.http.pages.list_and_form_pages import UNPROCESSABLE_STATUS, form_view, redirect_with_message
+from policies.http.pages.list_and_form_pages import (
+    UNPROCESSABLE_STATUS,
+    form_view,
+    is_fragment_request,
+    redirect_with_message,
+)
 
 _STALE_MESSAGE = (
     "Somebody else changed this in the meantime. What is stored now is shown below; saving again replaces it."
@@ -28,7 +33,7 @@ _STALE_MESSAGE = (
 
 @form_view(signed_in)
 def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
-    """Show the form, and save submitted data."""
+    """Show the form, show what saving it would give and take (`go` is "look"), and save submitted data."""
     entity_context = EntityContext.load(request, urn)
     if not edit_controls.is_possible(key, entity_context.entity.type):
         raise NotFound("This cannot be edited on this type of entity.")
@@ -40,8 +45,9 @@ def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
     fingerprint = request.POST.get("seen", "")
     editor.read(request.POST)
     render_again = partial(_render_page, request, key, editor, fingerprint=fingerprint)
-    if not editor.is_valid:
-        return render_again(status=UNPROCESSABLE_STATUS)
+    is_preview = request.POST.get("go") == "look"
+    if is_preview or not editor.is_valid:
+        return render_again(status=HTTPStatus.OK if is_preview else UNPROCESSABLE_STATUS)
     try:
         editor.save(fingerprint)
     except Stale:
@@ -89,6 +95,7 @@ def _render_page(
         "name": name,
         "editor": editor,
         "seen": fingerprint,
+        "effect": editor.describe_effect(),
         "cancel_url": url,
         "breadcrumbs": [
             {"label": "Catalog", "url": reverse("catalog")},
@@ -96,7 +103,8 @@ def _render_page(
             {"label": title},
         ],
     }
-    return render(request, "catalog/edit.html", context, status=status)
+    template = "components/form_effect.html" if is_fragment_request(request) else "catalog/edit.html"
+    return render(request, template, context, status=status)
 
 
 def _current_fingerprint(entity_context: EntityContext, key: str) -> str:

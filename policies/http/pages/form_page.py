@@ -81,7 +81,7 @@ class FormPage:
         if self.effect is not None:
             context["effect"] = self.effect()
             if self.is_preview and is_fragment_request(self.request):
-                return render(self.request, "people/_effect.html", context)
+                return render(self.request, "components/form_effect.html", context)
         context |= {
             "form": self.form,
             "breadcrumbs": [] if self.section is None else self.section.breadcrumbs(self.crumb or self.title),

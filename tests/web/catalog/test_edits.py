@@ -8,7 +8,9 @@ import pytest
 from catalog.access import aspect_documents
 from catalog.entities import annotations
 from catalog.entities.annotations import AnnotationEdit, compute_fingerprint
+from catalog.entities.pages.aspect_forms import SEVERAL_DOMAINS
 from catalog.models import Facet
+from policies.authoring.pages.net_change_wording import NOBODY
 from policies.pdp import authorizer
 from tests.web.catalog.conftest import (
     BOARD,
@@ -28,6 +30,7 @@ from tests.web.catalog.conftest import (
     store,
 )
 
+PART = {"HX-Request": "true"}
 BUSINESS = "urn:li:ownershipType:__system__business_owner"
 
 
@@ -267,3 +270,55 @@ def test_the_mark_moves_with_the_document(shelves):
     store({(ORDERS, "globalTags"): {"tags": []}})
     assert compute_fingerprint(aspect_documents.load_aspect(urn=ORDERS, name="globalTags")) != before
     assert compute_fingerprint(None) == ""
+
+
+def effect(client, what, data, urn=ORDERS):
+    asked = client.post(f"/catalog/edit/{what}/{quote(urn, safe='')}", {**data, "go": "look"}, headers=PART)
+    assert asked.status_code == 200
+    assert "<html" not in asked.content.decode()
+    return asked.context["effect"]
+
+
+def about(name, field, value, privilege="DELETE_ENTITY", **actors):
+    block = {"filter": {"criteria": [{"field": field, "condition": "EQUALS", "values": [value]}]}}
+    return {"displayName": name, "privileges": [privilege], "actors": actors, "resources": block}
+
+
+def test_what_an_edit_gives_and_takes_is_said_before_it_is_saved(shelves, write):
+    write("gold", **about("Gold", "TAG", GOLD, users=[OUTSIDER]))
+    write("pii", **about("PII", "TAG", PII, users=[STEWARD]))
+    write("revenue", **about("Revenue", "GLOSSARY", REVENUE, users=[OUTSIDER]))
+    write("sales", **about("Sales", "DOMAIN", SALES, users=[STEWARD]))
+    write("europe", **about("Europe", "DOMAIN", EUROPE, "EDIT_ENTITY_DOCS", users=[OUTSIDER]))
+    root = shelves("root")
+    assert effect(root, "tags", {"tags": [PII]}) == [NOBODY]
+    retagged = effect(root, "tags", {"tags": [GOLD]})
+    assert "Otto Outsider gains Delete on 1 entity, orders." in retagged
+    assert not any(line.startswith("Stella Steward loses Delete") for line in retagged), "she has it through the domain"
+    assert "Otto Outsider gains Delete on 1 entity, orders." in effect(root, "terms", {"terms": [REVENUE]})
+    moved = effect(root, "domains", {"domains": [EUROPE]})
+    assert not any(line.startswith("Otto Outsider gains") for line in moved), "Sales lies in Europe: he had it"
+    assert effect(root, "domains", {"domains": [SALES, SECRET]}) == [SEVERAL_DOMAINS]
+    assert said("globalTags") == {"tags": [{"tag": PII, "context": "kept"}]}, "nothing is stored"
+
+
+def test_owners_are_said_with_what_they_gain_and_lose(shelves, write):
+    owners = {"displayName": "Owners", "privileges": ["DELETE_ENTITY"], "actors": {"resourceOwners": True}}
+    write("any-owner", **owners)
+    root = shelves("root")
+    kept = json.dumps([OWNER, TECHNICAL])
+    found = effect(root, "owners", {"kept": [kept], "owners": [OUTSIDER], "type": ""})
+    assert any(line.startswith("Otto Outsider gains") and "Delete" in line for line in found)
+    found = effect(root, "owners", {"type": ""})
+    assert any(line.startswith("Olga Owner loses") and "Delete" in line for line in found)
+    assert effect(root, "owners", {"type": "urn:li:ownershipType:none"}) == []
+
+
+def test_an_edit_that_gives_no_access_says_nothing_of_it(shelves):
+    root = shelves("root")
+    for what in ("description", "links", "deprecation"):
+        page = root.get(f"/catalog/edit/{what}/{quote(ORDERS, safe='')}")
+        assert page.context["effect"] is None
+        assert "Who gains and who loses" not in page.content.decode()
+    page = root.get(f"/catalog/edit/tags/{quote(ORDERS, safe='')}").content.decode()
+    assert '<button type="submit" class="btn" name="go" value="look">' in page

@@ -1,12 +1,13 @@
-"""Display names of users, groups, roles and policies."""
+"""Display names of users, groups, roles, policies and guardrails."""
 
 import difflib
 from collections.abc import Collection, Mapping
 
 from django.db.models import Case, F, QuerySet, When
 
-from policies.models import GroupProfile, Policy, Role, User
+from policies.models import GroupProfile, Guardrail, Policy, Role, User
 from policies.models.fields import filter_storable, is_storable
+from policies.models.guardrail import GUARDRAIL_PREFIX
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -14,9 +15,9 @@ from policies.models.words import LAST_CHARACTER
 
 
 def load_names(*, urns: Collection[str]) -> dict[str, str]:
-    """Return URN → display name of the users, groups, roles and policies among these (one query for each kind).
+    """Return URN → display name of the users, groups, roles, policies and guardrails among these.
 
-    URNs of other kinds, and URNs that are not stored, are left out.
+    There is one query for each kind. URNs of other kinds, and URNs that are not stored, are left out.
     """
     names_by_urn: dict[str, str] = {}
     storable_urns = filter_storable(urns)
@@ -59,11 +60,12 @@ def find_similar_users(*, urn: str, limit: int = 3) -> tuple[str, ...]:
     return tuple(f"{USER_PREFIX}{username}" for username in matches)
 
 
-def _build_name_queries() -> Mapping[str, QuerySet]:  # type: ignore[type-arg]  # four models, two columns each
+def _build_name_queries() -> Mapping[str, QuerySet]:  # type: ignore[type-arg]  # five models, two columns each
     user_name = Case(When(display_name="", then=F("username")), default=F("display_name"))
     return {
         USER_PREFIX: User.objects.order_by().annotate(shown=user_name),
         GROUP_PREFIX: GroupProfile.objects.order_by().annotate(shown=F("name")),
         ROLE_PREFIX: Role.objects.order_by().annotate(shown=F("name")),
         POLICY_PREFIX: Policy.objects.order_by().annotate(shown=F("name")),
+        GUARDRAIL_PREFIX: Guardrail.objects.order_by().annotate(shown=F("name")),
     }

@@ -7,7 +7,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from catalog.models import Finding
-from policies.models import ChangeEvent, Guardrail, Policy
+from policies import bootstrap
+from policies.authoring.services import guardrails
+from policies.errors import Invalid
+from policies.models import ChangeEvent, Guardrail, Policy, User
+from policies.pdp import authorizer
 
 API = "/api/v1/guardrails/"
 KEEPER = ("MANAGE_GUARDRAILS", "MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS")
@@ -216,3 +220,82 @@ def test_problems_have_their_places(keeper: APIClient) -> None:
     gone = {"always": {"actors": {"users": ["urn:li:corpuser:nobody"]}, "privileges": ["MANAGE_POLICIES"]}}
     refused = keeper.post(API, {"name": "x", "rule": gone}, format="json").json()
     assert "no active user" in refused["errors"][0]["detail"]
+
+
+ALWAYS = {"always": {"actors": {"users": ["urn:li:corpuser:keeper"]}, "privileges": ["MANAGE_POLICIES"]}}
+
+
+def test_one_that_contradicts_another_is_refused_and_names_it(keeper: APIClient) -> None:
+    make(keeper, rule=ALWAYS)
+    never = {"never": {"actors": {"allUsers": True}, "privileges": ["MANAGE_POLICIES"]}}
+    body = {"urn": "urn:li:guardrail:other", "name": "Other", "rule": never}
+    refused = keeper.post(API, body, format="json").json()["errors"]
+    assert [(problem["code"], problem["pointer"]) for problem in refused] == [("rule.unsatisfiable", "/rule/never")]
+    assert "The guardrail PII (urn:li:guardrail:pii) says the opposite" in refused[0]["detail"]
+    # One that is off may wait for the other to go, and is then judged when it is switched on.
+    assert keeper.post(API, body | {"mode": "off"}, format="json").status_code == 201
+    one = f"{API}urn:li:guardrail:other/"
+    assert keeper.patch(one, {"mode": "warn"}, format="json").json()["errors"][0]["code"] == "rule.unsatisfiable"
+    assert keeper.patch(f"{API}urn:li:guardrail:pii/", {"mode": "off"}, format="json").status_code == 200
+    assert keeper.patch(one, {"mode": "warn"}, format="json").status_code == 200
+    # A guardrail does not contradict what it said before.
+    at_least = {"at_least": {"number": 1, "privileges": ["MANAGE_GUARDRAILS"]}}
+    assert keeper.put(one, {"name": "Other", "rule": at_least}, format="json").status_code == 200
+
+
+def test_two_parts_that_are_one_are_refused(keeper: APIClient) -> None:
+    part = {"privileges": ["EDIT_ENTITY"], "resources": PII}
+    response = keeper.post(API, {"name": "x", "rule": {"not_both": {"first": part, "second": part}}}, format="json")
+    (problem,) = response.json()["errors"]
+    assert (problem["code"], problem["pointer"]) == ("rule.unsatisfiable", "/rule/not_both/second")
+
+
+def test_a_suspended_user_can_always_do_nothing(keeper: APIClient) -> None:
+    User.objects.filter(urn="urn:li:corpuser:keeper").update(state="SUSPENDED")
+    with pytest.raises(Invalid) as refusal:
+        guardrails.create(name="x", rule=ALWAYS, by=authorizer.SYSTEM, channel="test")
+    (problem,) = refusal.value.problems
+    assert (problem.code, problem.pointer) == ("rule.unsatisfiable", "/rule/always/actors/users")
+
+
+def test_what_policies_give_that_cannot_be_changed_has_to_be_left_out(db: None) -> None:
+    bootstrap.run(is_restricted=True)
+    both = {"first": {"privileges": ["MANAGE_POLICIES"]}, "second": {"privileges": ["MANAGE_SECRETS"]}}
+    for rule, pointer, way_out in (
+        ({"not_both": both}, "/rule/not_both/except", "with except"),
+        (
+            {"never": {"actors": {"allUsers": True}, "privileges": ["MANAGE_SECRETS"]}},
+            "/rule/never/actors",
+            "with everybody_except",
+        ),
+    ):
+        with pytest.raises(Invalid) as refusal:
+            guardrails.create(name="x", rule=rule, by=authorizer.SYSTEM, channel="test")
+        (problem,) = refusal.value.problems
+        assert (problem.pointer, way_out in problem.detail) == (pointer, True)
+    rule = {"not_both": both | {"except": {"users": ["urn:li:corpuser:datahub"]}}}
+    assert guardrails.create(name="x", rule=rule, by=authorizer.SYSTEM, channel="test").status == "holds"
+
+
+def test_the_list_is_searched_filtered_and_paged(keeper: APIClient) -> None:
+    make(keeper, description="Personal data")
+    make(keeper, urn="urn:li:guardrail:b", name="Warns", mode="warn")
+    make(keeper, urn="urn:li:guardrail:c", name="Off", mode="off")
+    Guardrail.objects.filter(urn="urn:li:guardrail:b").update(status="broken")
+
+    def find(**query: Any) -> list[str]:
+        found = keeper.get(API, query).json()
+        return [guardrail["name"] for guardrail in found["results"]]
+
+    assert find() == ["Warns", "Off", "PII"]
+    assert find(q="personal") == ["PII"]
+    assert find(q="%") == []
+    assert find(mode="warn") == ["Warns"]
+    assert find(status="broken") == ["Warns"]
+    # One that is off has no status.
+    assert find(status="holds") == ["PII"]
+    assert find(mode="off", status="holds") == []
+    assert find(page_size=1, page=2) == ["Off"]
+    refused = keeper.get(API, {"mode": "none", "status": "1", "other": "x"})
+    assert refused.status_code == 400
+    assert len(refused.json()["errors"]) == 3

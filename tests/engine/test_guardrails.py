@@ -6,6 +6,7 @@ from policies.engine.errors import InvalidPolicy
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub
 from policies.engine.guardrails.breaches import RuleJudge, find_added
+from policies.engine.guardrails.contradictions import find_overlap, is_contradicted
 from policies.engine.guardrails.population import Population
 from policies.engine.guardrails.rules import read_rule
 from policies.engine.guardrails.witness import find_resource, find_undenied
@@ -211,6 +212,32 @@ def test_only_what_lets_somebody_do_more_is_added():
             "/rule/never/resources",
             "resources.empty",
         ),
+        (
+            {"never": {"actors": {"allUsers": True}, "privileges": ["EDIT_ENTITY", "dataset:read"]}},
+            "/rule/never/privileges/1",
+            "privilege.family",
+        ),
+        (
+            {"no_policy": {"actors": {"allUsers": True}, "privileges": ["EXECUTE"]}},
+            "/rule/no_policy/privileges/0",
+            "privilege.family",
+        ),
+        (
+            {"never": {"actors": {"everybody_except": {"allUsers": True}}, "privileges": ["EDIT_ENTITY"]}},
+            "/rule/never/actors/everybody_except",
+            "actors.none",
+        ),
+        (
+            {
+                "not_both": {
+                    "first": {"privileges": ["EDIT_ENTITY"]},
+                    "second": {"privileges": ["DELETE_ENTITY"]},
+                    "except": {"allUsers": True},
+                }
+            },
+            "/rule/not_both/except",
+            "actors.none",
+        ),
     ],
 )
 def test_every_problem_has_its_place(rule, pointer, code):
@@ -236,3 +263,97 @@ def test_witnesses_meet_all_that_is_demanded():
     undenied = find_undenied(criteria, [[tagged]], fields=(TAG,))
     assert undenied is not None
     assert undenied.facets[TAG] == {"urn:li:tag:x"}
+
+
+PII_ONLY = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}]}}
+ANN, BEN = "urn:li:corpuser:ann", "urn:li:corpuser:ben"
+ACTORS_BY_URN = {ANN: Actor(ANN, frozenset({"urn:li:corpGroup:crew"})), BEN: Actor(BEN)}
+
+
+def always(*users, **more):
+    return {"always": {"actors": {"users": list(users)}, "privileges": ["EDIT_ENTITY"], **more}}
+
+
+def never(actors, **more):
+    return {"never": {"actors": actors, "privileges": ["EDIT_ENTITY", "DELETE_ENTITY"], **more}}
+
+
+def at_least(number, *privileges):
+    return {"at_least": {"number": number, "privileges": list(privileges)}}
+
+
+def not_both(*privileges, **more):
+    first, second = ({"privileges": [name]} for name in privileges)
+    return {"not_both": {"first": first, "second": second, **more}}
+
+
+@pytest.mark.parametrize(
+    ("promise", "restriction", "is_contradiction"),
+    [
+        (always(ANN), never({"users": [ANN]}), True),
+        (always(ANN), never({"groups": ["urn:li:corpGroup:crew"]}), True),
+        (always(BEN), never({"groups": ["urn:li:corpGroup:crew"]}), False),
+        (always(BEN), never({"everybody_except": {"users": [ANN]}}), True),
+        (always(ANN), never({"everybody_except": {"users": [ANN]}}), False),
+        # What the one is about has to be within what the other is about.
+        (always(ANN, resources=PII_ONLY), never({"users": [ANN]}), True),
+        (always(ANN, resources=PII_ONLY), never({"users": [ANN]}, resources=PII_ONLY), True),
+        (always(ANN), never({"users": [ANN]}, resources=PII_ONLY), False),
+        (always(ANN), {"never": {"actors": {"users": [ANN]}, "privileges": ["EDIT_ENTITY_TAGS"]}}, False),
+        (
+            {"always": {"actors": {"users": [ANN]}, "privileges": ["EDIT_ENTITY", "DELETE_ENTITY"]}},
+            not_both("EDIT_ENTITY", "DELETE_ENTITY"),
+            True,
+        ),
+        (always(ANN), not_both("EDIT_ENTITY", "DELETE_ENTITY"), False),
+        (
+            {"always": {"actors": {"users": [ANN]}, "privileges": ["EDIT_ENTITY", "DELETE_ENTITY"]}},
+            not_both("EDIT_ENTITY", "DELETE_ENTITY", **{"except": {"users": [ANN]}}),
+            False,
+        ),
+        (
+            at_least(2, "MANAGE_POLICIES"),
+            {"never": {"actors": {"everybody_except": {"users": [ANN]}}, "privileges": ["MANAGE_POLICIES"]}},
+            True,
+        ),
+        (
+            at_least(1, "MANAGE_POLICIES"),
+            {"never": {"actors": {"everybody_except": {"users": [ANN]}}, "privileges": ["MANAGE_POLICIES"]}},
+            False,
+        ),
+        (at_least(1, "MANAGE_POLICIES", "MANAGE_SECRETS"), not_both("MANAGE_POLICIES", "MANAGE_SECRETS"), True),
+        (at_least(1, "MANAGE_POLICIES"), not_both("MANAGE_POLICIES", "MANAGE_SECRETS"), False),
+    ],
+)
+def test_rules_that_nothing_satisfies_together_are_known(promise, restriction, is_contradiction):
+    rules = read_rule(promise), read_rule(restriction)
+    assert is_contradicted(*rules, ACTORS_BY_URN) is is_contradiction
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "overlap"),
+    [
+        ({"privileges": ["EDIT_ENTITY"]}, {"privileges": ["EDIT_ENTITY"]}, "EDIT_ENTITY"),
+        ({"privileges": ["EDIT_ENTITY"]}, {"privileges": ["EDIT_ENTITY"], "resources": PII_ONLY}, "EDIT_ENTITY"),
+        ({"privileges": ["EDIT_ENTITY"], "resources": PII_ONLY}, {"privileges": ["DELETE_ENTITY"]}, ""),
+        (
+            {"privileges": ["EDIT_ENTITY"], "resources": PII_ONLY},
+            {
+                "privileges": ["EDIT_ENTITY"],
+                "resources": {"filter": {"criteria": [{"field": "DOMAIN", "values": ["urn:li:domain:a"]}]}},
+            },
+            "",
+        ),
+    ],
+)
+def test_two_parts_of_which_one_lies_within_the_other_are_one_rule(first, second, overlap):
+    assert find_overlap(read_rule({"not_both": {"first": first, "second": second}})) == overlap
+
+
+def test_the_privilege_of_another_family_is_named_as_that():
+    with pytest.raises(InvalidPolicy) as refusal:
+        read_rule({"never": {"actors": {"allUsers": True}, "privileges": ["dataset:read", "ADMIN"]}})
+    assert [problem.detail for problem in refusal.value.problems] == [
+        "dataset:read is a privilege of Datazone. Guardrails are about privileges of DataHub policies alone.",
+        "ADMIN is a privilege of CDAP. Guardrails are about privileges of DataHub policies alone.",
+    ]

@@ -71,7 +71,7 @@ def _render_cell(column: ReportColumn, value: Any, names: dict[str, str], viewer
 
 def _link_cell(kind: ColumnKind, urn: str, name: str, viewer: AnswerViewer) -> Cell:
     if kind is ColumnKind.POLICY:
-        return {"name": name or urn, "url": viewer.policy_url(urn)}
+        return {"name": name or urn, "url": viewer.entity_url(urn)}
     if kind is ColumnKind.ACTOR:
         return {"name": name or urn, "type": _holder_type(urn), "url": viewer.account_url(urn)}
     link = build_reference(urn, name)

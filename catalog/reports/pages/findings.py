@@ -46,6 +46,9 @@ _COLUMNS = (
 #: Columns that the page shows outside the facts of a finding.
 _OWN_COLUMNS = ("severity", "type", "sentence", "repair", "key")
 
+#: Values of findings that no report makes.
+_EXTRA_COLUMNS = (ReportColumn("guardrail", "Guardrail", ColumnKind.POLICY),)
+
 #: Findings of a group that the list shows at most.
 _MAX_GROUP_MEMBERS = 5
 
@@ -311,6 +314,7 @@ def _build_fact_cells(finding: Finding, by: Actor) -> list[dict[str, Any]]:
     spec = KINDS.get(finding.kind)
     columns_by_name = {column.name: column for table in spec.tables for column in table.columns} if spec else {}
     names = [name for name in finding.values if name not in _OWN_COLUMNS]
+    columns_by_name |= {column.name: column for column in _EXTRA_COLUMNS}
     columns = [columns_by_name.get(name) or ReportColumn(name, _spell_code(name), ColumnKind.TEXT) for name in names]
     (row,) = cells.render_cells(columns, [VisibleRow(None, tuple(finding.values[name] for name in names))], by)
     return [

@@ -12,7 +12,7 @@ from policies.errors import Invalid
 from policies.http.api import strict_fields
 from policies.http.api.managed_fields import KeptMark, ManagedOut
 from policies.http.api.operations import api_operation, list_operation
-from policies.http.api.views import CHANNEL, ApiView, find_read_only_changes
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, find_read_only_changes
 from policies.http.guard import needs
 from policies.models import Guardrail
 
@@ -73,14 +73,28 @@ class GuardrailChangeIn(strict_fields.StrictSerializer):
     rule = strict_fields.AnyJson(required=False)
 
 
+class GuardrailListFilters(PageParameters):
+    """Filters of the list of guardrails."""
+
+    q = strict_fields.StrictString(
+        required=False, allow_blank=True, max_length=255, help_text="Part of the name or description."
+    )
+    mode = serializers.ChoiceField(Guardrail.Mode.choices, required=False)
+    status = serializers.ChoiceField(
+        Guardrail.Status.choices, required=False, help_text="Of the last judgment; one that is off has none."
+    )
+
+
 @require_manage_guardrails
 class GuardrailListView(ApiView):
     """The list of guardrails."""
 
-    @list_operation("guardrails_list", "List guardrails", GuardrailOut, "Guardrail", tag=TAG)
-    def get(self) -> QuerySet[Guardrail]:
+    @list_operation(
+        "guardrails_list", "List guardrails", GuardrailOut, "Guardrail", query=GuardrailListFilters, tag=TAG
+    )
+    def get(self, **filters: str) -> QuerySet[Guardrail]:
         """Return a page of guardrails, by URN, with what their last judgment found."""
-        return guardrails.list_guardrails()
+        return guardrails.list_guardrails(**filters)
 
     @api_operation(
         "guardrails_create",

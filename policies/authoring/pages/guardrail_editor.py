@@ -134,7 +134,7 @@ class GuardrailEditor(View):
         if problems or pasted_problems:
             return problems or pasted_problems
         try:
-            service.validate_values(self._list_values(rule))
+            service.validate_values(self._list_values(rule), urn=self.urn or "")
         except Invalid as refusal:
             return refusal.problems
         return ()

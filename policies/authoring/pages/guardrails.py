@@ -13,6 +13,7 @@ from policies.authoring.services import guardrails as service
 from policies.engine.guardrails.sentences import describe_example, describe_rule, list_rule_urns
 from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.filter_forms import GuardrailFilterForm
 from policies.http.pages.list_and_form_pages import (
     Section,
     ask_and_act,
@@ -44,23 +45,20 @@ _STATUSES = {
 
 @page_view(MANAGE_GUARD)
 def list_guardrails(request: HttpRequest) -> HttpResponse:
-    """Page with the list of guardrails, each as a sentence with its status."""
-    page = list_and_form_pages.get_page(request, guardrails.list_guardrails())
-    context = {
-        "page": page,
-        "rows": [_build_row(guardrail) for guardrail in page],
-        "columns": build_columns("Name", "Rule", "Mode", "Status"),
-        "kinds": [
+    """Page with the list of guardrails, searched, filtered and paged, each as a sentence with its status."""
+    return list_and_form_pages.render_filtered_list(
+        request,
+        "policies/guardrails.html",
+        "policies/_guardrails.html",
+        form=GuardrailFilterForm(request.GET),
+        query=lambda **filters: guardrails.list_guardrails(**filters).order_by("name", "urn"),
+        build_rows=lambda rows: [_build_row(guardrail) for guardrail in rows],
+        columns=build_columns("Name", "Rule", "Mode", "Status"),
+        kinds=[
             {"label": label, "url": f"{reverse('guardrail-new')}?kind={kind}"}
             for kind, label in guardrail_fields.KIND_LABELS.items()
         ],
-        "breadcrumbs": SECTION.breadcrumbs(),
-    }
-    return list_and_form_pages.render_list(
-        request,
-        page_template="policies/guardrails.html",
-        fragment_template="policies/_guardrails.html",
-        context=context,
+        breadcrumbs=SECTION.breadcrumbs(),
     )
 
 

@@ -13,11 +13,12 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from policies.authoring.queries import guardrails
+from policies.authoring.services.guardrail_satisfiability import find_unsatisfiable
 from policies.engine.errors import InvalidPolicy, Problem
 from policies.engine.guardrails.rules import Rule, RuleKind, read_rule
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
-from policies.models import ChangeEvent, Gate, Guardrail, Policy, User, Verb, open_write
+from policies.models import ChangeEvent, Gate, Guardrail, Verb, open_write
 from policies.models.fields import is_storable
 from policies.models.guardrail import GUARDRAIL_PREFIX, LOCKOUT_URN
 from policies.models.people import MAX_NAME_LENGTH
@@ -81,7 +82,7 @@ def update(*, urn: str, by: Actor, channel: str, if_version: int | None = None, 
         before = facts(guardrail)
         values = {"name": guardrail.name, "description": guardrail.description, "mode": guardrail.mode}
         values |= {"rule": guardrail.rule, **changes}
-        parsed_rule = validate_values(values)
+        parsed_rule = validate_values(values, urn=urn)
         for column, value in values.items():
             setattr(guardrail, column, value)
         guardrail.version += 1
@@ -170,8 +171,11 @@ def validate_urn(urn: str) -> str:
     return urn
 
 
-def validate_values(values: Mapping[str, Any]) -> Rule:
-    """Return the rule of a guardrail with these values; raises Invalid with every problem."""
+def validate_values(values: Mapping[str, Any], *, urn: str = "") -> Rule:
+    """Return the rule of a guardrail with these values; raises Invalid with every problem.
+
+    `urn` is that of the guardrail, if it is stored already. One that is off may say what nothing can satisfy.
+    """
     checks = Checks()
     checks.validate_text(values["name"], "/name", limit=MAX_NAME_LENGTH, is_required=True)
     checks.validate_text(values["description"], "/description", limit=MAX_TEXT_LENGTH)
@@ -181,48 +185,11 @@ def validate_values(values: Mapping[str, Any]) -> Rule:
         rule = read_rule(values["rule"], custom=settings.CUSTOM_PRIVILEGES)
     except InvalidPolicy as error:
         raise Invalid([*problems, *error.problems]) from None
-    problems += _find_unsatisfiable(rule)
+    if values["mode"] != Guardrail.Mode.OFF:
+        problems += find_unsatisfiable(rule, urn=urn)
     if problems:
         raise Invalid(problems)
     return rule
-
-
-def _find_unsatisfiable(rule: Rule) -> list[Problem]:
-    """Return why nothing that people could change would satisfy a rule about today's people."""
-    active_users = User.objects.filter(state=User.State.ACTIVE, is_removed=False)
-    if rule.kind is RuleKind.AT_LEAST:
-        count = active_users.filter(kind=User.Kind.PERSON).count()
-        if count < rule.number:
-            detail = f"There are {count} active people: nothing can satisfy this."
-            return [Problem("rule.unsatisfiable", "/rule/at_least/number", detail)]
-    if rule.kind is RuleKind.ALWAYS:
-        urns = rule.people.match.tokens
-        present_urns = set(active_users.filter(urn__in=urns).values_list("urn", flat=True))
-        return [
-            Problem(
-                "rule.unsatisfiable", "/rule/always/actors/users", f"{urn} is no active user: nothing can satisfy this."
-            )
-            for urn in sorted(urns - present_urns)
-        ]
-    if rule.kind is RuleKind.NEVER:
-        return [
-            Problem(
-                "rule.unsatisfiable",
-                "/rule/never/actors",
-                f"The policy {breach['policy']}, which cannot be changed, gives this to {breach['people'][0]}: leave "
-                "them out with everybody_except.",
-            )
-            for breach in _list_fixed_breaches(rule)
-        ]
-    return []
-
-
-def _list_fixed_breaches(rule: Rule) -> list[dict[str, Any]]:
-    """Return what system policies that cannot be changed let people do against a rule."""
-    urns = set(Policy.objects.filter(is_system=True, is_editable=False).values_list("urn", flat=True))
-    world = JudgedWorld(snapshot_store.get_current())
-    judgment = GuardrailJudge(rule, world).judge_change(policies=urns, is_open=False, users=())
-    return serialize_judgment(judgment, limit=1)
 
 
 def _store(guardrail: Guardrail, rule: Rule, *, by: Actor) -> None:

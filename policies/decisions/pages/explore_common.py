@@ -16,6 +16,7 @@ from policies.engine.requirements import any_of_requirement
 from policies.http.guard import get_actor
 from policies.http.pages.filter_forms import WhyForm
 from policies.identity.pages import groups, users
+from policies.models.guardrail import GUARDRAIL_PREFIX
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -41,7 +42,7 @@ _TABS = (
 
 @dataclass(frozen=True, slots=True)
 class AnswerViewer:
-    """The viewer of an answer: whether they may ask about others, and the pages they may open (policy, user, group)."""
+    """The viewer of an answer: whether they may ask about others, and the pages they may open, by kind."""
 
     actor: Actor
     may_ask_about_others: bool
@@ -50,14 +51,19 @@ class AnswerViewer:
     @classmethod
     def from_actor(cls, actor: Actor) -> "AnswerViewer":
         """Return the viewer for an actor; all privileges are decided in one batch."""
-        pages = {"policy": (("MANAGE_POLICIES",),), "user": users.VIEW_GUARD.any_of, "group": groups.VIEW_GUARD.any_of}
+        pages = {
+            "policy": (("MANAGE_POLICIES",),),
+            "guardrail": (("MANAGE_GUARDRAILS",),),
+            "user": users.VIEW_GUARD.any_of,
+            "group": groups.VIEW_GUARD.any_of,
+        }
         privilege_lists = [ASK_ABOUT_OTHERS_PRIVILEGES, *pages.values()]
         others_decision, *page_decisions = authorizer.answer_many(
             requests=[(actor, AccessRequest(any_of_requirement(any_of))) for any_of in privilege_lists]
         )
         openable_pages = {name for name, decision in zip(pages, page_decisions, strict=True) if decision.is_allowed}
         if not settings.AUTH_POLICIES_ENABLED:
-            openable_pages -= {"policy"}
+            openable_pages -= {"policy", "guardrail"}
         return cls(actor, others_decision.is_allowed, frozenset(openable_pages))
 
     def may_view_fact(self, urn: str) -> bool:
@@ -68,6 +74,10 @@ class AnswerViewer:
         """Return the page of a stored policy, '' for an implicit policy or where the viewer may not open it."""
         is_stored = urn not in {policy for policy, _ in families.implicit_policies()} | {families.grant_origin().policy}
         return reverse("policy", args=[urn]) if is_stored and "policy" in self.openable_pages else ""
+
+    def guardrail_url(self, urn: str) -> str:
+        """Return the page of a guardrail, '' where the viewer may not open it."""
+        return reverse("guardrail", args=[urn]) if "guardrail" in self.openable_pages else ""
 
     def account_url(self, urn: str) -> str:
         """Return the page of a user, group or role, '' where the viewer may not open it."""
@@ -81,7 +91,9 @@ class AnswerViewer:
         return ""
 
     def entity_url(self, urn: str) -> str:
-        """Return the page of a policy, account or entity, '' where the viewer may not open it."""
+        """Return the page of a policy, guardrail, account or entity, '' where the viewer may not open it."""
+        if urn.startswith(GUARDRAIL_PREFIX):
+            return self.guardrail_url(urn)
         if urn.startswith(POLICY_PREFIX):
             return self.policy_url(urn)
         is_account = urn.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.document_reader import DocumentReader, JsonValue
@@ -141,6 +142,7 @@ class _RuleReader:
         if body.get("except") is not None:
             named_people, _ = self._read_people(body["except"], f"{self._pointer}/except")
             people = RulePeople(named_people.match, not named_people.is_complement)
+            self._check_somebody(people, f"{self._pointer}/except")
         return Rule(self._kind, tuple(scopes), people)
 
     def _read_at_least(self, body: Mapping[str, Any]) -> Rule:
@@ -172,12 +174,19 @@ class _RuleReader:
         match = ActorMatch() if statement is None else statement.actors
         if statement is not None and not match.tokens:
             self._reader.note("actors.none", pointer, "This names nobody.")
+        people = RulePeople(match, is_complement)
+        self._check_somebody(people, pointer)
         if any(map(is_relational, match.tested_tokens)):
             detail = (
                 "A rule about owners says nothing about people, since anybody could own anything: leave out owners."
             )
             self._reader.note("actors.owners", pointer, detail)
-        return RulePeople(match, is_complement), actors
+        return people, actors
+
+    def _check_somebody(self, people: RulePeople, pointer: str) -> None:
+        """Require that not everybody is excepted."""
+        if people.is_complement and EVERYONE in people.match.tokens and not people.match.excluded_tokens:
+            self._reader.note("actors.none", pointer, "This is about nobody: everybody is excepted.")
 
     def _check_users(self, actors: Mapping[str, Any]) -> None:
         """Require that `always` names users: what it promises is promised to each of them."""
@@ -220,7 +229,8 @@ class _RuleReader:
             for problem in error.problems:
                 beginning = next((start for start in pointers if problem.pointer.startswith(start)), "")
                 pointer = f"{pointers.get(beginning, self._pointer)}{problem.pointer.removeprefix(beginning)}"
-                self._reader.add(Problem(problem.code, pointer, problem.detail))
+                named_problem = _name_family(problem, part)
+                self._reader.add(Problem(named_problem.code, pointer, named_problem.detail))
             return None
         (statement,) = datahub.compile(document, StatementOrigin("", ""))
         return statement
@@ -228,3 +238,16 @@ class _RuleReader:
     def _list_known_privileges(self, body: Mapping[str, Any]) -> list[str]:
         privileges = body.get("privileges")
         return [name for name in privileges if isinstance(name, str)] if isinstance(privileges, list) else []
+
+
+def _name_family(problem: Problem, part: Mapping[str, Any]) -> Problem:
+    """Return the problem of an unknown privilege as that of another family's privilege, if it is one."""
+    if problem.code != "privilege.unknown":
+        return problem
+    name = part["privileges"][int(problem.pointer.rpartition("/")[2])]
+    for family, words in families.load_vocabularies().items():
+        if name in words.names:
+            label = families.FAMILIES[family].label if family in families.FAMILIES else family.upper()
+            detail = f"{name} is a privilege of {label}. Guardrails are about privileges of DataHub policies alone."
+            return Problem("privilege.family", problem.pointer, detail)
+    return problem

@@ -6,7 +6,7 @@ from django import forms
 from django.contrib.auth.backends import AllowAllUsersModelBackend
 from django.contrib.auth.forms import AuthenticationForm
 
-from policies.models import Policy, PolicyEffect, User
+from policies.models import Guardrail, Policy, PolicyEffect, User
 from policies.models.people import USER_PREFIX
 
 #: Most sub-resources (tags) of one question.
@@ -25,6 +25,29 @@ class SignInForm(AuthenticationForm):
                 "This account is suspended. Ask somebody who manages users and groups.", code="suspended"
             )
         return forms.ValidationError("The user name or the password is wrong.", code="invalid_login")
+
+
+class GuardrailFilterForm(forms.Form):
+    """Filters of the list of guardrails. An invalid choice filters nothing and is shown as an error."""
+
+    q = forms.CharField(
+        label="Search",
+        required=False,
+        max_length=200,
+        widget=forms.SearchInput(attrs={"placeholder": "Name or description"}),
+    )
+    mode = forms.ChoiceField(
+        label="Mode",
+        required=False,
+        choices=[("", "All"), *Guardrail.Mode.choices],
+        error_messages={"invalid_choice": "There is no such mode."},
+    )
+    status = forms.ChoiceField(
+        label="Status",
+        required=False,
+        choices=[("", "Any"), *Guardrail.Status.choices],
+        error_messages={"invalid_choice": "There is no such status."},
+    )
 
 
 class PolicyFilterForm(forms.Form):

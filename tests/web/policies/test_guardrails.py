@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from django.urls import reverse
 
+from catalog.models import Finding
 from policies.authoring.pages import guardrail_shapes
 from policies.authoring.services import guardrails, policies
 from policies.engine.guardrails.rules import RuleKind
@@ -287,3 +289,30 @@ def test_a_keeper_who_manages_no_policies_can_use_the_pickers(browse, write):
 )
 def test_what_the_form_has_no_place_for_is_recognized(rule):
     assert not guardrail_shapes.is_showable(rule)
+
+
+def test_the_list_is_searched_and_filtered(browse):
+    root = browse("root")
+    make(description="About personal data")
+    guardrails.create(name="Sleeping", rule=RULE, mode="off", by=authorizer.SYSTEM, channel=DOOR)
+
+    def find(query):
+        page = root.get(f"{BASE}?{query}", headers={"HX-Request": "true", "HX-Target": "guardrails"})
+        return [row["guardrail"].name for row in page.context["rows"]]
+
+    assert find("q=personal") == ["PII stays"]
+    assert find("mode=off") == ["Sleeping"]
+    assert find("status=holds&mode=enforce") == ["PII stays", "Somebody can manage policies"]
+    empty = root.get(f"{BASE}?q=nothing+like+this").content.decode()
+    assert "No guardrails match" in empty
+    assert "There is no such mode." in root.get(f"{BASE}?mode=never").content.decode()
+
+
+def test_its_finding_leads_to_it(browse):
+    policies.create(draft=policies.PolicyInput("datahub", BREAKING), by=authorizer.SYSTEM, channel=DOOR)
+    snapshot_store.mark_stale()
+    guardrail = make()
+    finding = Finding.objects.get(kind="guardrails", key=guardrail.urn)
+    page = browse("root").get(reverse("finding", args=[finding.pk])).content.decode()
+    assert f'href="{BASE}/{guardrail.urn}"' in page
+    assert "PII stays</a>" in page

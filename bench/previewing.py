@@ -75,7 +75,10 @@ def main() -> None:
         "all users on everything": lambda _: _put(wide, {"allUsers": True}),
         "owners on everything": lambda _: _put(wide, {"resourceOwners": True}),
     }
-    print(json.dumps([_measure(name, make) for name, make in kinds.items()]))  # noqa: T201
+    found = [_measure(name, make, is_sampled=False) for name, make in kinds.items()]
+    drafts = ("add a group to a policy", "all users on everything", "owners on everything")
+    found += [_measure(name, kinds[name], is_sampled=True) for name in drafts]
+    print(json.dumps(found))  # noqa: T201
 
 
 def _with_group(policy: Policy, number: int) -> PolicyPut:
@@ -89,19 +92,20 @@ def _put(document: dict[str, Any], actors: dict[str, Any]) -> Change:
     return Change(PUT_POLICY, PolicyPut(None, PolicyInput("datahub", document | {"actors": actors})))
 
 
-def _measure(name: str, make: Callable[[int], Change]) -> dict[str, Any]:
+def _measure(name: str, make: Callable[[int], Change], *, is_sampled: bool) -> dict[str, Any]:
     spent, worked, exact = [], [], 0
     numbers = backends.list_backends()
     for number in range(NUMBER):
         change = make(number)
         began_work, began = backends.worked_ms(numbers), time.perf_counter()
-        found = preview.preview_changes(changes=[change], by=authorizer.SYSTEM, limit=100)
+        found = preview.preview_changes(changes=[change], by=authorizer.SYSTEM, limit=100, is_sampled=is_sampled)
         if number:
             spent.append((time.perf_counter() - began) * 1000)
             worked.append(backends.worked_ms(numbers) - began_work)
             exact += found.change.is_exact
     return {
         "change": name,
+        "is_sampled": is_sampled,
         "number": len(spent),
         "exact": exact,
         "median": statistics.median(spent),

@@ -30,25 +30,40 @@ class OrmPostingsSource:
     def load_postings(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings | None:
         """Return the present entities that one of the selectors covers, with these facets."""
         rows = _list_covered(covering)
-        entities = list(rows.order_by("pk").values_list("pk", "urn", "type", "object_id", "project")[: limit + 1])
-        if len(entities) > limit:
-            return None
-        loaded_fields = frozenset(fields) - selectors.CONSTANT_FACETS.keys()
-        groups = list(_iterate_facet_groups(rows, loaded_fields, _EntityNumbers([entity[0] for entity in entities])))
-        nodes = {value for field, value, _, _ in groups if field in selectors.HIERARCHICAL_FIELDS}
-        urns = [entity[1] for entity in entities]
-        return Postings(
-            urns=urns,
-            types=[entity[2] for entity in entities],
-            fields=loaded_fields,
-            rows=[
-                *_iterate_object_rows(entities, loaded_fields),
-                *(_list_id_rows(urns) if selectors.ID in loaded_fields else ()),
-                *(_list_membership_rows(urns) if selectors.GROUP_MEMBERSHIP in loaded_fields else ()),
-            ],
-            groups=groups,
-            descendants=_load_descendants(nodes),
+        entities = _list_first(rows, limit + 1)
+        return None if len(entities) > limit else _build_postings(rows, entities, fields)
+
+    def load_sample(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings:
+        """Return the first of these entities, at most `limit`."""
+        entities = _list_first(_list_covered(covering), limit)
+        rows = (
+            Entity.objects.filter(pk__among=[entity[0] for entity in entities]) if entities else Entity.objects.none()
         )
+        return _build_postings(rows, entities, fields)
+
+
+def _build_postings(rows: QuerySet[Entity], entities: Sequence[tuple[Any, ...]], fields: Collection[str]) -> Postings:
+    """Return entities, of which `rows` are the query, with these facets."""
+    loaded_fields = frozenset(fields) - selectors.CONSTANT_FACETS.keys()
+    groups = list(_iterate_facet_groups(rows, loaded_fields, _EntityNumbers([entity[0] for entity in entities])))
+    nodes = {value for field, value, _, _ in groups if field in selectors.HIERARCHICAL_FIELDS}
+    urns = [entity[1] for entity in entities]
+    return Postings(
+        urns=urns,
+        types=[entity[2] for entity in entities],
+        fields=loaded_fields,
+        rows=[
+            *_iterate_object_rows(entities, loaded_fields),
+            *(_list_id_rows(urns) if selectors.ID in loaded_fields else ()),
+            *(_list_membership_rows(urns) if selectors.GROUP_MEMBERSHIP in loaded_fields else ()),
+        ],
+        groups=groups,
+        descendants=_load_descendants(nodes),
+    )
+
+
+def _list_first(rows: QuerySet[Entity], limit: int) -> list[tuple[Any, ...]]:
+    return list(rows.order_by("pk").values_list("pk", "urn", "type", "object_id", "project")[:limit])
 
 
 class JoinedIds(Aggregate):

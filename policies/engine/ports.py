@@ -92,6 +92,9 @@ class PostingsSource(Protocol):
         With these facets; hierarchies are closed. A constant number of queries.
         """
 
+    def load_sample(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings:
+        """Return the first of these entities, at most `limit`."""
+
 
 @dataclass(frozen=True, slots=True)
 class DirectoryEntry:

@@ -16,7 +16,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from policies.authoring.pages import presenters, version_diff
-from policies.authoring.pages.net_change_wording import describe_changes
+from policies.authoring.pages.net_change_wording import describe_changes, describe_sample
 from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.pages.policy_templates import copy_draft, load_templates, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
@@ -36,6 +36,9 @@ from policies.http.pages.list_and_form_pages import (
 )
 from policies.models import Policy
 from policies.writes import managed_rows, required_privileges
+
+#: The button of the aside that stands for asking for the whole net change after its sample.
+EXACT_VERB = "exact"
 
 
 class PolicyDraft(Protocol):
@@ -168,18 +171,29 @@ class PolicyEditor(View, ABC):
         aside = {
             "sentence": presenters.get_presenter(draft.family).describe_policy(draft.document),
             "lints": lint_problems,
-            "net_change": self._describe_net_change(draft) if is_sound else [],
+            **self._describe_net_change(draft, is_sound=is_sound),
             "exact": import_export.format_proposal(draft=draft, urn=policy.urn if policy else "") if is_sound else "",
         }
-        htmx = getattr(self.request, "htmx", None)
-        if htmx and htmx.target == "builder-aside":
+        if self._is_aside_request():
             return render(self.request, self.aside_template, {**aside, **self.build_aside_context(lint_problems)})
         context = {**aside, **self._build_frame_context(draft), **self.build_context(problems, lint_problems)}
         return render(self.request, self.template_name, context, status=self.status)
 
-    def _describe_net_change(self, draft: PolicyInput) -> list[str]:
+    def _is_aside_request(self) -> bool:
+        """Whether htmx asks for what is beside the fields, while somebody types."""
+        htmx = getattr(self.request, "htmx", None)
+        return htmx is not None and bool(htmx) and htmx.target == "builder-aside"
+
+    def _describe_net_change(self, draft: PolicyInput, *, is_sound: bool) -> dict[str, Any]:
+        """Return what saving gives and takes: while somebody types of a sample first, then the aside asks for all."""
+        if not is_sound:
+            return {"net_change": [], "is_sampled": False}
         put = PolicyPut(self.policy.urn if self.policy else None, draft)
-        return describe_changes(changes=[Change(PUT_POLICY, put)], by=get_actor(self.request))
+        changes, by = [Change(PUT_POLICY, put)], get_actor(self.request)
+        if not self._is_aside_request() or self.request.POST.get("go") == EXACT_VERB:
+            return {"net_change": describe_changes(changes=changes, by=by), "is_sampled": False}
+        sentences, is_sampled = describe_sample(changes=changes, by=by)
+        return {"net_change": sentences, "is_sampled": is_sampled}
 
     def _load_start(self) -> PolicyInput:
         """Return the start of a new policy that the query names: a copy of a policy or of one version, or a template.

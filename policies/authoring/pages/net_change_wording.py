@@ -5,7 +5,14 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from policies.authoring.services import preview
-from policies.authoring.services.net_change import ChangeSide, KeptAccess, NetChange, PlatformAccess
+from policies.authoring.services.net_change import (
+    SAMPLED_ENTITIES,
+    SAMPLED_PEOPLE,
+    ChangeSide,
+    KeptAccess,
+    NetChange,
+    PlatformAccess,
+)
 from policies.authoring.services.preview import Change
 from policies.engine import families
 from policies.engine.model import Actor
@@ -28,15 +35,33 @@ NOBODY = "Nobody gains or loses anything on what the catalog holds today, every 
 REST = "Not everybody, or not every privilege, is named here."
 NOT_EXACT = "There is too much to count it all here: these numbers are a part. The impact report finds everything."
 
+SAMPLED = (
+    f"This is a first look at about {SAMPLED_ENTITIES:,} entities and {SAMPLED_PEOPLE:,} people."
+    " The exact answer follows."
+)
+
 
 def describe_changes(*, changes: Sequence[Change], by: Actor) -> list[str]:
     """Return sentences on what changes would give and take; for changes that would be refused, why."""
+    return _describe(changes, by, is_sampled=False)[0]
+
+
+def describe_sample(*, changes: Sequence[Change], by: Actor) -> tuple[list[str], bool]:
+    """Return the sentences of `describe_changes` for the first entities and people, and whether there are others."""
+    return _describe(changes, by, is_sampled=True)
+
+
+def _describe(changes: Sequence[Change], by: Actor, *, is_sampled: bool) -> tuple[list[str], bool]:
     try:
-        return describe_net_change(preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS).change)
+        change = preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS, is_sampled=is_sampled).change
     except Invalid as refusal:
-        return [problem.detail for problem in refusal.problems[:MAX_NAMED]]
+        return [problem.detail for problem in refusal.problems[:MAX_NAMED]], False
     except (Forbidden, NotFound) as refusal:
-        return [refusal.detail]
+        return [refusal.detail], False
+    if is_sampled and not change.is_exact:
+        # In place of the sentence that says that these numbers are a part.
+        return [*describe_net_change(change)[:-1], SAMPLED], True
+    return describe_net_change(change), False
 
 
 def describe_proposed_changes(changes: Iterable[ProposedChange], *, by: Actor) -> list[str]:

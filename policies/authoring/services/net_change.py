@@ -38,6 +38,8 @@ from policies.pdp import actor_resolution, authorizer, ports, users_by_actor_cla
 
 #: Most entities and people that are compared, and most steps of comparing them: some seconds of work.
 MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 100_000
+#: Entities and people of a sample, the first by age and by URN: what is shown while somebody types.
+SAMPLED_ENTITIES, SAMPLED_PEOPLE = 1_000, 300
 #: Most different selectors and criteria of changed statements together: the database tests each.
 MAX_CRITERIA = 1_000
 
@@ -92,7 +94,7 @@ class ChangeSide:
 
 @dataclass(frozen=True, slots=True)
 class NetChange:
-    """The net change; unless `is_exact`, it is what was found before the work became too much.
+    """The net change; unless `is_exact`, it is what was found in a sample, or before the work became too much.
 
     `platform_gained` and `platform_lost` are cut off as the other items are.
     """
@@ -116,10 +118,12 @@ def compare_snapshots(
     facts: FactChanges = NO_FACT_CHANGES,
     privileges: Collection[str] | None = None,
     limit: int,
+    is_sampled: bool = False,
 ) -> NetChange:
     """Return the net change between two snapshots that differ in these policies, of these people and of these facts.
 
-    Of `privileges` only, if given. At most `limit` items of each kind are named.
+    Of `privileges` only, if given. At most `limit` items of each kind are named. With `is_sampled` only the first
+    entities and people are looked at, and it is exact if there are no others.
     """
     scope = _find_scope(before, after, policies, people, privileges)
     if facts.has_changes:
@@ -127,11 +131,13 @@ def compare_snapshots(
         scope = access_change.join_scopes([scope, fact_changes.find_fact_scope(statements, facts, privileges)])
     if not settings.AUTH_POLICIES_ENABLED:
         return NetChange(before.version, is_exact=True)
-    postings = _load_postings(scope, before, after)
+    max_people = SAMPLED_PEOPLE if is_sampled else MAX_PEOPLE
+    postings = _load_postings(scope, before, after, is_sampled=is_sampled)
     if postings is None:
         return NetChange(before.version, is_exact=False)
     changed_postings = fact_changes.apply_fact_changes(_move_members(postings, people), facts)
-    actors = _load_people(scope, (postings, changed_postings))
+    actors = _load_people(scope, (postings, changed_postings), max_people)
+    is_complete = len(actors) <= max_people and not (is_sampled and len(postings.urns) >= SAMPLED_ENTITIES)
     budget = WorkBudget(MAX_STEPS)
     states = (
         AccessState(before, postings, actors | {urn: changed.was for urn, changed in people.items()}),
@@ -153,7 +159,7 @@ def compare_snapshots(
     )
     return NetChange(
         before.version,
-        is_exact=not budget.is_exhausted and len(actors) <= MAX_PEOPLE,
+        is_exact=is_complete and not budget.is_exhausted,
         gained=_sum_side([(difference, difference.gained) for difference in differences], postings, limit),
         lost=_sum_side([(difference, difference.lost) for difference in differences], postings, limit),
         kept_items=_list_kept(differences, states[1], limit),
@@ -202,17 +208,21 @@ def _move_members(postings: Postings, people: Mapping[str, ChangedActor]) -> Pos
     return postings.replace_values(GROUP_MEMBERSHIP, groups_by_number) if groups_by_number else postings
 
 
-def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot) -> Postings | None:
+def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot, *, is_sampled: bool) -> Postings | None:
+    """Return the covered entities, or a sample of them; None where they are too many."""
     if not scope.privileges:
         return Postings(urns=(), types=(), fields=())
     if sum(1 + len(selector.criteria) for selector in scope.selectors) > MAX_CRITERIA:
         return None
     fields = before.tested_fields(scope.privileges) | after.tested_fields(scope.privileges)
-    return ports.postings_source().load_postings(covering=scope.selectors, fields=fields, limit=MAX_ENTITIES)
+    source = ports.postings_source()
+    if is_sampled:
+        return source.load_sample(covering=scope.selectors, fields=fields, limit=SAMPLED_ENTITIES)
+    return source.load_postings(covering=scope.selectors, fields=fields, limit=MAX_ENTITIES)
 
 
-def _load_people(scope: ChangeScope, sides: tuple[Postings, Postings]) -> dict[str, Actor]:
-    """Return the active people that changed statements can reach, one more than are compared at most."""
+def _load_people(scope: ChangeScope, sides: tuple[Postings, Postings], limit: int) -> dict[str, Actor]:
+    """Return the active people that changed statements can reach, one more than the limit at most."""
     tokens = {token for token in scope.tokens if not is_relational(token)}
     if ONESELF in scope.tokens:
         tokens.update(urn for urn in sides[0].urns if urn.startswith(USER_PREFIX))
@@ -220,7 +230,7 @@ def _load_people(scope: ChangeScope, sides: tuple[Postings, Postings]) -> dict[s
         for postings in sides:
             tokens.update(postings.owners(None))
     users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
-    return actor_resolution.load_actors(urns=list(users.values_list("urn", flat=True)[: MAX_PEOPLE + 1]))
+    return actor_resolution.load_actors(urns=list(users.values_list("urn", flat=True)[: limit + 1]))
 
 
 class _Row(NamedTuple):

@@ -134,11 +134,13 @@ def preview_changes(
     is_proved: bool = False,
     is_guarded: bool = False,
     replay_days: int | None = None,
+    is_sampled: bool = False,
 ) -> Preview:
     """Return what these changes together would give and take; of `privileges` only, if given.
 
     With `is_proved` also whether they do in any catalog; changes of people are not proved. With `is_guarded` also which
-    guardrails they would break, with `replay_days` which requests of these days they would answer differently. Raises
+    guardrails they would break, with `replay_days` which requests of these days they would answer differently. With
+    `is_sampled` only the first entities and people are looked at (`NetChange.is_exact` says if these are all). Raises
     Forbidden, or Invalid with every problem of every change, each with its place.
     """
     staged, people, catalog = _StagedPolicies(changes, by), StagedPeople(by), ports.stage_catalog(by)
@@ -170,6 +172,7 @@ def preview_changes(
         facts=catalog.load_changes(),
         privileges=privileges,
         limit=limit,
+        is_sampled=is_sampled,
     )
     is_about_policies = all(change.kind in _POLICY_KINDS for change in changes)
     proofs = (find_change_proofs(before, after) if is_about_policies else ChangeProofs()) if is_proved else None
@@ -192,7 +195,7 @@ def preview_changes(
         if replay_days is not None
         else None
     )
-    has_report = is_about_policies and not change_found.is_exact
+    has_report = is_about_policies and not change_found.is_exact and not is_sampled
     return Preview(change_found, staged.describe_report() if has_report else None, proofs, verdicts, replay)
 
 

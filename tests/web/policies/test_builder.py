@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
-from policies.authoring.pages.net_change_wording import NOBODY
+from policies.authoring.pages.net_change_wording import NOBODY, SAMPLED
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import net_change, policies
 from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR, document_of
@@ -383,6 +383,23 @@ def test_a_changed_list_of_privileges_shows(browse, catalog, write):
     lost, gained = builder.response.context["net_change"][1::2]
     assert lost.startswith("Otto Outsider loses Edit Tags on ")
     assert gained.startswith("Otto Outsider gains Delete on ")
+
+
+def test_while_somebody_types_a_sample_comes_before_the_exact_answer(browse, catalog, write, monkeypatch):
+    headers = {"HX-Request": "true", "HX-Target": "builder-aside"}
+    builder = edit(browse("root"), write("some", actors={"allUsers": True}))
+    builder.press("2")
+    drawn = builder.press("refresh", privileges=["DELETE_ENTITY"], headers=headers)
+    assert not drawn.context["is_sampled"]
+    exact = drawn.context["net_change"]
+    monkeypatch.setattr(net_change, "SAMPLED_ENTITIES", 1)
+    sampled = builder.press("refresh", privileges=["DELETE_ENTITY"], headers=headers)
+    assert sampled.context["net_change"][-1] == SAMPLED
+    assert "1 entity" in sampled.context["net_change"][0]
+    assert """hx-vals='{"go": "exact"}'""" in sampled.content.decode()
+    final = builder.press("exact", privileges=["DELETE_ENTITY"], headers=headers)
+    assert final.context["net_change"] == exact
+    assert """hx-vals='{"go": "exact"}'""" not in final.content.decode()
 
 
 def test_htmx_gets_what_stands_beside_the_fields_alone(browse, world):

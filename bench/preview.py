@@ -41,7 +41,8 @@ def run(*, is_quick: bool) -> list[Table]:
     ]
     policies, users, entities = world
     notes = [
-        f"{policies:,} policies, {users:,} people, {entities:,} entities; the p95 of a change may take {LIMIT} ms, of a sample {SAMPLE_LIMIT} ms.",
+        f"{policies:,} policies, {users:,} people, {entities:,} entities; the p95 of a change may take {LIMIT} ms,"
+        f" of a sample {SAMPLE_LIMIT} ms.",
         "At work: the processor time of this process and the database, which other programs do not lengthen.",
     ]
     return [Table("Net change of one policy, on PostgreSQL", columns, list(rows), notes)]

@@ -2,10 +2,11 @@
 
 import random
 import re
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
-from threading import Thread
+from threading import BoundedSemaphore
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 MAX_DRAIN_BYTES = 64 * 1024 * 1024
 MAX_DRAIN_SECONDS = 20.0
 DRAIN_CHUNK_BYTES = 64 * 1024
+#: Most bodies that are drained at once: a client that sends nothing holds a thread for as long as it likes.
+MAX_DRAINS = 8
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -181,10 +184,12 @@ def find_body_limit(path: str) -> int:
     return next((limit for prefix, limit in limits.items() if path.startswith(prefix)), settings.BODY_LIMIT)
 
 
-def drain_body(request: HttpRequest, *, max_seconds: float = MAX_DRAIN_SECONDS) -> None:
-    """Read and discard a body, up to MAX_DRAIN_BYTES and for no longer than these seconds.
+def drain_body(request: HttpRequest) -> None:
+    """Read and discard a body, up to MAX_DRAIN_BYTES and about MAX_DRAIN_SECONDS.
 
-    A client that is still sending when the connection closes reports a broken pipe and never sees the response.
+    A client that is still sending when the connection closes reports a broken pipe and never sees the response. Nothing
+    is read while MAX_DRAINS other bodies are. A read has no timeout, and none is given up: granian (2.8) answers
+    nothing more in the whole process once a request was answered while another thread still reads its body.
     """
     if get_declared_length(request):
         read = request.read
@@ -193,17 +198,26 @@ def drain_body(request: HttpRequest, *, max_seconds: float = MAX_DRAIN_SECONDS) 
         read = request.META["wsgi.input"].read
     else:
         return
-    # A read has no timeout. It ends with the connection, which the server closes after a response to half a body.
-    reader = Thread(target=_read_to_end, args=(read,), name="drain", daemon=True)
-    reader.start()
-    reader.join(max_seconds)
+    if not _free_drains.acquire(blocking=False):
+        return
+    try:
+        _read_to_end(read)
+    finally:
+        _free_drains.release()
+
+
+#: Bodies that may be drained at the same time.
+_free_drains = BoundedSemaphore(MAX_DRAINS)
 
 
 def _read_to_end(read: Callable[[int], bytes]) -> None:
-    remaining_bytes = MAX_DRAIN_BYTES
+    remaining_bytes, deadline = MAX_DRAIN_BYTES, time.monotonic() + MAX_DRAIN_SECONDS
     # A client that has gone reads no response, either.
     with suppress(OSError):
-        while remaining_bytes > 0 and (chunk := read(min(remaining_bytes, DRAIN_CHUNK_BYTES))):
+        while remaining_bytes > 0 and time.monotonic() < deadline:
+            chunk = read(min(remaining_bytes, DRAIN_CHUNK_BYTES))
+            if not chunk:
+                return
             remaining_bytes -= len(chunk)
 
 

@@ -47,11 +47,12 @@ def build_application() -> "WsgiApplication":
 
     from authzsite import statement_timeout
     from authzsite.decision_gateway import DecisionGateway
+    from authzsite.early_bodies import EarlyBodies
 
     # Imports the views that are not `lazy_paths`.
     _ = get_resolver().url_patterns
     statement_timeout.limit_statements(connection.settings_dict, settings.STATEMENT_SECONDS)
-    return DecisionGateway(handler) if settings.DECISION_GATEWAY else handler
+    return EarlyBodies(DecisionGateway(handler) if settings.DECISION_GATEWAY else handler)
 
 
 def load_all(*, workers: int = 1) -> None:

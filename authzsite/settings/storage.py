@@ -59,6 +59,8 @@ TASK_STATEMENT_SECONDS = env.integer("TASK_STATEMENT_SECONDS", default=3600)
 # Seconds for which one request may wait, for its slot, the database and locks together: for decisions, and for others.
 DECISION_SECONDS = env.integer("DECISION_SECONDS", default=2, minimum=1)
 REQUEST_SECONDS = env.integer("REQUEST_SECONDS", default=60, minimum=1)
+# Seconds in which the body of a request has to arrive.
+BODY_SECONDS = env.integer("BODY_SECONDS", default=10, minimum=1)
 # Requests that a web process runs at once, and requests that wait for a slot.
 REQUESTS_AT_ONCE = env.integer("REQUESTS_AT_ONCE", default=max(DATABASE_POOL_SIZE - OWN_CONNECTIONS, 1), minimum=1)
 REQUESTS_WAITING = env.integer("REQUESTS_WAITING", default=200)

@@ -1,0 +1,101 @@
+"""Clients that send their bodies slowly, over real sockets: they hold no slot, and cannot stop the server."""
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from authzsite.early_bodies import MAX_READS_OF_ADDRESS
+from authzsite.middleware import MAX_DRAINS
+from tests.clients import installations
+from tests.clients.installations import Installation
+
+BODY_SECONDS, PATIENCE_SECONDS = 1, 30
+QUESTION = json.dumps({"privilege": "MANAGE_POLICIES"}).encode()
+
+#: How often something is looked at that comes by itself, and how many seconds lie in between.
+LOOKS, BETWEEN = 300, 0.1
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Installation]:
+    """A site that runs two requests at once."""
+    with installations.running(tmp_path, BODY_SECONDS=str(BODY_SECONDS), REQUESTS_AT_ONCE="2") as found:
+        yield found
+
+
+def begin(
+    site: Installation, path: str = "/api/v1/authorize", *, length: int = len(QUESTION), source: str = "127.0.0.1"
+) -> socket.socket:
+    """Return a connection on which all but the last byte of a question was sent."""
+    host, _, port = site.address.removeprefix("http://").partition(":")
+    connection = socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS, source_address=(source, 0))
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {site.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    )
+    connection.sendall(head.encode() + QUESTION[:-1])
+    return connection
+
+
+def read_status(connection: socket.socket) -> int:
+    with closing(http.client.HTTPResponse(connection)) as answer:
+        answer.begin()
+        return answer.status
+
+
+def ask(site: Installation, *, source: str = "127.0.0.1") -> int:
+    address = site.address.removeprefix("http://")
+    with closing(
+        http.client.HTTPConnection(address, timeout=PATIENCE_SECONDS, source_address=(source, 0))
+    ) as connection:
+        headers = {"Authorization": f"Bearer {site.token}", "Content-Type": "application/json"}
+        connection.request("POST", "/api/v1/authorize", QUESTION, headers)
+        return connection.getresponse().status
+
+
+@pytest.mark.parametrize("path", ["/api/v1/authorize", "/api/v1/policies/"])
+def test_slow_clients_hold_no_slot_and_come_too_late(site: Installation, path: str) -> None:
+    # Plain questions are answered in front of Django from the second on.
+    assert [ask(site), ask(site)] == [200, 200]
+    with ExitStack() as stack:
+        slow_clients = [
+            stack.enter_context(closing(begin(site, path, source="127.0.0.2"))) for _ in range(MAX_READS_OF_ADDRESS)
+        ]
+        # More than run at once.
+        assert [ask(site) for _ in range(5)] == [200] * 5
+        for _ in range(LOOKS):
+            if ask(site, source="127.0.0.2") == 503:
+                break
+            sleep(BETWEEN)
+        assert ask(site, source="127.0.0.2") == 503
+        assert ask(site) == 200
+        # The time is that of the server, which cannot be moved.
+        sleep(BODY_SECONDS * 1.5)
+        for client in slow_clients:
+            client.sendall(QUESTION[-1:])
+        assert [read_status(client) for client in slow_clients] == [408] * MAX_READS_OF_ADDRESS
+    assert ask(site, source="127.0.0.2") == 200
+
+
+def test_bodies_that_are_too_long_and_never_come_do_not_stop_the_server(site: Installation) -> None:
+    with ExitStack() as stack:
+        stalled_clients = [stack.enter_context(closing(begin(site, length=900_000))) for _ in range(MAX_DRAINS)]
+        # Further ones are refused at once, without a look at what they send, as soon as those are waited for.
+        statuses: list[int] = []
+        for _ in range(LOOKS):
+            with closing(begin(site, length=900_000)) as further:
+                further.settimeout(5)
+                with suppress(TimeoutError):
+                    statuses.append(read_status(further))
+            assert ask(site) == 200
+            if statuses:
+                break
+        assert statuses == [413]
+        assert len(stalled_clients) == MAX_DRAINS
+    assert ask(site) == 200

@@ -17,6 +17,12 @@ def add_ends(decision: Decision, question: Question) -> Decision:
     return decision._replace(source=None, bits=0, grants=statements)
 
 
+def without_ending(actor: Actor) -> Actor:
+    """Return the actor without the groups and roles that it has for a time."""
+    ending_urns = {urn for urn, _ in actor.ends}
+    return replace(actor, groups=actor.groups - ending_urns, roles=actor.roles - ending_urns, ends=())
+
+
 def find_end(statement: Statement, actor: Actor, resource: Resource | None) -> datetime | None:
     """Return the earliest end on the way to a statement that matches; None if nothing on it ends.
 

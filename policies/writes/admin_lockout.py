@@ -6,7 +6,7 @@ what begins to deny, counts as if it had: nobody is asked when that time comes. 
 who runs its commands can also restore the privilege.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from types import MappingProxyType
@@ -19,11 +19,12 @@ from policies.engine.families import vocabulary
 from policies.engine.families.validity import Phase
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
+from policies.engine.way_ends import without_ending
 from policies.errors import GuardrailBroken
 from policies.models import Policy, PolicyEffect, PolicyFacet, User
 from policies.models.guardrail import LOCKOUT_URN
 from policies.models.people import HAS_PASSWORD
-from policies.pdp import actor_resolution, users_by_actor_clause
+from policies.pdp import actor_resolution, later_actors, users_by_actor_clause
 
 _MANAGE_POLICIES = "MANAGE_POLICIES"
 
@@ -87,8 +88,9 @@ def find_manageability(
 ) -> Manageability:
     """Return how long some active person with a usable password may manage policies.
 
-    It is lasting by policies without an end alone, and against each deny that has begun or will begin. What is given
-    counts in place of what is stored: policies by URN (None for one that is gone), and people as they would be.
+    It is lasting by policies without an end alone, against each deny that has begun or will begin, and whatever groups
+    and roles the person leaves or gets by then. What is given counts in place of what is stored: policies by URN (None
+    for one that is gone), and people as they would be.
     """
     current_policies, lasting_policies = [], []
     stored_policies = [policy for policy in _list_granting_policies() if policy.urn not in staged_policies]
@@ -101,21 +103,25 @@ def find_manageability(
             current_policies.append((policy.urn, statements))
         if _is_deny(statements) or (is_current and policy.valid_until is None):
             lasting_policies.append((policy.urn, statements))
-    if _has_manager(lasting_policies, changed_actors):
+    if _has_manager(lasting_policies, changed_actors, is_lasting=True):
         return Manageability.LASTING
-    has_limits = lasting_policies != current_policies
-    is_managed = has_limits and _has_manager(current_policies, changed_actors)
+    is_managed = _has_manager(current_policies, changed_actors, is_lasting=False)
     return Manageability.FOR_NOW if is_managed else Manageability.LOST
 
 
-def _has_manager(policies: Iterable[tuple[str, tuple[Statement, ...]]], changed_actors: Mapping[str, Actor]) -> bool:
+def _has_manager(
+    policies: Iterable[tuple[str, tuple[Statement, ...]]], changed_actors: Mapping[str, Actor], *, is_lasting: bool
+) -> bool:
+    """Whether somebody manages policies by these policies now and, if it has to be lasting, in each later state."""
     snapshot = Snapshot.build(0, policies)
     if changed_actors:
         people = User.objects.filter(
             HAS_PASSWORD, urn__in=list(changed_actors), kind=User.Kind.PERSON, is_removed=False
         )
         changed_urns = people.values_list("urn", flat=True)
-        if any(decide(snapshot, Question(changed_actors[urn], _MANAGE_POLICIES)).is_allowed for urn in changed_urns):
+        actors = [changed_actors[urn] for urn in changed_urns]
+        states = {actor.urn: (without_ending(actor),) for actor in actors if is_lasting}
+        if _list_managers(snapshot, actors, states):
             return True
     statements = snapshot.list_statements(_MANAGE_POLICIES)
     tokens = frozenset[str]().union(*(item.actors.tokens for item in statements if item.effect is Effect.ALLOW))
@@ -123,11 +129,27 @@ def _has_manager(policies: Iterable[tuple[str, tuple[Statement, ...]]], changed_
     urns = users.filter(HAS_PASSWORD, kind=User.Kind.PERSON).values_list("urn", flat=True)
     batch_urns = list(urns[:_USER_BATCH_SIZE])
     while batch_urns:
-        actors = actor_resolution.load_actors(urns=batch_urns).values()
-        if any(decide(snapshot, Question(actor, _MANAGE_POLICIES)).is_allowed for actor in actors):
+        managers = _list_managers(snapshot, actor_resolution.load_actors(urns=batch_urns).values())
+        if managers and (
+            not is_lasting or _list_managers(snapshot, managers, later_actors.load_later_actors(actors=managers))
+        ):
             return True
         batch_urns = list(urns.filter(urn__gt=batch_urns[-1])[:_USER_BATCH_SIZE])
     return False
+
+
+def _list_managers(
+    snapshot: Snapshot, actors: Iterable[Actor], later_states: Mapping[str, Sequence[Actor]] = MappingProxyType({})
+) -> list[Actor]:
+    """Return those of these people who manage policies, as they are and in each of their later states."""
+    return [
+        actor
+        for actor in actors
+        if all(
+            decide(snapshot, Question(state, _MANAGE_POLICIES)).is_allowed
+            for state in (actor, *later_states.get(actor.urn, ()))
+        )
+    ]
 
 
 def _privilege_names() -> frozenset[str]:

@@ -19,13 +19,20 @@ from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement
 from policies.engine.proofs.verdicts import describe_question
 from policies.engine.snapshot import Snapshot
 from policies.errors import GuardrailBroken
-from policies.models import Guardrail, Membership, RoleAssignment, User
+from policies.models import (
+    Guardrail,
+    Membership,
+    RoleAssignment,
+    ScheduledMembership,
+    ScheduledRoleAssignment,
+    User,
+)
 from policies.models.fields import filter_storable
 from policies.models.guardrail import LOCKOUT_URN
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.models.writes import WriteTransaction
-from policies.pdp import actor_resolution, authorizer, snapshot_store
+from policies.pdp import actor_resolution, authorizer, later_actors, snapshot_store
 from policies.writes.guardrail_judgment import (
     GuardrailJudge,
     JudgedWorld,
@@ -45,13 +52,15 @@ _MAX_NAMED_PEOPLE = 20
 class GuardrailCheck:
     """What one write changes, as far as guardrails need to know: whether policies, and which people.
 
-    `earlier_actors` are these people as they were, where an already broken guardrail has to be compared.
+    `earlier_actors` are these people as they were, and `earlier_later` as they were going to be, where an already
+    broken guardrail has to be compared.
     """
 
     guardrails: tuple[Guardrail, ...]
     has_policies: bool = False
     user_urns: set[str] = field(default_factory=set)
     earlier_actors: dict[str, Actor] = field(default_factory=dict)
+    earlier_later: dict[str, tuple[Actor, ...]] = field(default_factory=dict)
 
     def announce(self, urns: Iterable[str]) -> None:
         """Announce, before or after it is written, that these users, groups or roles may change."""
@@ -60,7 +69,9 @@ class GuardrailCheck:
         new_urns = list_users(urns) - self.user_urns
         self.user_urns |= new_urns
         if new_urns and any(guardrail.status != Guardrail.Status.HOLDS for guardrail in self.guardrails):
-            self.earlier_actors |= actor_resolution.load_actors(urns=new_urns)
+            new_actors = actor_resolution.load_actors(urns=new_urns)
+            self.earlier_actors |= new_actors
+            self.earlier_later |= later_actors.load_later_actors(actors=new_actors.values())
 
     def run(self) -> None:
         """Raise GuardrailBroken if the write breaks a guardrail; report it where the guardrail only warns."""
@@ -75,7 +86,7 @@ class GuardrailCheck:
             User.objects.filter(urn__in=filter_storable(self.user_urns)).values_list("urn", flat=True)
         )
         change = GuardedChange(
-            JudgedWorld(earlier_snapshot, self.earlier_actors),
+            JudgedWorld(earlier_snapshot, self.earlier_actors, self.earlier_later),
             JudgedWorld(snapshot),
             changed_policies | (pending_policies if self.has_policies else frozenset()),
             present_urns,
@@ -140,17 +151,18 @@ def join_check(write: WriteTransaction, *, by: Actor) -> GuardrailCheck:
 
 
 def list_users(urns: Iterable[str]) -> set[str]:
-    """Return the users among these URNs, the members of the groups and the holders of the roles."""
+    """Return the users among these URNs, the members of the groups and the holders of the roles, those to come too."""
     urn_list = filter_storable(urns)
     users = {urn for urn in urn_list if urn.startswith(USER_PREFIX)}
     groups = {urn for urn in urn_list if urn.startswith(GROUP_PREFIX)}
     if roles := [urn for urn in urn_list if urn.startswith(ROLE_PREFIX)]:
-        holders = RoleAssignment.objects.filter(role__urn__in=roles).values_list("user__urn", "group__profile__urn")
-        for user_urn, group_urn in holders:
-            users |= {user_urn} if user_urn else set()
-            groups |= {group_urn} if group_urn else set()
-    if groups:
-        members = Membership.objects.filter(group__profile__urn__in=groups)
+        for model in (RoleAssignment, ScheduledRoleAssignment):
+            holders = model._default_manager.filter(role__urn__in=roles)
+            for user_urn, group_urn in holders.values_list("user__urn", "group__profile__urn"):
+                users |= {user_urn} if user_urn else set()
+                groups |= {group_urn} if group_urn else set()
+    for membership_model in (Membership, ScheduledMembership) if groups else ():
+        members = membership_model._default_manager.filter(group__profile__urn__in=groups)
         users.update(members.values_list("user__urn", flat=True))
     return users
 

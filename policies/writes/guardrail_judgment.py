@@ -25,7 +25,7 @@ from policies.engine.snapshot import Snapshot
 from policies.errors import Invalid
 from policies.models import Guardrail, Policy, User
 from policies.models.fields import filter_storable
-from policies.pdp import actor_resolution, users_by_actor_clause
+from policies.pdp import actor_resolution, later_actors, users_by_actor_clause
 from policies.pdp.ports import import_port
 
 #: Users that are loaded with one statement.
@@ -72,10 +72,14 @@ class Judgment:
 
 @dataclass(slots=True)
 class JudgedWorld:
-    """Policies, and whoever is asked about: the people of today, unless `changed_actors` has them in another state."""
+    """Policies, and whoever is asked about: the people of today, unless `changed_actors` has them in another state.
+
+    `changed_later` are the states in which these will be later (`later_actors`).
+    """
 
     snapshot: Snapshot
     changed_actors: dict[str, Actor] = field(default_factory=dict)
+    changed_later: Mapping[str, tuple[Actor, ...]] = field(default_factory=dict)
     _actors: dict[str, Actor] = field(default_factory=dict)
     _everybody: Population | None = None
 
@@ -84,12 +88,28 @@ class JudgedWorld:
         return Population(self.load_actors(urns))
 
     def load_reached(self, statements: Iterable[Statement]) -> Population:
-        """Return at least the people whom these statements can reach."""
+        """Return at least the people whom these statements can reach, now or later."""
         tokens = frozenset[str]().union(*(statement.actors.tokens for statement in statements))
         if EVERYONE in tokens or any(map(is_relational, tokens)):
             return self.everybody
         users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
-        return self.load_population(list(users.values_list("urn", flat=True)))
+        urns = {*users.values_list("urn", flat=True), *later_actors.list_users_named_later(tokens=tokens)}
+        present_urns = User.objects.filter(urn__in=urns, is_removed=False).values_list("urn", flat=True)
+        return self.load_population(sorted(present_urns))
+
+    def load_later(self, population: Population) -> list[Population]:
+        """Return these people as they will be: in their first later state all who have one, then in their second, …"""
+        changed_urns = self.changed_actors.keys()
+        states = later_actors.load_later_actors(
+            actors=[actor for actor in population.actors if actor.urn not in changed_urns]
+        )
+        states |= {
+            actor.urn: self.changed_later.get(actor.urn, ()) for actor in population.actors if actor.urn in changed_urns
+        }
+        count = max((len(actors) for actors in states.values()), default=0)
+        return [
+            Population(actors[number] for actors in states.values() if number < len(actors)) for number in range(count)
+        ]
 
     @property
     def everybody(self) -> Population:
@@ -119,7 +139,7 @@ class GuardrailJudge:
         """Return everything that breaks it."""
         if self.rule.kind not in TIMELESS_KINDS:
             return Judgment(todays_breaches=tuple(self._find_todays_breaches()))
-        return Judgment(self._build(self.world.everybody).find_breaches())
+        return Judgment(tuple(self._find_breaches(self.world.everybody)))
 
     def judge_change(self, *, policies: Collection[str], is_open: bool, users: Collection[str]) -> Judgment:
         """Return what breaks it through these policies, or by what these users may do.
@@ -131,15 +151,23 @@ class GuardrailJudge:
         breaches: list[Breach] = []
         statements = self.world.snapshot.list_statements_of(policies)
         if is_open:
-            breaches += self._build(self.world.everybody).find_breaches()
+            breaches += self._find_breaches(self.world.everybody)
         elif statements:
-            breaches += self._build(self.world.load_reached(statements)).find_breaches(policies=policies)
+            breaches += self._find_breaches(self.world.load_reached(statements), policies)
         if users and not is_open:
-            breaches += self._build(self.world.load_population(users)).find_breaches()
+            breaches += self._find_breaches(self.world.load_population(users))
         return Judgment(tuple(breaches))
 
-    def _build(self, population: Population) -> RuleJudge:
-        return RuleJudge(self.rule, self.world.snapshot, population)
+    def _find_breaches(self, population: Population, policies: Collection[str] | None = None) -> list[Breach]:
+        """Return the breaches by what these people may do, and those by what they will be able to do later.
+
+        Each later state is judged by itself: what somebody never has at one time is not had both.
+        """
+        breaches: list[Breach] = []
+        for people in (population, *self.world.load_later(population)):
+            state_breaches = RuleJudge(self.rule, self.world.snapshot, people).find_breaches(policies=policies)
+            breaches += [breach for breach in state_breaches if not _is_known(breach, breaches)]
+        return breaches
 
     # -- today's catalog --------------------------------------------------------------------------------------------
 
@@ -197,6 +225,14 @@ class GuardrailJudge:
             limit=1,
         )
         return next((Question(actor, privilege, Resource(entry.urn, entry.type, {})) for entry in entries), None)
+
+
+def _is_known(breach: Breach, breaches: Iterable[Breach]) -> bool:
+    """Whether one of these breaches is of the same policy, and of these people or more."""
+    return any(
+        breach.policy == other_breach.policy and breach.people <= other_breach.people and breach.is_within(other_breach)
+        for other_breach in breaches
+    )
 
 
 def _get_directory() -> Directory:

@@ -1,14 +1,27 @@
 """A change that leaves nobody who can manage policies is refused, whatever door it comes through."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from policies.aspects import services as aspect_services
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
+from policies.engine.families.validity import Validity
 from policies.errors import Conflict
 from policies.identity.services import groups, invitations, roles, users
-from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment, User
+from policies.models import (
+    ChangeEvent,
+    GroupProfile,
+    Membership,
+    Role,
+    RoleAssignment,
+    ScheduledMembership,
+    User,
+)
 from policies.pdp import actor_resolution, snapshot_store
+from policies.writes.timed_holders import TimedHolder
 from tests.policies.conftest import DOOR
 
 PASSWORD = "correct horse battery"
@@ -191,3 +204,51 @@ def test_one_list_of_aspects_may_hand_the_power_over(bound, user, system):
     ]
     aspect_services.apply(changes=handing, by=bound, channel=DOOR)
     assert actor_resolution.load_actor(urn="urn:li:corpuser:mo").roles == {ADMINS}
+
+
+AN_HOUR = timedelta(hours=1)
+
+
+def join_until(end, by):
+    member = TimedHolder(MIA, Validity(None, end))
+    groups.add_members(urn=CREW, members=[member], by=by, channel=DOOR)
+
+
+def assign_until(end, by):
+    roles.grant(urn=ADMINS, actors=[TimedHolder(CREW, Validity(None, end))], by=by, channel=DOOR)
+
+
+@pytest.mark.parametrize("limit", [join_until, assign_until])
+def test_the_way_of_the_last_manager_gets_no_end(bound, holding, system, limit):
+    before = people_stored()
+    with pytest.raises(Conflict, match="There would come a time at which nobody could manage policies"):
+        limit(timezone.now() + AN_HOUR, bound)
+    assert people_stored() == before
+    holding("MANAGE_POLICIES", username="mo")
+    users.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, channel=DOOR)
+    limit(timezone.now() + AN_HOUR, bound)
+
+
+@pytest.mark.parametrize("limit", [join_until, assign_until])
+def test_who_manages_policies_for_a_time_is_no_reason_to_let_the_last_one_go(bound, user, system, limit):
+    mo = user("mo").urn
+    users.set_password(urn=mo, password=PASSWORD, by=system, channel=DOOR)
+    policies.update(
+        urn=the_policy().urn, draft=changed(actors={"users": [mo], "roles": [ADMINS]}), by=system, channel=DOOR
+    )
+    limit(timezone.now() + AN_HOUR, system)
+    snapshot_store.reset()
+    with pytest.raises(Conflict, match="There would come a time"):
+        users.suspend(urn=mo, by=actor_resolution.load_actor(urn=MIA), channel=DOOR)
+
+
+def test_the_last_manager_joins_no_group_later_that_is_denied(bound, group, system):
+    group("watched")
+    deny = {**the_policy().document, "displayName": "No", "effect": "DENY"}
+    deny["actors"] = {"groups": ["urn:li:corpGroup:watched"]}
+    policies.create(draft=policies.PolicyInput("datahub", deny), by=system, channel=DOOR)
+    snapshot_store.reset()
+    later = TimedHolder(MIA, Validity(timezone.now() + AN_HOUR, None))
+    with pytest.raises(Conflict, match="There would come a time"):
+        groups.add_members(urn="urn:li:corpGroup:watched", members=[later], by=bound, channel=DOOR)
+    assert not ScheduledMembership.objects.exists()

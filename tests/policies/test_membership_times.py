@@ -239,3 +239,16 @@ def test_an_end_gives_nothing_that_the_author_lacks(user, group, holding):
     assert Membership.objects.get().valid_until is None
     add(watched, jo, ends=timezone.now() + HOUR, by=authorizer.SYSTEM)
     assert Membership.objects.get().valid_until is not None
+
+
+@pytest.mark.django_db
+def test_a_later_end_gives_nothing_that_the_author_lacks(user, eng, holding):
+    jo, author, end = user("jo").urn, holding("MANAGE_USERS_AND_GROUPS"), timezone.now() + 2 * HOUR
+    add(eng, jo, ends=end)
+    add(eng, jo, ends=end - HOUR, by=author)
+    for new_end in (end, None):
+        with pytest.raises(Forbidden, match=PRIVILEGE):
+            add(eng, jo, ends=new_end, by=author)
+    assert Membership.objects.get().valid_until == end - HOUR
+    add(eng, jo, by=holding("MANAGE_USERS_AND_GROUPS", PRIVILEGE, username="other"))
+    assert Membership.objects.get().valid_until is None

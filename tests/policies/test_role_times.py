@@ -7,8 +7,9 @@ from django.utils import timezone
 
 from policies.aspects import services as aspect_services
 from policies.aspects.schemas import AspectChange
+from policies.authoring.services import policies
 from policies.engine.families.validity import Validity
-from policies.errors import Invalid
+from policies.errors import Forbidden, Invalid
 from policies.identity.services import roles
 from policies.models import ChangeEvent, PolicyVersion, RoleAssignment, ScheduledRoleAssignment
 from policies.pdp import authorizer, fact_cache, snapshot_store
@@ -114,3 +115,31 @@ def test_every_problem_is_named(user, role):
         ("unknown", "/actors/0/urn"),
         ("validity.empty", "/actors/1/valid_until"),
     ]
+
+
+@pytest.mark.django_db
+def test_who_may_not_give_a_role_neither_assigns_it_for_later_nor_for_longer(user, role, holding):
+    jo, steward, author = user("jo").urn, role("Steward").urn, holding("MANAGE_POLICIES")
+    document = {
+        "displayName": "Guardrails",
+        "type": "PLATFORM",
+        "state": "ACTIVE",
+        "privileges": ["MANAGE_GUARDRAILS"],
+        "actors": {"roles": [steward]},
+    }
+    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
+    snapshot_store.reset()
+    begins = timezone.now() + HOUR
+
+    def assign_by_author(validity: Validity) -> None:
+        roles.grant(urn=steward, actors=[TimedHolder(jo, validity)], by=author, channel=DOOR)
+
+    with pytest.raises(Forbidden, match="MANAGE_GUARDRAILS"):
+        assign_by_author(Validity(begins, None))
+    assert not ScheduledRoleAssignment.objects.exists()
+    assign(steward, jo, ends=begins)
+    assign_by_author(Validity(None, begins - HOUR / 2))
+    with pytest.raises(Forbidden, match="MANAGE_GUARDRAILS"):
+        assign_by_author(Validity(None, begins))
+    with pytest.raises(Forbidden, match="MANAGE_GUARDRAILS"):
+        assign_by_author(Validity())

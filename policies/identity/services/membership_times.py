@@ -100,15 +100,27 @@ def _change_times(
     memberships: Mapping[int, Membership],
     uow: UnitOfWork,
 ) -> None:
-    """Set the times of current memberships (by user id); raises Forbidden if an end gives what the author lacks."""
+    """Set the times of current memberships (by user id).
+
+    Raises Forbidden if an end, or one that is later than before, gives what the author lacks.
+    """
     if not holders:
         return
-    ending_urns = [
-        holder.urn
+    native_holders = {
+        holder.urn: (memberships[user_id].validity.ends, holder.validity.ends)
         for user_id, holder in holders.items()
-        if holder.validity.ends is not None and not memberships[user_id].is_external
-    ]
+        if not memberships[user_id].is_external
+    }
+    ending_urns = [urn for urn, (_, end) in native_holders.items() if end is not None]
+    uow.guardrail_check.announce(native_holders)
+    if ending_urns:
+        uow.announce_revocation(f"the members of {group.name} as they are")
     _refuse_gain_by_leaving(group, ending_urns, uow)
+    _refuse_gain_by_staying(
+        group,
+        [urn for urn, (end, new_end) in native_holders.items() if end and (new_end is None or new_end > end)],
+        uow,
+    )
     before = {holder.urn: describe_times(memberships[user_id].validity) for user_id, holder in holders.items()}
     rows = [memberships[user_id] for user_id in holders]
     for row in rows:
@@ -127,6 +139,7 @@ def _insert_scheduled(group: GroupProfile, additions: Sequence[tuple[User, Timed
     """Store memberships that have not begun; raises Forbidden if they will give what the author lacks now."""
     if not additions:
         return
+    uow.announce(*(user.urn for user, _ in additions))
     _refuse_gain_by_joining(group, [user.urn for user, _ in additions], uow)
     old_rows = ScheduledMembership.objects.filter(group=group.group_id, user__in=[user for user, _ in additions])
     before = _describe_rows(old_rows.select_related("user").order_by("user__urn"))
@@ -192,12 +205,21 @@ def _refuse_gain_by_joining(group: GroupProfile, urns: Collection[str], uow: Uni
     )
 
 
+def _refuse_gain_by_staying(group: GroupProfile, urns: Collection[str], uow: UnitOfWork) -> None:
+    """Raise Forbidden if users keep what the author lacks, since their memberships last longer than before."""
+    if urns and uow.delegation.withheld_privileges:
+        uow.delegation.refuse_later_gain((left, actor) for actor, left in _load_left_actors(group, urns))
+
+
 def _refuse_gain_by_leaving(group: GroupProfile, urns: Collection[str], uow: UnitOfWork) -> None:
     """Raise Forbidden if the users gain by leaving the group, since a policy denies or excludes it."""
-    snapshot = snapshot_store.get_current()
     withheld_privileges = uow.delegation.withheld_privileges if urns else frozenset[str]()
-    if not withheld_privileges or not snapshot.has_narrowing(withheld_privileges):
-        return
+    if withheld_privileges and snapshot_store.get_current().has_narrowing(withheld_privileges):
+        uow.delegation.refuse_later_gain(_load_left_actors(group, urns))
+
+
+def _load_left_actors(group: GroupProfile, urns: Collection[str]) -> list[tuple[Actor, Actor]]:
+    """Return these users as they are, and as they would be without the group."""
     actors = actor_resolution.load_actors(urns=urns)
     roles_by_holder: dict[str, set[str]] = defaultdict(set)
     for column, holder_urns in (
@@ -213,7 +235,7 @@ def _refuse_gain_by_leaving(group: GroupProfile, urns: Collection[str], uow: Uni
         roles = frozenset(roles_by_holder[actor.urn]).union(*(roles_by_holder[urn] for urn in groups))
         return replace(actor, groups=groups, roles=roles)
 
-    uow.delegation.refuse_later_gain((actor, leave(actor)) for actor in actors.values())
+    return [(actor, leave(actor)) for actor in actors.values()]
 
 
 def _record_scheduled(

@@ -14,6 +14,7 @@ from policies.models import GroupProfile, Role, RoleAssignment, ScheduledRoleAss
 from policies.models.writes import WriteTransaction, announce_boundaries
 from policies.pdp import authorizer
 from policies.pdp.due_changes import CLOCK_CHANNEL
+from policies.writes import delegation
 from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times, get_urn
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
@@ -108,7 +109,12 @@ def _change_times(
     role: Role, changes: Sequence[tuple[UserOrGroup, RoleAssignment, TimedHolder]], uow: UnitOfWork
 ) -> None:
     uow.announce(*(row.urn for row, _, _ in changes))
+    ends = [(assignment.valid_until, holder.validity.ends) for _, assignment, holder in changes]
+    if any(end and (new_end is None or new_end > end) for end, new_end in ends):
+        delegation.require_role(by=uow.delegation.author, role=role.urn)
     for row, assignment, holder in changes:
+        if holder.validity.ends is not None:
+            uow.announce_revocation(f"the roles of {row.name} as they are")
         before = describe_times(assignment.validity)
         assignment.valid_from, assignment.valid_until = holder.validity.begins, holder.validity.ends
         announce_boundaries(holder.validity.list_boundaries(Phase.CURRENT))
@@ -123,7 +129,10 @@ def _change_times(
 
 
 def _insert_scheduled(role: Role, additions: Sequence[tuple[UserOrGroup, TimedHolder]], uow: UnitOfWork) -> None:
-    """Store assignments that have not begun. Who assigns roles may give everything, so nothing is compared."""
+    """Store assignments that have not begun; raises Forbidden if the author may not give what the role gives now."""
+    if not additions:
+        return
+    delegation.require_role(by=uow.delegation.author, role=role.urn)
     rows = {row.urn: row for row, _ in additions}
     uow.announce(*rows)
     old_rows = ScheduledRoleAssignment.objects.filter(_build_condition(rows.values()), role=role)

@@ -74,6 +74,7 @@ BUNDLE_KINDS: tuple[str, ...] = (
     "policies.authoring.services.bundles.guardrail_entries.GuardrailEntries",
     "policies.authoring.services.bundles.role_entries.RoleEntries",
     "policies.authoring.services.bundles.policy_entries.PolicyEntries",
+    "catalog.reports.services.assertion_entries.AssertionEntries",
 )
 # What begins and ends at a time: classes with the methods of `policies.pdp.due_changes.DueChangeSource`.
 DUE_CHANGE_SOURCES: tuple[str, ...] = (

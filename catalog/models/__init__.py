@@ -1,6 +1,6 @@
 """Tables of the catalog."""
 
-from catalog.models.assertions import AssertionText
+from catalog.models.assertions import AssertionText, ManagedAssertion
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
 from catalog.models.finding import Finding, FindingEvent
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, ScheduledGrant, WildcardGrant
@@ -19,6 +19,7 @@ __all__ = [
     "Facet",
     "Finding",
     "FindingEvent",
+    "ManagedAssertion",
     "Report",
     "ReportRow",
     "ScheduledGrant",

@@ -4,6 +4,8 @@ from django.db import models
 from django.utils import timezone
 
 from policies.models.fields import UrnField
+from policies.models.managed import ManagedRow
+from policies.models.people import MAX_NAME_LENGTH
 
 
 class AssertionText(models.Model):
@@ -22,3 +24,16 @@ class AssertionText(models.Model):
 
     def __str__(self) -> str:
         return f"assertions {self.number}"
+
+
+class ManagedAssertion(ManagedRow):
+    """The mark of an assertion that is managed as code, by its name; the assertion itself is in the newest text."""
+
+    name = models.CharField(max_length=MAX_NAME_LENGTH, unique=True)
+
+    class Meta(ManagedRow.Meta):
+        abstract = False
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,6 +1,7 @@
 """YAML read node by node: every problem is collected with its line, and reading continues."""
 
 import difflib
+from typing import Any
 
 import yaml
 
@@ -27,6 +28,20 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
+
+
+def load_texts(text: str) -> Any:
+    """Return a valid text as mappings, lists and texts: nothing is read as a number or as true. None if it is empty."""
+    root = yaml.compose(text, Loader=_Loader)
+    return None if root is None else _to_texts(root)
+
+
+def _to_texts(node: yaml.Node) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _to_texts(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_to_texts(item) for item in node.value]
+    return node.value
 
 
 class YamlNodeReader:

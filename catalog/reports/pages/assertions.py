@@ -104,6 +104,7 @@ def _render_page(
         "more": max(len(problems) - _MAX_PROBLEMS, 0),
         "notice": notice or unreadable,
         "is_file": bool(settings.ASSERTIONS_FILE),
+        "managed": queries.list_managed(),
         "file": file,
         "in_force": queries.load_text() if notice and not settings.ASSERTIONS_FILE else "",
         "versions": [{"version": version, "by": names[version.by]} for version in versions[:_MAX_VERSIONS]],

@@ -5,7 +5,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db.models import QuerySet
 
-from catalog.models import AssertionText
+from catalog.models import AssertionText, ManagedAssertion
 
 
 def find_latest() -> AssertionText | None:
@@ -16,6 +16,11 @@ def find_latest() -> AssertionText | None:
 def list_versions() -> QuerySet[AssertionText]:
     """Return all versions, newest first."""
     return AssertionText.objects.order_by("-number")
+
+
+def list_managed() -> QuerySet[ManagedAssertion]:
+    """Return the marks of the assertions that are managed as code, by name."""
+    return ManagedAssertion.objects.filter(is_managed=True)
 
 
 def load_text() -> str:

@@ -1,5 +1,7 @@
 """Pages of what is managed as code: they name its source, and do not edit it."""
 
+from catalog.models import ManagedAssertion
+from catalog.reports.services import assertions
 from policies.authoring.services import guardrails
 from policies.identity.services import roles
 from policies.models import Guardrail, Policy, Role
@@ -47,3 +49,17 @@ def test_a_managed_guardrail_is_shown_with_its_source_and_not_edited(browse, wor
     assert root.get(f"{base}/edit/{urn}").status_code == 409
     assert root.post(f"{base}/delete/{urn}").status_code == 409
     assert Guardrail.objects.filter(urn=urn).exists()
+
+
+def test_managed_assertions_are_named_with_their_source_and_not_edited(browse, world):
+    text = "- name: Nobody edits\n  nobody: {may: EDIT_ENTITY}\n"
+    assertions.save(text=text, expected_version=0, by=authorizer.SYSTEM)
+    ManagedAssertion.objects.create(name="Nobody edits", is_managed=True, source=SOURCE)
+    page = browse("root").get("/reports/assertions").content.decode()
+    assert "Managed as code" in page
+    assert f'<a href="{SOURCE}"' in page
+    refused = browse("root").post("/reports/assertions", {"text": "", "seen": "1"})
+    assert refused.status_code == 409
+    assert SOURCE in refused.content.decode()
+    noted = browse("root").post("/reports/assertions", {"text": f"# Noted.\n{text}", "seen": "1"})
+    assert noted.status_code == 302

@@ -95,10 +95,20 @@ class PolicyFilterForm(forms.Form):
         max_length=512,
         widget=forms.TextInput(attrs={"placeholder": "Name or URN", "autocomplete": "off"}),
     )
+    excluded = forms.CharField(
+        label="Except",
+        required=False,
+        max_length=512,
+        widget=forms.TextInput(attrs={"placeholder": "Name or URN", "autocomplete": "off"}),
+    )
 
     def clean_actor(self) -> str:
         """Return the URN; a plain name is taken as a user name."""
         return user_urn(self.cleaned_data["actor"])
+
+    def clean_excluded(self) -> str:
+        """Return the URN, as for `actor`."""
+        return user_urn(self.cleaned_data["excluded"])
 
 
 class WhyForm(forms.Form):

@@ -34,7 +34,7 @@ def show_profile(request: HttpRequest) -> HttpResponse:
         "user_shown": user,
         "facts": account_facts(user),
         "memberships": sorted(user.memberships.all(), key=lambda membership: membership.group.profile.name.casefold()),
-        "roles": user.role_names,
+        "assignments": sorted(user.role_assignments.all(), key=lambda assignment: assignment.role.name.casefold()),
         "through_groups": credentials.list_roles_through_groups(urn=urn),
         "tokens": list_and_form_pages.get_page(request, credentials.list_tokens(owner=urn), _TOKEN_PAGE_SIZE),
         "may": list_and_form_pages.check_permissions(request, create=required_privileges.MANAGE_OWN_TOKENS),

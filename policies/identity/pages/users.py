@@ -52,7 +52,7 @@ def show_user(request: HttpRequest, urn: str) -> HttpResponse:
         "user_shown": user,
         "facts": account_facts(user),
         "memberships": sorted(user.memberships.all(), key=lambda row: row.group.profile.name.casefold()),
-        "roles": sorted((row.role for row in user.role_assignments.all()), key=lambda role: role.name.casefold()),
+        "assignments": sorted(user.role_assignments.all(), key=lambda row: row.role.name.casefold()),
         "through_groups": credentials.list_roles_through_groups(urn=urn),
         "policies": policy_mentions.list_mentions(actor=urn),
         "may": _check_rights(request),

@@ -12,7 +12,7 @@ from policies.models import ChangeEvent, Membership, RoleAssignment, ScheduledMe
 from policies.writes.timed_holders import TimedHolder
 from tests.web.conftest import DOOR
 from tests.web.people.conftest import SYSTEM
-from tests.web.people.table import GROUPS, ROLES
+from tests.web.people.table import GROUPS, ROLES, USERS
 
 ADA, OTTO, STELLA = (f"urn:li:corpuser:{name}" for name in ("ada", "otto", "stella"))
 LATER, END = datetime(2998, 1, 1, 8, 30, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
@@ -110,6 +110,15 @@ def test_a_role_is_assigned_for_a_time_and_its_list_says_so(browse, crew):
         OTTO,
         group,
     ]
+
+
+def test_a_person_and_their_profile_show_what_ends(browse, team, world):
+    role = roles.create(identifier="cover", name="Cover", by=SYSTEM, channel=DOOR).urn
+    holder = TimedHolder(OTTO, Validity(None, END))
+    roles.grant(urn=role, actors=[holder], by=SYSTEM, channel=DOOR)
+    groups.add_members(urn=team.urn, members=[holder], by=SYSTEM, channel=DOOR)
+    for page in (browse("root").get(f"{USERS}/{OTTO}"), browse("outsider").get("/profile")):
+        assert page.content.decode().count("Ends 2999-01-01 00:00 UTC") == 2
 
 
 @pytest.mark.parametrize(

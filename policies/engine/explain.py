@@ -1,10 +1,11 @@
 """Wording of decisions: one sentence for each deciding statement, and the near misses of a refusal."""
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 
 from policies.engine.actor_conditions import attributes_of, failing_conditions, is_excluded
 from policies.engine.model import Actor, Decision, Effect, MissingPrivilege, Question, Statement
@@ -34,6 +35,7 @@ from policies.engine.wording import (
     name_resource,
     split_property,
     word_property_condition,
+    word_time,
 )
 
 #: Remedy of a condition that only a change of the policy can make hold.
@@ -59,6 +61,7 @@ class ConditionPart(StrEnum):
     BRANCH = "branch"
     PROPERTY = "property"
     EFFECT = "effect"
+    TIME = "time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +115,38 @@ def list_reasons(decision: Decision, question: Question, name_of: NameOf) -> tup
 
 
 @dataclass(frozen=True, slots=True)
+class OtherTime:
+    """When a policy ended or begins (`urn` is empty), or when the actor was or will be in a group or hold a role."""
+
+    urn: str
+    instant: datetime
+    is_past: bool
+
+    def to_condition(self, actor: Actor, name_of: NameOf) -> FailedCondition:
+        """Return the time as a condition that fails now, worded."""
+        if not self.urn:
+            text = f"It {'ended' if self.is_past else 'begins'} on {word_time(self.instant)}."
+            return FailedCondition(ConditionPart.TIME, text, _CHANGE_OF_POLICY)
+        is_group = self.urn.startswith("urn:li:corpGroup:")
+        was, will = ("was in group", "will be in group") if is_group else ("had the role", "will have the role")
+        limit = f"{'until' if self.is_past else 'from'} {word_time(self.instant)}"
+        clause = f"{name_of(actor.urn)} {was if self.is_past else will} {name_of(self.urn)} {limit}"
+        remedy = MissingPrivilege(None, "MANAGE_USERS_AND_GROUPS") if is_group else _CHANGE_OF_POLICY
+        return FailedCondition(ConditionPart.TIME, join_clauses([clause]), remedy)
+
+
+@dataclass(frozen=True, slots=True)
 class NearMiss:
-    """An allow that nearly matched, or a deny that did (no failing condition), not yet worded."""
+    """An allow that nearly matched, or a deny that did (no failing condition), not yet worded.
+
+    `times` are when what does not count now did, or will: the statement itself, or a way to its actors.
+    """
 
     statement: Statement
     question: Question
     missing_count: int
     is_last_resort: bool = False
+    times: tuple[OtherTime, ...] = ()
 
     def to_near_match(self, name_of: NameOf) -> NearMatch:
         """Return the conditions that held and those that failed, worded."""
@@ -129,7 +157,10 @@ class NearMiss:
             statement=origin.index,
             effect=self.statement.effect.value,
             explanation=explain_match(self.statement, self.question, name_of),
-            failed_conditions=tuple(_iterate_failed_conditions(self.statement, self.question, name_of)),
+            failed_conditions=(
+                *(other_time.to_condition(self.question.actor, name_of) for other_time in self.times),
+                *_iterate_failed_conditions(self.statement, self.question, name_of),
+            ),
         )
 
 
@@ -154,6 +185,22 @@ def list_near_misses(
     return tuple([*ordinary_misses, *last_resorts][:limit])
 
 
+def list_timed_misses(
+    snapshot: Snapshot, question: Question, times: Mapping[str, OtherTime], limit: int = 3
+) -> tuple[NearMiss, ...]:
+    """Return the allows of a snapshot of policies that do not count now that nearly match, at most `limit`.
+
+    `times` is policy URN → when it counts. That is one more condition that fails.
+    """
+    misses = (
+        NearMiss(statement, question, failing_count + 1, times=(times[statement.origin.policy],))
+        for failing_count, statements in enumerate(snapshot.group_by_shortfall(question))
+        for statement in sorted(statements, key=_relevance_sort_key)
+        if statement.origin.policy in times
+    )
+    return tuple(islice(misses, limit))
+
+
 def _is_for_administrators(statement: Statement, actor: Actor, administrators: frozenset[str]) -> bool:
     tokens = statement.actors.tokens
     return bool(tokens) and tokens <= administrators and tokens.isdisjoint(actor.tokens)
@@ -163,6 +210,8 @@ def explain_match(statement: Statement, question: Question, name_of: NameOf) -> 
     """Return one sentence that lists the conditions of the statement that hold for the question."""
     actor, resource = question.actor, question.resource
     clauses = [_actor_clause(statement.actors.tokens, actor, resource, name_of)]
+    if statement.ends is not None and statement.ends not in dict(actor.ends).values():
+        clauses.append(f"it ends on {word_time(statement.ends)}")
     if resource is not None:
         clauses += [
             _word_criterion(criterion, resource, name_of, is_met=True)
@@ -235,9 +284,9 @@ def _actor_clause(tokens: frozenset[str], actor: Actor, resource: Resource | Non
     if actor.urn in tokens:
         return f"{actor_name} is named"
     if groups := tokens & actor.groups:
-        return f"{actor_name} is in group {_join_names(groups, name_of)}"
+        return f"{actor_name} is in group {_join_names(groups, name_of)}{_word_end(groups, actor)}"
     if roles := tokens & actor.roles:
-        return f"{actor_name} has the role {_join_names(roles, name_of)}"
+        return f"{actor_name} has the role {_join_names(roles, name_of)}{_word_end(roles, actor)}"
     if resource is not None and (ownership := _ownership_clause(tokens, actor, resource, name_of)):
         return ownership
     if EVERYONE in tokens:
@@ -254,8 +303,16 @@ def _ownership_clause(tokens: frozenset[str], actor: Actor, resource: Resource, 
             title = f" as {name_of(owner.type)}" if owner.type else ""
             actor_name = name_of(actor.urn)
             holder_name = actor_name if owner.actor == actor.urn else f"{actor_name}'s group {name_of(owner.actor)}"
-            return f"{holder_name} owns {name_resource(resource)}{title}"
+            end = _word_end((owner.actor,), actor)
+            member_note = f", which {actor_name} is in{end}," if end else ""
+            return f"{holder_name}{member_note} owns {name_resource(resource)}{title}"
     return ""
+
+
+def _word_end(urns: Collection[str], actor: Actor) -> str:
+    """Return until when the actor is in one of these groups, or holds one of these roles, '' if that does not end."""
+    ends = dict(actor.ends)
+    return f" until {word_time(max(ends[urn] for urn in urns))}" if ends.keys() >= set(urns) else ""
 
 
 def _audience_phrase(statement: Statement, name_of: NameOf) -> str:

@@ -1,14 +1,15 @@
 """Missing grants of a refusal: for each missing pair, the privileges held there and the actors who can grant it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import ClassVar
 
 from policies.engine import families
 from policies.engine.explain import ConditionPart, FailedCondition, NameOf, NearMatch
 from policies.engine.model import Actor, Decision, DecisionCode, MissingPrivilege, Statement
 from policies.engine.ports import GrantsByEntity
-from policies.engine.wording import join_clauses
+from policies.engine.wording import join_clauses, word_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,8 @@ class MissingGrant:
     """A privilege that the actor was not granted on an entity, not yet worded.
 
     `held_privileges` are the actor's privileges on the entity, `grantors` the actors who could grant this one (empty if
-    not known), and `missing_count` the number of pairs that the question lacks.
+    not known), and `missing_count` the number of pairs that the question lacks. `ended_at` is when a grant of it to the
+    actor last ended by itself.
     """
 
     actor: str
@@ -25,6 +27,7 @@ class MissingGrant:
     held_privileges: tuple[str, ...]
     grantors: tuple[str, ...]
     missing_count: int
+    ended_at: datetime | None = None
     is_last_resort: ClassVar[bool] = False
 
     def to_near_match(self, name_of: NameOf) -> NearMatch:
@@ -37,6 +40,15 @@ class MissingGrant:
             remedy=MissingPrivilege(self.entity, families.admin_privilege()),
             remedy_actors=tuple((urn, name_of(urn)) for urn in self.grantors),
         )
+        ended_conditions = (
+            (
+                replace(
+                    failed_condition, part=ConditionPart.TIME, sentence=f"A grant ended on {word_time(self.ended_at)}."
+                ),
+            )
+            if self.ended_at is not None
+            else ()
+        )
         return NearMatch(
             policy=origin.policy,
             name=origin.name,
@@ -45,7 +57,7 @@ class MissingGrant:
             explanation=join_clauses(
                 [f"{actor_name} holds {', '.join(self.held_privileges)} on it"] if self.held_privileges else []
             ),
-            failed_conditions=(failed_condition,),
+            failed_conditions=(*ended_conditions, failed_condition),
         )
 
 

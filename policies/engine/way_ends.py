@@ -17,6 +17,13 @@ def add_ends(decision: Decision, question: Question) -> Decision:
     return decision._replace(source=None, bits=0, grants=statements)
 
 
+def find_last_end(decision: Decision) -> datetime | None:
+    """Return until when a decision can last by its statements, None if one of them does not end, or there are none."""
+    ends = [statement.ends for statement in decision.statements]
+    known_ends = [end for end in ends if end is not None]
+    return max(known_ends) if known_ends and len(known_ends) == len(ends) else None
+
+
 def without_ending(actor: Actor) -> Actor:
     """Return the actor without the groups and roles that it has for a time."""
     ending_urns = {urn for urn, _ in actor.ends}

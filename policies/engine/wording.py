@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 from policies.engine import property_conditions, selectors
@@ -75,6 +76,11 @@ PARTIES = MappingProxyType(
         property_conditions.ACTION: "Property of the action",
     }
 )
+
+
+def word_time(instant: datetime) -> str:
+    """Return a time as sentences have it."""
+    return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def get_field_words(field: str) -> FieldWords:

@@ -16,7 +16,7 @@ from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import authorizer, display_names, inverse_queries, snapshot_store
+from policies.pdp import authorizer, display_names, inverse_queries, snapshot_store, timed_policies
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.ports import facet_source
 
@@ -33,6 +33,9 @@ MAX_UNKNOWN_ACTORS = 5
 #: Most unknown privileges of one call for which similar names are looked up: each costs milliseconds.
 MAX_SUGGESTIONS = 20
 
+
+#: What a refusal lacks, not yet worded.
+AnyMiss = missing_grants.MissingGrant | explain.NearMiss
 
 #: Sentence for each decision code.
 SENTENCES = {
@@ -105,13 +108,17 @@ def explain_answers(
     )
     # Ranking is most of the work, so it is done once; wording runs twice, first to collect the URNs to be named.
     lacking_grants = _load_missing_grants(traces, grantable_urns, concealed_urns)
-    pairs: list[tuple[_Trace, list[missing_grants.MissingGrant | explain.NearMiss]]] = [
+    timed_misses = _list_timed_misses(requests, traces)
+    pairs: list[tuple[_Trace, list[AnyMiss]]] = [
         (
             trace,
-            [] if trace.urn in concealed_urns else _select_nearest([*trace_grants, *trace.list_near_misses(snapshot)]),
+            []
+            if trace.urn in concealed_urns
+            else _select_nearest([*trace_grants, *trace_timed_misses, *trace.list_near_misses(snapshot)]),
         )
-        for trace, trace_grants in zip(traces, lacking_grants, strict=True)
+        for trace, trace_grants, trace_timed_misses in zip(traces, lacking_grants, timed_misses, strict=True)
     ]
+    _add_ways(pairs)
     name_collector = _NameCollector()
     for trace, _ in pairs:
         trace.list_reasons(name_collector)
@@ -194,6 +201,56 @@ class _Trace:
         return tuple(_select_nearest(near_misses.values()))
 
 
+def _list_timed_misses(
+    requests: Sequence[tuple[Actor, AccessRequest]], traces: Sequence[_Trace]
+) -> list[list[explain.NearMiss]]:
+    """Return for each refusal the allows that nearly match of policies that have not begun or have ended."""
+    misses: list[list[explain.NearMiss]] = [[] for _ in traces]
+    if all(trace.decision.code is not DecisionCode.IMPLICIT_DENY for trace in traces):
+        return misses
+    snapshot, times = timed_policies.load_timed_policies()
+    if not times:
+        return misses
+    find_facts = authorizer.load_request_facts(requests=[request for _, request in requests], snapshot=snapshot)
+    for (_, request), trace, trace_misses in zip(requests, traces, misses, strict=True):
+        for privilege in trace.privileges if trace.decision.code is DecisionCode.IMPLICIT_DENY else ():
+            question = Question(trace.actor, privilege, *find_facts(request))
+            known_statements = {miss.statement for miss in trace_misses}
+            trace_misses += (
+                miss
+                for miss in explain.list_timed_misses(snapshot, question, times, MAX_NEAR_MISSES)
+                if miss.statement not in known_statements
+            )
+    return misses
+
+
+def _add_ways(pairs: Sequence[tuple["_Trace", list[AnyMiss]]]) -> None:
+    """Add to near misses when the actor was, or will be, in a group or holder of a role that the statement names."""
+    allows = [
+        miss
+        for _, misses in pairs
+        for miss in misses
+        if isinstance(miss, explain.NearMiss) and miss.statement.effect is Effect.ALLOW
+    ]
+    if not allows:
+        return
+    ways = timed_policies.load_timed_ways(
+        actors={miss.question.actor.urn for miss in allows},
+        tokens=frozenset[str]().union(*(miss.statement.actors.tokens for miss in allows)),
+    )
+    for _, misses in pairs if ways else ():
+        misses[:] = [_with_ways(miss, ways) if isinstance(miss, explain.NearMiss) else miss for miss in misses]
+
+
+def _with_ways(miss: explain.NearMiss, ways: Mapping[tuple[str, str], explain.OtherTime]) -> explain.NearMiss:
+    actor = miss.question.actor
+    tokens = miss.statement.actors.tokens
+    if miss.statement.effect is Effect.DENY or not tokens.isdisjoint(actor.tokens):
+        return miss
+    times = [way for token in sorted(tokens) if (way := ways.get((actor.urn, token))) is not None]
+    return replace(miss, times=(*miss.times, *times))
+
+
 def _find_remedy_holders(
     snapshot: Snapshot, near_matches: Sequence[explain.NearMatch], concealed_urns: Collection[str]
 ) -> Mapping[MissingPrivilege, tuple[str, ...]]:
@@ -251,8 +308,18 @@ def _load_missing_grants(
         return [()] * len(traces)
     grants, grantors = authorizer.load_grants(urns=urns), authorizer.load_grantors(urns=urns)
     visible_grantors = {urn: grantor_urns for urn, grantor_urns in grantors.items() if urn not in concealed_urns}
+    ended_grants = timed_policies.load_ended_grants(entities=urns)
     return [
-        missing_grants.list_missing_grants(trace.decision, trace.actor, grants, visible_grantors) for trace in traces
+        tuple(
+            replace(
+                missing_grant,
+                ended_at=ended_grants.get((trace.actor.urn, missing_grant.entity, missing_grant.privilege)),
+            )
+            for missing_grant in missing_grants.list_missing_grants(
+                trace.decision, trace.actor, grants, visible_grantors
+            )
+        )
+        for trace in traces
     ]
 
 

@@ -131,3 +131,15 @@ def test_a_reason_names_the_end_of_the_grant(root: APIClient, alice: APIClient):
     question = {"privilege": "READ", "resource": {"urn": urn(STREAM)}}
     answer = alice.post("/api/v1/authorize", question, format="json").json()
     assert [reason["ends"] for reason in answer["reasons"]] == [ends]
+
+
+def test_a_refusal_says_that_a_grant_has_ended(clock, root: APIClient, alice: APIClient):
+    post(root, "READ", valid_until=iso(1))
+    question = {"privilege": "READ", "resource": {"urn": urn(STREAM)}, "explain": True}
+    (reason,) = alice.post("/api/v1/authorize", question, format="json").json()["reasons"]
+    assert "it ends on" in reason["because"]
+    clock(HOUR)
+    snapshot_store.refresh()
+    answer = alice.post("/api/v1/authorize", question, format="json").json()
+    assert [lack["part"] for near in answer["nearest"] for lack in near["lacks"]] == ["time", "actor"]
+    assert answer["nearest"][0]["lacks"][0]["detail"].startswith("A grant ended on ")

@@ -81,6 +81,20 @@ def test_an_evaluation(point, subject, action, number, decision):
     assert None not in answer.json()["context"].values()
 
 
+def test_the_context_says_until_when_the_answer_can_last(point):
+    ends, actors = "2126-01-01T00:00:00Z", {"users": ["urn:li:corpuser:carol"]}
+    question = ask(CAROL, {"name": "EDIT_ENTITY_DOCS"}, record(5))
+    with refreshing_at_once():
+        give("-", "EDIT_ENTITY_DOCS", actors=actors, resources=only("record-5"), validUntil=ends)
+    assert point.post(EVALUATION, question).json()["context"]["ends"] == ends
+    batch = {"evaluations": [question, ask(ALICE, READ, record(1))]}
+    contexts = [answer["context"] for answer in point.post(EVALUATIONS, batch).json()["evaluations"]]
+    assert [context.get("ends") for context in contexts] == [ends, None]
+    with refreshing_at_once():
+        give("-", "EDIT_ENTITY_DOCS", actors=actors, resources=only("record-5"))
+    assert "ends" not in point.post(EVALUATION, question).json()["context"]
+
+
 def test_what_has_no_say_is_ignored(point):
     body = ask(
         {**ALICE, "properties": {"age": 7}, "x": 1},

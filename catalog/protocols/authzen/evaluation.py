@@ -17,6 +17,7 @@ from policies.decisions.api import request_serializers
 from policies.decisions.api.request_serializers import ParsedQuestion
 from policies.engine import actor_conditions
 from policies.engine.model import Actor, Decision
+from policies.engine.way_ends import find_last_end
 from policies.errors import Forbidden, PolicyAppError
 from policies.pdp import authorizer, inverse_queries
 from policies.pdp.access_requests import AccessRequest
@@ -148,7 +149,9 @@ def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) ->
 
 
 def _render_decision(decision: Decision) -> EvaluationResponse:
-    context = {"code": decision.code.value, "policy_version": decision.version}
+    context: dict[str, Any] = {"code": decision.code.value, "policy_version": decision.version}
+    if (end := find_last_end(decision)) is not None:
+        context["ends"] = end.isoformat().replace("+00:00", "Z")
     return {"decision": decision.is_allowed, "context": context}
 
 

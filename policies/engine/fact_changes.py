@@ -70,7 +70,7 @@ def find_fact_scope(
         if owner_types and any(_is_of_owners(token, owner_types) for token in statement.actors.tested_tokens):
             touching.append(replace(statement, actors=holders))
     scope = access_change.find_scope(touching, privileges)
-    return replace(scope, selectors=tuple(_list_selectors(changes)) if scope.privileges else (), platform_privileges=())
+    return replace(scope, selectors=tuple(list_selectors(changes)) if scope.privileges else (), platform_privileges=())
 
 
 def apply_fact_changes(postings: Postings, changes: FactChanges) -> Postings:
@@ -106,7 +106,7 @@ def _is_of_owners(token: str, owner_types: Collection[str]) -> bool:
     return token.startswith(OWNER_OF_ANY_TYPE) and owner_type(token) in (None, *owner_types)
 
 
-def _list_selectors(changes: FactChanges) -> Iterator[Selector]:
+def list_selectors(changes: FactChanges) -> Iterator[Selector]:
     """Yield selectors of the entities that the changes touch, as they are stored now."""
     for field_name, values in ((URN, changes.values.keys() | changes.owners.keys()), *changes.moved_nodes.items()):
         if values:

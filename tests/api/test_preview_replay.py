@@ -140,6 +140,29 @@ def test_it_is_what_authorize_says_before_and_after(manager: APIClient, asker: A
     assert (body["left_out"], body["is_exact"]) == (0, True)
 
 
+def test_facts_are_those_after_the_change(manager: APIClient, asker: APIClient) -> None:
+    pii = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}]}}
+    store(OLD, granting(JO) | {"resources": pii})
+    store(f"{OLD}-owners", granting(actors={"resourceOwners": True}))
+    tell(said("urn:li:tag:PII", "tagProperties", {"name": "PII"}))
+    ask(asker, question(JO), question(JO, urn=ITEMS), question(ADA), question(ADA, DELETE))
+    tag = {"add_tags": {"entity": ORDERS, "tags": ["urn:li:tag:PII"]}}
+    own = {"add_owners": {"entity": ORDERS, "owners": [{"owner": ADA}]}}
+    editor = grant_editing(manager)
+    assert [(item["actor"], item["examples"]) for item in replayed(editor, tag)["items"]] == [(JO, [ORDERS])]
+    assert [(item["actor"], item["examples"]) for item in replayed(editor, own)["items"]] == [(ADA, [ORDERS])]
+    assert replayed(editor, tag, own)["now_allowed"] == 2
+    gone = replayed(editor, tag, own, {"delete_policy": OLD})
+    assert [item["actor"] for item in gone["items"]] == [ADA]
+
+
+def grant_editing(client: APIClient) -> APIClient:
+    """Let the manager edit what entities carry."""
+    manager = "urn:li:corpuser:manager"
+    store(f"{OLD}-editing", granting(manager) | {"privileges": ["EDIT_ENTITY"], "resources": {}})
+    return client
+
+
 def make(change: dict[str, Any]) -> None:
     ((kind, value),) = change.items()
     origin: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": "test"}

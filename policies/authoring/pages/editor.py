@@ -20,6 +20,7 @@ from policies.authoring.pages.net_change_wording import describe_changes, descri
 from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.pages.policy_templates import copy_draft, load_templates, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
+from policies.authoring.pages.verdict_wording import build_verdicts
 from policies.authoring.queries import policies
 from policies.authoring.services import import_export, lints, policy_storage
 from policies.authoring.services import policies as service
@@ -39,6 +40,15 @@ from policies.writes import managed_rows, required_privileges
 
 #: The button of the aside that stands for asking for the whole net change after its sample.
 EXACT_VERB = "exact"
+
+#: Days of the decision log that can be replayed here.
+REPLAY_DAYS = (7, 30)
+
+_REPLAY_BUTTON = "replay"
+_REPLAY_CHOICES = tuple((f"{_REPLAY_BUTTON}:{days}", f"Replay {days} days") for days in REPLAY_DAYS)
+
+#: Id of the element that htmx loads verdicts into.
+_VERDICTS_ID = "builder-verdicts"
 
 
 class PolicyDraft(Protocol):
@@ -164,19 +174,32 @@ class PolicyEditor(View, ABC):
         return None
 
     def render(self) -> HttpResponse:
-        """Render the page, or for htmx what is beside the fields."""
+        """Render the page, or for htmx what is beside the fields, or the verdicts there, which are loaded after it."""
         problems, draft, policy = self.find_problems(), self.draft.policy_input, self.policy
         is_sound = not problems
+        htmx = getattr(self.request, "htmx", None)
+        if htmx and htmx.target == _VERDICTS_ID:
+            return render(
+                self.request, "policies/_verdicts.html", self._build_verdict_context(draft, is_sound=is_sound)
+            )
         lint_problems = lints.find_lints(draft=draft, urn=policy.urn if policy else None) if is_sound else ()
         aside = {
             "sentence": presenters.get_presenter(draft.family).describe_policy(draft.document),
             "lints": lint_problems,
             **self._describe_net_change(draft, is_sound=is_sound),
             "exact": import_export.format_proposal(draft=draft, urn=policy.urn if policy else "") if is_sound else "",
+            "is_sound": is_sound,
+            "replay_choices": _REPLAY_CHOICES,
         }
         if self._is_aside_request():
+            # The verdicts are loaded after it: they may take longer.
             return render(self.request, self.aside_template, {**aside, **self.build_aside_context(lint_problems)})
-        context = {**aside, **self._build_frame_context(draft), **self.build_context(problems, lint_problems)}
+        context = {
+            **aside,
+            **self._build_verdict_context(draft, is_sound=is_sound),
+            **self._build_frame_context(draft),
+            **self.build_context(problems, lint_problems),
+        }
         return render(self.request, self.template_name, context, status=self.status)
 
     def _is_aside_request(self) -> bool:
@@ -188,12 +211,27 @@ class PolicyEditor(View, ABC):
         """Return what saving gives and takes: while somebody types of a sample first, then the aside asks for all."""
         if not is_sound:
             return {"net_change": [], "is_sampled": False}
-        put = PolicyPut(self.policy.urn if self.policy else None, draft)
-        changes, by = [Change(PUT_POLICY, put)], get_actor(self.request)
+        changes, by = [self._build_change(draft)], get_actor(self.request)
         if not self._is_aside_request() or self.request.POST.get("go") == EXACT_VERB:
             return {"net_change": describe_changes(changes=changes, by=by), "is_sampled": False}
         sentences, is_sampled = describe_sample(changes=changes, by=by)
         return {"net_change": sentences, "is_sampled": is_sampled}
+
+    def _build_change(self, draft: PolicyInput) -> Change:
+        return Change(PUT_POLICY, PolicyPut(self.policy.urn if self.policy else None, draft))
+
+    def _build_verdict_context(self, draft: PolicyInput, *, is_sound: bool) -> dict[str, Any]:
+        """Return the context of `policies/_verdicts.html`, with a replay if its button was pressed."""
+        verb, _, argument = self.request.POST.get("go", "").partition(":")
+        days = parse_version(argument) if verb == _REPLAY_BUTTON else None
+        changes, by = [self._build_change(draft)], get_actor(self.request)
+        return {
+            "is_sound": is_sound,
+            "verdicts": build_verdicts(changes=changes, by=by, days=days if days in REPLAY_DAYS else None)
+            if is_sound
+            else {},
+            "replay_choices": _REPLAY_CHOICES,
+        }
 
     def _load_start(self) -> PolicyInput:
         """Return the start of a new policy that the query names: a copy of a policy or of one version, or a template.

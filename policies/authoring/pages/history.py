@@ -7,9 +7,9 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from policies.authoring.pages import datahub_presenter, presenters, version_diff
-from policies.authoring.pages.net_change_wording import describe_changes
 from policies.authoring.pages.policy_actions import ask_and_change, parse_version
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
+from policies.authoring.pages.verdict_wording import describe_policy_changes
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
 from policies.authoring.services import policy_storage
@@ -100,7 +100,9 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
         f"Version {number} of {event.name} was restored. Decisions follow it from now on.",
         reverse("policy", args=[urn]),
         losses=lambda: version_diff.describe_changes(changes),
-        effect=lambda: describe_changes(changes=[Change(PUT_POLICY, PolicyPut(urn, draft))], by=get_actor(request)),
+        effect=lambda: describe_policy_changes(
+            changes=[Change(PUT_POLICY, PolicyPut(urn, draft))], by=get_actor(request)
+        ),
         title=f"Restore version {number} of {policy.name}?",
         text=f"The policy says again what it said in version {number}. What it says now stays in its history.",
         label="Restore this version",

@@ -1,6 +1,7 @@
 """Guardrails in the light of a change: which hold after it, and which it would break, by what judges writes.
 
-Nothing is written. Rules about today's catalog are judged on the facts of today.
+Nothing is written. Rules about today's catalog are judged on the facts of today; where the change is of facts, too, it
+is unknown whether those hold. No guardrail holds up facts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from django.conf import settings
 
 from policies.engine.guardrails.breaches import Breach
+from policies.engine.guardrails.rules import RuleKind
 from policies.engine.guardrails.sentences import describe_rule, list_rule_urns
 from policies.engine.model import Actor
 from policies.engine.proofs.verdicts import describe_question
@@ -61,6 +63,7 @@ def judge_guardrails(
     policies: Mapping[str, Policy | None],
     people: Mapping[str, ChangedActor],
     by: Actor,
+    has_fact_changes: bool = False,
     guardrails: Iterable[Guardrail] | None = None,
 ) -> list[GuardrailVerdict]:
     """Return the verdict on each guardrail that is not off, by URN.
@@ -82,18 +85,22 @@ def judge_guardrails(
         frozenset(people),
     )
     findings = [
-        _judge_lockout(policies, actors_after) if guardrail.urn == LOCKOUT_URN else _judge(guardrail, change)
+        _judge_lockout(policies, actors_after)
+        if guardrail.urn == LOCKOUT_URN
+        else _judge(guardrail, change, has_fact_changes=has_fact_changes)
         for guardrail in judged_guardrails
     ]
     return _build_verdicts(zip(judged_guardrails, findings, strict=True), by)
 
 
-def _judge(guardrail: Guardrail, change: GuardedChange) -> _Finding:
+def _judge(guardrail: Guardrail, change: GuardedChange, *, has_fact_changes: bool) -> _Finding:
     breach = change.find_added_breach(guardrail)
     if breach is not None:
         is_certain = isinstance(breach, TodaysBreach) or breach.is_certain
         verdict = Guardrail.Status.BROKEN if is_certain else Guardrail.Status.UNKNOWN
         return _Finding(verdict, is_added=True, example=_describe_breach(breach))
+    if has_fact_changes and load_rule(guardrail).kind is RuleKind.ALWAYS:
+        return _Finding(Guardrail.Status.UNKNOWN)
     if guardrail.status == Guardrail.Status.HOLDS:
         return _Finding(Guardrail.Status.HOLDS)
     # What broke it already may be gone after the change.

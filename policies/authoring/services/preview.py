@@ -18,10 +18,12 @@ from policies.authoring.services.replay import Replay, replay_log
 from policies.authoring.services.staged_facts import FACT_KINDS, FactChange, read_fact_change, stage_fact_change
 from policies.engine import families
 from policies.engine.errors import Problem
+from policies.engine.fact_changes import FactChanges
 from policies.engine.families.validity import Phase
 from policies.engine.model import Actor, Statement, StatementOrigin
+from policies.engine.snapshot import Snapshot
 from policies.errors import Conflict, Invalid, NotFound
-from policies.identity.services.staged_people import StagedPeople
+from policies.identity.services.staged_people import ChangedActor, StagedPeople
 from policies.models import Policy
 from policies.pdp import authorizer, ports, snapshot_store
 
@@ -143,13 +145,81 @@ def preview_changes(
     `is_sampled` only the first entities and people are looked at (`NetChange.is_exact` says if these are all). Raises
     Forbidden, or Invalid with every problem of every change, each with its place.
     """
-    staged, people, catalog = _StagedPolicies(changes, by), StagedPeople(by), ports.stage_catalog(by)
+    staged = stage_changes(changes=changes, by=by)
+    change_found = net_change.compare_snapshots(
+        before=staged.before,
+        after=staged.after,
+        policies=list(staged.policies),
+        people=staged.people,
+        facts=staged.facts,
+        privileges=privileges,
+        limit=limit,
+        is_sampled=is_sampled,
+    )
+    has_report = staged.is_about_policies and not change_found.is_exact and not is_sampled
+    return Preview(
+        change_found,
+        _describe_report(staged.policies) if has_report else None,
+        staged.prove() if is_proved else None,
+        staged.judge() if is_guarded else (),
+        staged.replay(days=replay_days, privileges=privileges, limit=limit) if replay_days is not None else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChange:
+    """Changes that are checked, as one: the snapshots, and what they leave of policies, people and facts.
+
+    `policies` are None where they would be gone. `by` is who would make the changes.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    policies: Mapping[str, Policy | None]
+    people: Mapping[str, ChangedActor]
+    facts: FactChanges
+    is_about_policies: bool
+    by: Actor
+
+    def prove(self) -> ChangeProofs:
+        """Return whether the changes allow more or less in any catalog; unknown for changes of people."""
+        return find_change_proofs(self.before, self.after) if self.is_about_policies else ChangeProofs()
+
+    def judge(self) -> list[GuardrailVerdict]:
+        """Return the verdict on each guardrail after the changes."""
+        return judge_guardrails(
+            before=self.before,
+            after=self.after,
+            policies=self.policies,
+            people=self.people,
+            has_fact_changes=self.facts.has_changes,
+            by=self.by,
+        )
+
+    def replay(self, *, days: int, privileges: Collection[str] | None = None, limit: int) -> Replay:
+        """Return which requests of the last days would be answered differently. Raises Forbidden."""
+        return replay_log(
+            before=self.before,
+            after=self.after,
+            policies=list(self.policies),
+            people=self.people,
+            facts=self.facts,
+            privileges=privileges,
+            days=days,
+            limit=limit,
+            by=self.by,
+        )
+
+
+def stage_changes(*, changes: Sequence[Change], by: Actor) -> StagedChange:
+    """Check changes and return what they leave. Raises Forbidden, or Invalid with every problem of every change."""
+    policies_after, people, catalog = _StagedPolicies(changes, by), StagedPeople(by), ports.stage_catalog(by)
     problems: list[Problem] = []
     for index, change in enumerate(changes):
         pointer = f"/changes/{index}/{change.kind}"
         try:
             if change.kind in _POLICY_KINDS:
-                staged.apply(change)
+                policies_after.apply(change)
             elif isinstance(change.value, FactChange):
                 stage_fact_change(catalog, change.kind, change.value)
             else:
@@ -162,41 +232,15 @@ def preview_changes(
     if problems:
         raise Invalid(problems)
     before = snapshot_store.get_current()
-    after = before.replace(before.version, staged.compile())
-    changed_people = people.load_actors()
-    change_found = net_change.compare_snapshots(
-        before=before,
-        after=after,
-        policies=list(staged.policies),
-        people=changed_people,
-        facts=catalog.load_changes(),
-        privileges=privileges,
-        limit=limit,
-        is_sampled=is_sampled,
+    return StagedChange(
+        before,
+        before.replace(before.version, policies_after.compile()),
+        policies_after.policies,
+        people.load_actors(),
+        catalog.load_changes(),
+        all(change.kind in _POLICY_KINDS for change in changes),
+        by,
     )
-    is_about_policies = all(change.kind in _POLICY_KINDS for change in changes)
-    proofs = (find_change_proofs(before, after) if is_about_policies else ChangeProofs()) if is_proved else None
-    verdicts = (
-        judge_guardrails(before=before, after=after, policies=staged.policies, people=changed_people, by=by)
-        if is_guarded
-        else ()
-    )
-    replay = (
-        replay_log(
-            before=before,
-            after=after,
-            policies=list(staged.policies),
-            people=changed_people,
-            privileges=privileges,
-            days=replay_days,
-            limit=limit,
-            by=by,
-        )
-        if replay_days is not None
-        else None
-    )
-    has_report = is_about_policies and not change_found.is_exact and not is_sampled
-    return Preview(change_found, staged.describe_report() if has_report else None, proofs, verdicts, replay)
 
 
 def _apply_to_people(people: StagedPeople, change: Change) -> None:
@@ -249,16 +293,6 @@ class _StagedPolicies:
         """Return the statements of each policy, none for one that is gone or inactive."""
         return {urn: () if policy is None else _compile_active(policy) for urn, policy in self.policies.items()}
 
-    def describe_report(self) -> dict[str, Any]:
-        """Return the report that finds the net change of these policies, however large it is."""
-        proposed = [
-            {"urn": policy.urn, "family": policy.family, "state": policy.state, "document": policy.document}
-            for policy in self.policies.values()
-            if policy is not None
-        ]
-        removed = [urn for urn, policy in self.policies.items() if policy is None]
-        return {"kind": REPORT_KIND, "parameters": {"proposed": proposed, "removed": removed}}
-
     def _stage(self, urn: str, policy: Policy | None, draft: PolicyInput) -> None:
         self.policies[urn] = policies.stage_write(urn=urn, policy=policy, draft=draft, by=self._by)
 
@@ -267,6 +301,17 @@ class _StagedPolicies:
         if policy is None:
             raise NotFound(f"There is no policy {urn!r}.")
         return policy
+
+
+def _describe_report(policies: Mapping[str, Policy | None]) -> dict[str, Any]:
+    """Return the report that finds the net change of these policies, however large it is."""
+    proposed = [
+        {"urn": policy.urn, "family": policy.family, "state": policy.state, "document": policy.document}
+        for policy in policies.values()
+        if policy is not None
+    ]
+    removed = [urn for urn, policy in policies.items() if policy is None]
+    return {"kind": REPORT_KIND, "parameters": {"proposed": proposed, "removed": removed}}
 
 
 def _find_urn(change: Change) -> str | None:

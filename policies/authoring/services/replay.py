@@ -17,12 +17,14 @@ from django.db.models import Q
 from django.utils import timezone
 
 from policies.authoring.services.policies import MANAGE_POLICIES
-from policies.engine import access_change
+from policies.engine import access_change, fact_changes
+from policies.engine.fact_changes import NO_FACT_CHANGES, FactChanges
 from policies.engine.model import Actor
-from policies.engine.selectors import GROUP_MEMBERSHIP, Resource
+from policies.engine.postings import Postings
+from policies.engine.selectors import GROUP_MEMBERSHIP, OWNER, Resource
 from policies.engine.snapshot import Snapshot
 from policies.identity.services.staged_people import ChangedActor
-from policies.pdp import actor_resolution, authorizer, decision_log_queries
+from policies.pdp import actor_resolution, authorizer, decision_log_queries, ports
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.decision_log import CUT_MARK
 from policies.pdp.decision_log_queries import LoggedQuestion, LoggedText
@@ -33,6 +35,8 @@ from policies.pdp.requirement_text import parse_requirement
 MAX_DAYS = 366
 #: Most different questions that are answered, most texts of privileges, and seconds after which no more are answered.
 MAX_QUESTIONS, MAX_TEXTS, MAX_SECONDS = 10_000, 2_000, 5.0
+#: Most entities with other facts.
+MAX_CHANGED_ENTITIES = 20_000
 #: Questions that are answered together.
 _BATCH_SIZE = 500
 #: Entities that stand for those of one person and privilege.
@@ -86,12 +90,13 @@ def replay_log(
     after: Snapshot,
     policies: Collection[str],
     people: Mapping[str, ChangedActor],
+    facts: FactChanges = NO_FACT_CHANGES,
     privileges: Collection[str] | None,
     days: int,
     limit: int,
     by: Actor,
 ) -> Replay:
-    """Return the replay of the last days between two snapshots that differ in these policies, and of these people.
+    """Return the replay of the last days between two snapshots that differ in policies, of people and facts.
 
     Of `privileges` only, if given. Raises Forbidden for those who may not read the log.
     """
@@ -109,14 +114,20 @@ def replay_log(
         return replayed
     changed_statements = access_change.list_changed_statements(before, after, policies)
     changed_privileges = frozenset[str]().union(*(statement.privileges for statement in changed_statements))
+    if facts.has_changes:
+        changed_privileges |= _find_fact_privileges(before, after, facts)
+    changed_entities = _load_changed_entities(facts, before, after)
     touched_texts = [text for text in texts if _is_touched(text, changed_privileges, privileges)]
     condition = _build_condition(touched_texts[:MAX_TEXTS], people, privileges, texts)
-    questions = decision_log_queries.list_questions(since=since, condition=condition, limit=MAX_QUESTIONS + 1)
-    answers, is_over = _answer(questions[:MAX_QUESTIONS], before, after, people, ends_at)
+    # With too many changed entities nothing can be answered as it would be.
+    max_count = MAX_QUESTIONS if changed_entities is not None else 0
+    questions = decision_log_queries.list_questions(since=since, condition=condition, limit=max_count + 1)
+    stage_facts = _build_staging(people, facts, changed_entities)
+    answers, is_over = _answer(questions[:max_count], before, after, people, stage_facts, ends_at)
     differences = [answer for answer in answers if answer.before != answer.after]
     return replace(
         replayed,
-        is_exact=not is_over and len(questions) <= MAX_QUESTIONS and len(touched_texts) <= MAX_TEXTS,
+        is_exact=not is_over and len(questions) <= max_count and len(touched_texts) <= MAX_TEXTS,
         left_out=decision_log_queries.count_incomplete(since=since, condition=condition),
         now_allowed=sum(answer.question.requests for answer in differences if answer.after),
         now_denied=sum(answer.question.requests for answer in differences if answer.before),
@@ -161,6 +172,7 @@ def _answer(
     before: Snapshot,
     after: Snapshot,
     people: Mapping[str, ChangedActor],
+    stage_facts: FactStaging,
     ends_at: float,
 ) -> tuple[list[_Answers], bool]:
     """Return the answers before and after, and whether the time was over before all were answered."""
@@ -175,11 +187,11 @@ def _answer(
             authorizer.decide_staged(
                 requests=[(side_actors[question.actor], _build_request(question)) for question in batch],
                 snapshot=snapshot,
-                stage_facts=stage_facts,
+                stage_facts=side_facts,
             )
-            for snapshot, side_actors, stage_facts in (
+            for snapshot, side_actors, side_facts in (
                 (before, actors, dict),
-                (after, actors_after, _build_staging(people)),
+                (after, actors_after, stage_facts),
             )
         ]
         answers += [
@@ -194,20 +206,45 @@ def _build_request(question: LoggedQuestion) -> AccessRequest:
     return AccessRequest(parse_requirement(question.text), resource, question.sub_resources)
 
 
-def _build_staging(people: Mapping[str, ChangedActor]) -> FactStaging:
-    """Return the function that puts people into the groups that they are in after the change."""
-    moved_urns = _list_moved(people)
+def _find_fact_privileges(before: Snapshot, after: Snapshot, facts: FactChanges) -> frozenset[str]:
+    """Return the privileges whose statements other facts can concern, sub-resources included."""
+    statements = frozenset((*before.statements, *after.statements))
+    about_subresources = (item.privileges for item in statements if item.subresources is not None)
+    scope = fact_changes.find_fact_scope(statements, facts)
+    return frozenset(scope.privileges).union(*about_subresources)
 
-    def stage_facts(resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
-        staged_resources = dict(resources)
-        for urn in moved_urns:
-            resource = staged_resources.get(urn)
-            if resource is not None and GROUP_MEMBERSHIP in resource.facets:
-                facets = {**resource.facets, GROUP_MEMBERSHIP: people[urn].now.groups}
-                staged_resources[urn] = replace(resource, facets=facets)
-        return staged_resources
 
-    return stage_facts
+def _load_changed_entities(facts: FactChanges, before: Snapshot, after: Snapshot) -> Postings | None:
+    """Return the entities whose facts change, as they would be; None if there are too many."""
+    if not facts.has_changes:
+        return Postings(urns=(), types=(), fields=())
+    postings = ports.postings_source().load_postings(
+        covering=tuple(fact_changes.list_selectors(facts)),
+        fields=before.all_tested_fields | after.all_tested_fields | {OWNER},
+        limit=MAX_CHANGED_ENTITIES,
+    )
+    return None if postings is None else fact_changes.apply_fact_changes(postings, facts)
+
+
+def _build_staging(
+    people: Mapping[str, ChangedActor], facts: FactChanges, changed_entities: Postings | None
+) -> FactStaging:
+    """Return the function that gives resources the facts, and people the groups, that they have after the change."""
+    moved_urns = frozenset(_list_moved(people))
+
+    def stage_fact(resource: Resource) -> Resource:
+        number = None if changed_entities is None else changed_entities.number(resource.urn)
+        if number is not None and changed_entities is not None:
+            changed = changed_entities.build_resource(number)
+            facets = {name: changed.facets.get(name, values) for name, values in resource.facets.items()}
+            owners = changed.owners if resource.urn in facts.owners else resource.owners
+            resource = replace(resource, facets=facets, owners=owners)
+        if resource.urn in moved_urns and GROUP_MEMBERSHIP in resource.facets:
+            facets = {**resource.facets, GROUP_MEMBERSHIP: people[resource.urn].now.groups}
+            resource = replace(resource, facets=facets)
+        return resource
+
+    return lambda resources: {urn: stage_fact(resource) for urn, resource in resources.items()}
 
 
 def _list_items(differences: Sequence[_Answers], limit: int) -> list[ReplayedAccess]:

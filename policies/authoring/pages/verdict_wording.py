@@ -1,0 +1,136 @@
+"""Wording of what is said of a change beside who gains and loses: proofs, guardrails, and the replay of the log."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from policies.authoring.pages.net_change_wording import describe_changes
+from policies.authoring.services import preview
+from policies.authoring.services.change_guardrails import GuardrailVerdict
+from policies.authoring.services.change_proofs import ChangeProofs
+from policies.authoring.services.preview import Change
+from policies.authoring.services.replay import Replay, ReplayedAccess
+from policies.engine import families
+from policies.engine.guardrails.sentences import list_rule_urns
+from policies.engine.model import Actor
+from policies.engine.proofs.sentences import describe_access, describe_proofs
+from policies.errors import Forbidden, Invalid, NotFound
+from policies.models import Guardrail
+from policies.pdp import authorizer
+
+#: Most people and privileges that a replay names.
+MAX_REPLAYED = 5
+
+
+def build_verdicts(*, changes: Sequence[Change], by: Actor, days: int | None = None) -> dict[str, Any]:
+    """Return the sentences on changes by list: `proofs`, `guardrails`, and with days the `replay`; empty if refused."""
+    try:
+        staged = preview.stage_changes(changes=changes, by=by)
+    except (Forbidden, Invalid, NotFound):
+        # Why is said beside who gains and loses.
+        return {}
+    return {
+        "proofs": describe_change_proofs(staged.prove()),
+        "guardrails": describe_verdicts(staged.judge()),
+        "replay": None if days is None else describe_replay(staged.replay(days=days, limit=MAX_REPLAYED + 1)),
+    }
+
+
+def describe_policy_changes(*, changes: Sequence[Change], by: Actor) -> list[str]:
+    """Return all sentences on changes of policies: who gains and loses, guardrails, and what is proved."""
+    verdicts = build_verdicts(changes=changes, by=by)
+    return [
+        *describe_changes(changes=changes, by=by),
+        *verdicts.get("guardrails", ()),
+        *verdicts.get("proofs", ()),
+    ]
+
+
+def describe_change_proofs(proofs: ChangeProofs) -> list[str]:
+    """Return the sentences on what the change gives and takes in any catalog."""
+    urns = list_rule_urns([proofs.allows_more.example, proofs.allows_less.example])
+    return describe_proofs(proofs.allows_more, proofs.allows_less, authorizer.load_names(urns=urns))
+
+
+def describe_verdicts(verdicts: Iterable[GuardrailVerdict]) -> list[str]:
+    """Return a sentence on each guardrail that does not hold after the change, and one on all others."""
+    verdict_list = list(verdicts)
+    unmet_verdicts = [verdict for verdict in verdict_list if verdict.verdict != Guardrail.Status.HOLDS]
+    names = authorizer.load_names(urns=list_rule_urns([verdict.example for verdict in unmet_verdicts]))
+    sentences = [_describe_verdict(verdict, names) for verdict in unmet_verdicts]
+    holding_count = len(verdict_list) - len(unmet_verdicts)
+    if not unmet_verdicts and verdict_list:
+        return ["Every guardrail holds."]
+    if holding_count:
+        sentences.append(f"{holding_count:,} other {'guardrail holds' if holding_count == 1 else 'guardrails hold'}.")
+    return sentences
+
+
+def _describe_verdict(verdict: GuardrailVerdict, names: Mapping[str, str]) -> str:
+    name = f"The guardrail {verdict.name}" if verdict.name else "A guardrail"
+    is_known = verdict.verdict == Guardrail.Status.BROKEN
+    if verdict.is_added:
+        outcome = "would be broken by this" if is_known else "could not be shown to hold after this"
+        is_enforced = verdict.mode == Guardrail.Mode.ENFORCE
+        consequence = "so this cannot be saved" if is_enforced else "which is saved and reported"
+        sentence = f"{name} {outcome}, {consequence}. {verdict.sentence}"
+    else:
+        outcome = "is broken already, and stays so" if is_known else "is not known to hold, with or without this"
+        sentence = f"{name} {outcome}."
+    example = "" if verdict.example is None else f" For example {describe_access(verdict.example, names)}."
+    return f"{sentence.strip()}{example}"
+
+
+def describe_replay(replay: Replay) -> dict[str, Any]:
+    """Return the result of a replay: its sentence, those on people, and what it does not see."""
+    items = replay.items[:MAX_REPLAYED]
+    names = authorizer.load_names(urns={urn for item in items for urn in (item.actor, *item.examples)})
+    return {
+        "heading": _describe_counts(replay),
+        "sentences": [_describe_item(item, names) for item in items],
+        "since": replay.since,
+        "notes": list(_list_limits(replay)),
+    }
+
+
+def _describe_counts(replay: Replay) -> str:
+    request_text = _count(replay.requests, "logged request", "logged requests")
+    parts = [
+        f"{number:,} would now be {outcome}"
+        for number, outcome in ((replay.now_denied, "refused"), (replay.now_allowed, "allowed"))
+        if number
+    ]
+    return f"Of {request_text}, {' and '.join(parts) or 'none would be answered differently'}."
+
+
+def _describe_item(item: ReplayedAccess, names: Mapping[str, str]) -> str:
+    parts = [
+        f"{_count(number, 'request', 'requests')} {outcome}"
+        for number, outcome in ((item.now_denied, "refused"), (item.now_allowed, "allowed"))
+        if number
+    ]
+    examples = ", ".join(names.get(urn) or urn for urn in item.examples)
+    prefix = "for example " if item.entities > len(item.examples) else ""
+    scope = f", on {_count(item.entities, 'entity', 'entities')}" if item.entities else ""
+    return (
+        f"{names.get(item.actor) or item.actor}: {families.display_privilege(item.privilege)}{scope}"
+        f"{f' ({prefix}{examples})' if examples else ''}: {' and '.join(parts)}, last on {item.last_asked:%d %B %Y}."
+    )
+
+
+def _list_limits(replay: Replay) -> Iterator[str]:
+    if replay.sample < 1:
+        yield (
+            f"The log has every refusal, but only {replay.sample:.0%} of what was allowed: what would be refused"
+            " happens that much more often."
+        )
+    if replay.left_out:
+        requests = _count(replay.left_out, "request is", "requests are")
+        yield f"{requests} left out, since the log does not hold the whole question."
+    if not replay.is_exact:
+        yield "There were too many different questions: only those asked last were answered again."
+    if len(replay.items) > MAX_REPLAYED:
+        yield f"The {MAX_REPLAYED} with most requests are named."
+
+
+def _count(number: int, noun: str, plural_noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else plural_noun}"

@@ -223,6 +223,16 @@ def test_only_what_lets_somebody_do_more_is_added():
             "privilege.family",
         ),
         (
+            {
+                "always": {
+                    "actors": {"users": [f"urn:li:corpuser:n{number}" for number in range(51)]},
+                    "privileges": ["EDIT_ENTITY", "DELETE_ENTITY"],
+                }
+            },
+            "/rule/always",
+            "rule.too_large",
+        ),
+        (
             {"never": {"actors": {"everybody_except": {"allUsers": True}}, "privileges": ["EDIT_ENTITY"]}},
             "/rule/never/actors/everybody_except",
             "actors.none",
@@ -327,7 +337,7 @@ def not_both(*privileges, **more):
 )
 def test_rules_that_nothing_satisfies_together_are_known(promise, restriction, is_contradiction):
     rules = read_rule(promise), read_rule(restriction)
-    assert is_contradicted(*rules, ACTORS_BY_URN) is is_contradiction
+    assert is_contradicted(*rules, lambda: ACTORS_BY_URN) is is_contradiction
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from catalog.external_roles import services as external_role_services
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from policies.authoring.services import policies
+from policies.authoring.services import guardrails, policies
 from policies.identity.services import groups, service_accounts
 from policies.models import GroupProfile, User
 from policies.models.people import USER_PREFIX
@@ -27,6 +27,7 @@ USERS, DATASETS = 10_000, 10_000
 
 POLICY = "urn:li:dataHubPolicy:mine"
 EXTERNAL_ROLE = "urn:li:role:reader"
+GUARDRAIL = "urn:li:guardrail:tags"
 GROUP = "urn:li:corpGroup:crew"
 ROLE = "urn:li:dataHubRole:Reader"
 
@@ -61,6 +62,8 @@ def objects(_bootstrapped: None, django_db_blocker: Any) -> Objects:
         groups.create(name="Crew", identifier="crew", members=[], by=authorizer.SYSTEM, channel=DOOR)
         draft = policies.PolicyInput("datahub", document_of(displayName="Mine"))
         policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR, urn=POLICY)
+        rule = {"at_least": {"number": 1, "privileges": ["MANAGE_TAGS"]}}
+        guardrails.create(name="Tags", rule=rule, urn=GUARDRAIL, by=authorizer.SYSTEM, channel=DOOR)
         tag = Proposal("urn:li:tag:pii", "tagProperties", '{"name": "pii"}')
         apply.apply(proposals=[tag], by=authorizer.SYSTEM, channel=DOOR)
         role = external_role_services.ExternalRoleInput(name="Reader", type="READ")

@@ -13,11 +13,13 @@ from policies.authoring.services.preview import MAX_CHANGES
 from policies.authoring.services.replay import MAX_DAYS
 from policies.authoring.services.staged_facts import MAX_ATTACHMENTS
 from policies.decisions.api.request_serializers import MAX_ALTERNATIVES, MAX_BATCH_QUESTIONS, MAX_COLUMNS, MAX_LIST_URNS
+from policies.engine.families import vocabulary
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.roles import MAX_ACTORS
 from tests.limits.conftest import DATASETS, GROUP, ROLE, name_dataset
 from tests.limits.shapes import Body, encode
 
+ROOT = "urn:li:corpuser:datahub"
 PEOPLE = [f"urn:li:corpuser:n{number}" for number in range(10_000)]
 QUESTION: Mapping[str, Any] = {"privilege": "EDIT_ENTITY_TAGS", "resource": {"urn": name_dataset(1)}}
 ALTERNATIVES = [[f"PRIVILEGE_{row}_{number}" for number in range(MAX_ALTERNATIVES)] for row in range(MAX_ALTERNATIVES)]
@@ -105,6 +107,28 @@ def list_external_roles() -> Iterator[dict[str, Any]]:
     yield {"name": "Large", "type": "READ", "users": PEOPLE[:1_000], "datasets": BATCH_DATASETS[:MAX_DATASETS]}
 
 
+def list_guardrails() -> Iterator[dict[str, Any]]:
+    """Yield guardrails, with long lists; the root user, who may do everything, is left out."""
+    privileges = sorted(vocabulary.load_datahub().names)
+    tags = [f"urn:li:tag:t{number}" for number in range(700)]
+    everybody_else = {"everybody_except": {"users": [ROOT]}}
+    conditions = [{"field": "TAG", "values": [tag], "condition": "NOT_EQUALS"} for tag in tags]
+    rules: list[dict[str, Any]] = [
+        {"never": {"actors": {"everybody_except": {"users": [ROOT, *PEOPLE[:1_500]]}}, "privileges": privileges}},
+        {"never": {"actors": everybody_else, "privileges": privileges, "resources": make_filter(*conditions)}},
+        {"always": {"actors": {"users": PEOPLE[:1]}, "privileges": privileges[:100]}},
+        {
+            "not_both": {
+                "first": {"privileges": privileges[::2]},
+                "second": {"privileges": privileges[1::2]},
+                "except": {"users": [ROOT]},
+            }
+        },
+    ]
+    for rule in rules:
+        yield {"name": "Large", "mode": "warn", "rule": rule}
+
+
 #: Operation → its bodies.
 LARGEST: Mapping[str, Any] = {
     "post /api/v1/authorize": list_questions,
@@ -113,6 +137,8 @@ LARGEST: Mapping[str, Any] = {
     "put /api/v1/policies/{urn}/": list_policies,
     "post /api/v1/policies/validate/": list_policies,
     "post /api/v1/preview": list_previews,
+    "post /api/v1/guardrails/": list_guardrails,
+    "put /api/v1/guardrails/{urn}/": list_guardrails,
     "post /api/v1/entities/": list_entities,
     "post /api/v1/external-roles/": list_external_roles,
     "post /api/v1/render": lambda: [

@@ -13,7 +13,7 @@ from django.test import Client
 from authzsite.middleware import find_body_limit
 from policies.http.api import openapi_schema
 from policies.writes import strict_json
-from tests.limits.conftest import EXTERNAL_ROLE, GROUP, POLICY, ROLE, Objects
+from tests.limits.conftest import EXTERNAL_ROLE, GROUP, GUARDRAIL, POLICY, ROLE, Objects
 from tests.limits.costs import MAX_SECONDS, Costs
 from tests.limits.largest import list_largest
 from tests.limits.shapes import Room, Schema, Shapes, list_raw_bodies
@@ -33,6 +33,8 @@ ALLOWED: dict[str, tuple[float, str]] = {
     "post /api/v1/bundles/test": (2.0, "the same, with up to 2 MB of tables"),
     "post /api/v1/policies/": (2.0, "it answers with the policy, up to 1 MB"),
     "put /api/v1/policies/{urn}/": (2.0, "the same"),
+    "post /api/v1/guardrails/": (1.0, "it judges what 10,000 people may do, for every privilege there is"),
+    "put /api/v1/guardrails/{urn}/": (1.0, "the same"),
     "post /api/v1/preview": (2.0, "it reads what policies take, up to 1 MB, and compares what 20,000 people may do"),
     "post /api/v1/policies/validate/": (0.6, "it reads what these take: 10,000 users or criteria, up to 1 MB"),
 }
@@ -55,6 +57,7 @@ def fill_path(path: str, objects: Objects) -> str:
         "users": "urn:li:corpuser:n1",
         "groups": GROUP,
         "roles": ROLE,
+        "guardrails": GUARDRAIL,
         "entities": "urn:li:tag:pii",
         "external-roles": EXTERNAL_ROLE,
         "service-accounts": objects.service_account,

@@ -1,6 +1,7 @@
 """Guardrails that nothing people could change would satisfy: each is refused when it is written, with the reason."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -57,7 +58,7 @@ def _find_contradictions(rule: Rule, urn: str) -> Iterator[Problem]:
         for promise, restriction in ((rule, other_rule), (other_rule, rule)):
             if promise.kind not in PROMISES or restriction.kind not in RESTRICTIONS:
                 continue
-            if is_contradicted(promise, restriction, _load_people(promise, world)):
+            if is_contradicted(promise, restriction, partial(_load_people, promise, world)):
                 detail = f"The guardrail {guardrail.name} ({guardrail.urn}) says the opposite: both cannot hold."
                 yield Problem(_CODE, f"/rule/{rule.kind}", detail)
 

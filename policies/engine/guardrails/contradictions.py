@@ -1,6 +1,6 @@
 """Rules that no policies, roles and memberships could satisfy: by themselves, or beside another rule."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from policies.engine.guardrails.rules import Rule, RuleKind, RuleScope
 from policies.engine.guardrails.witness import is_surely_met
@@ -23,14 +23,15 @@ def find_overlap(rule: Rule) -> str:
     return min(shared_privileges) if shared_privileges and is_one_within else ""
 
 
-def is_contradicted(promise: Rule, restriction: Rule, people: Mapping[str, Actor]) -> bool:
+def is_contradicted(promise: Rule, restriction: Rule, load_people: Callable[[], Mapping[str, Actor]]) -> bool:
     """Whether what one rule promises is what another one keeps from the same people.
 
-    `people` are, by URN, those whom *always* names, or of *at least* all whom it counts.
+    `load_people` returns, by URN, those whom *always* names, or of *at least* all whom it counts.
     """
     (scope,) = promise.scopes
     if not _is_forbidden(restriction, scope):
         return False
+    people = load_people()
     if promise.kind is RuleKind.AT_LEAST:
         return promise.number > sum(not restriction.people.includes(actor) for actor in people.values())
     return any(restriction.people.includes(actor) for actor in _select(promise, people))

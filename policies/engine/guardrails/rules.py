@@ -44,7 +44,9 @@ EVERYBODY_EXCEPT = "everybody_except"
 
 _ALL_USERS = {"allUsers": True}
 _MAX_NUMBER = 10_000
-_MAX_ALWAYS_USERS = 100
+
+#: Most pairs of a user and a privilege that *always* promises: each is a query before a write that can break it.
+_MAX_ALWAYS_PAIRS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ class _RuleReader:
                 scope = self._read_scope(body, self._pointer)
                 if self._kind is RuleKind.ALWAYS:
                     self._check_users(actors)
+                    self._check_pairs(people, scope)
                 return Rule(self._kind, (scope,), people)
 
     def _read_not_both(self, body: Mapping[str, Any]) -> Rule:
@@ -191,11 +194,16 @@ class _RuleReader:
     def _check_users(self, actors: Mapping[str, Any]) -> None:
         """Require that `always` names users: what it promises is promised to each of them."""
         pointer = f"{self._pointer}/actors"
-        users = actors.get("users")
         if any(actors.get(name) for name in actors if name != "users"):
             self._reader.note("actors.users", pointer, "Name users: this rule is about each of them.")
-        if isinstance(users, list) and len(users) > _MAX_ALWAYS_USERS:
-            self._reader.note("list.too_long", f"{pointer}/users", f"Name up to {_MAX_ALWAYS_USERS} users.")
+
+    def _check_pairs(self, people: RulePeople, scope: RuleScope) -> None:
+        count = len(people.match.tokens) * len(scope.privileges)
+        if count > _MAX_ALWAYS_PAIRS:
+            detail = (
+                f"Each user is asked about each privilege, up to {_MAX_ALWAYS_PAIRS} times; these would be {count:,}."
+            )
+            self._reader.note("rule.too_large", self._pointer, detail)
 
     def _read_scope(self, body: Mapping[str, Any], pointer: str) -> RuleScope:
         document = {"privileges": body.get("privileges"), "resources": body.get("resources")}

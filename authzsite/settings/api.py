@@ -42,6 +42,7 @@ SPECTACULAR_SETTINGS = {
         "InviteDuration": "policies.identity.api.invitations.LIFETIME_CHOICES",
         "FindingState": "catalog.models.finding.Finding.State",
         "ReportStatus": "catalog.models.report.Report.Status",
+        "GuardrailStatus": "policies.models.guardrail.Guardrail.Status",
     },
     "DEFAULT_GENERATOR_CLASS": "policies.http.api.openapi_schema.DocumentGenerator",
     "PREPROCESSING_HOOKS": ["policies.http.api.openapi_schema.filter_endpoints"],

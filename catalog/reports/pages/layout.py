@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.timesince import timesince
@@ -13,12 +16,30 @@ from catalog.models import Report
 from catalog.reports.services import reports as service
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine.model import SYSTEM_ACTOR
+from policies.errors import Conflict, Invalid
 from policies.http.guard import needs
 from policies.http.pages.list_and_form_pages import Section
 from policies.pdp import authorizer
 
 #: Reports show what every user may do, so viewing them requires the privilege to manage policies.
 VIEW_GUARD = needs(service.REQUIRED_PRIVILEGE)
+
+#: The element in which a page that started a report shows it, with scripts.
+IN_PLACE_ID = "impact-report"
+
+
+def is_shown_in_place(request: HttpRequest) -> bool:
+    """Whether another page asks for a run, to show it in its place."""
+    htmx = getattr(request, "htmx", None)
+    return htmx is not None and bool(htmx) and htmx.target == IN_PLACE_ID
+
+
+def render_refusal_in_place(request: HttpRequest, refusal: Invalid | Conflict) -> HttpResponse:
+    """Render why a report was not started."""
+    details = [problem.detail for problem in refusal.problems] if isinstance(refusal, Invalid) else [refusal.detail]
+    context = {"problem": " ".join(details), "url": ""}
+    return render(request, "reports/_run_in_place.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
 
 SECTION = Section("Reports", "reports")
 

@@ -58,9 +58,14 @@ def list_reports(request: HttpRequest) -> HttpResponse:
 
 @page_view(VIEW_GUARD)
 def show_run(request: HttpRequest, id: UUID) -> HttpResponse:
-    """Page of one run: progress, results, or the reason of its failure. An htmx request gets only the progress."""
+    """Page of one run: progress, results, or the reason of its failure. An htmx request gets only the progress.
+
+    A page that started it gets what it shows in its own place.
+    """
     run = report_rows.get_report(id=id)
     is_under_way = run.status in Report.OPEN_STATUSES
+    if layout.is_shown_in_place(request):
+        return render(request, "reports/_run_in_place.html", _build_place_context(request, run))
     if list_and_form_pages.is_fragment_request(request):
         if is_under_way:
             return render(request, "reports/_progress.html", {**_progress_context(run), "is_fragment": True})
@@ -126,6 +131,18 @@ def build_run_context(request: HttpRequest, run: Report, *, tab: str) -> dict[st
         "parameters": start_form.list_parameter_facts(spec, run, viewer.actor),
         "breadcrumbs": SECTION.breadcrumbs(spec.title),
     }
+
+
+def _build_place_context(request: HttpRequest, run: Report) -> dict[str, Any]:
+    url = reverse("report", args=[run.pk])
+    if run.status in Report.OPEN_STATUSES:
+        return {"url": url, "is_under_way": True, **_progress_context(run)}
+    if run.status != Report.Status.READY:
+        is_cancelled = run.status == Report.Status.CANCELLED
+        return {"url": url, "problem": "This report was cancelled." if is_cancelled else run.problem}
+    tables = registry.get_spec(run).tables
+    links = [{"label": table.title, "url": reverse("report-table", args=[run.pk, table.name])} for table in tables]
+    return {"url": url, "links": links, **_build_results_context(request, run)}
 
 
 def _progress_context(run: Report) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from catalog.models import Report
 from catalog.reports.pages.charts import CONCEALED_LABEL
-from catalog.reports.pages.layout import SECTION, VIEW_GUARD
+from catalog.reports.pages.layout import SECTION, VIEW_GUARD, is_shown_in_place, render_refusal_in_place
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader
@@ -43,6 +43,14 @@ class StartForm(forms.Form):
             self.fields[parameter.name] = forms.Field(
                 label=parameter.title, required=False, help_text=parameter.help, widget=_build_widget(parameter)
             )
+
+    def add_refusal(self, refusal: Invalid | Conflict) -> HTTPStatus:
+        """Add why the report was not started, and return the status of the page that says so."""
+        if isinstance(refusal, Invalid):
+            self.add_problems(refusal.problems)
+            return HTTPStatus.UNPROCESSABLE_ENTITY
+        self.add_error(None, refusal.detail)
+        return HTTPStatus.CONFLICT
 
     def add_problems(self, problems: tuple[Problem, ...]) -> None:
         """Add the problems of the service to their fields; those of hidden or unknown fields to the form."""
@@ -81,14 +89,13 @@ def start_report(request: HttpRequest, kind: str) -> HttpResponse:
         }
         try:
             report = service.request_report(kind=kind, parameters=values, by=get_actor(request))
-        except Invalid as refusal:
-            form.add_problems(refusal.problems)
-            status = HTTPStatus.UNPROCESSABLE_ENTITY
-        except Conflict as refusal:
-            form.add_error(None, refusal.detail)
-            status = HTTPStatus.CONFLICT
+        except (Invalid, Conflict) as refusal:
+            if is_shown_in_place(request):
+                return render_refusal_in_place(request, refusal)
+            status = form.add_refusal(refusal)
         else:
-            messages.success(request, f"{spec.title} was started.")
+            if not is_shown_in_place(request):
+                messages.success(request, f"{spec.title} was started.")
             return redirect("report", id=report.pk)
     else:
         form = StartForm(spec, initial=_load_initial_values(request, spec))

@@ -109,6 +109,33 @@ def test_how_far_a_run_is_is_asked_for_until_it_has_ended(browse, world):
     assert "The disk is full." in words(admin.get(page_of(run)))
 
 
+def test_a_page_starts_a_report_and_shows_it_in_its_place(browse, world, tmp_path):
+    root, place = browse("root"), {"HX-Request": "true", "HX-Target": "impact-report"}
+    new = "/reports/new/policy_impact"
+    refused = root.post(new, {"proposed": '[{"nothing": 1}]'}, headers=place)
+    assert refused.status_code == 422
+    assert "<html" not in refused.content.decode()
+    assert not Report.objects.exists()
+    started = root.post(new, {"proposed": "[]", "removed": "urn:li:dataHubPolicy:0"}, headers=place, follow=True)
+    made = Report.objects.get()
+    assert made.parameters["removed"] == ["urn:li:dataHubPolicy:0"]
+    text = started.content.decode()
+    assert f'hx-get="{page_of(made)}"' in text
+    assert "Waiting for a worker" in words(started)
+    assert "<html" not in text
+    again = root.post(new, {"proposed": "[]", "removed": "urn:li:dataHubPolicy:0"}, headers=place)
+    assert (again.status_code, "one runs at a time" in words(again)) == (422, True)
+    run_state.fail(made, problem="The disk is full.")
+    ended = root.get(page_of(made), headers=place)
+    assert "The disk is full." in words(ended)
+    assert "every 2s" not in ended.content.decode()
+    ready = finished.ready(tmp_path, KIND)
+    results = root.get(page_of(ready), headers=place)
+    assert f'href="{page_of(ready)}/tables/' in results.content.decode()
+    assert "HX-Refresh" not in results.headers
+    assert browse("outsider").post(new, {"proposed": "[]"}, headers=place).status_code == 403
+
+
 def test_a_run_without_numbers_shows_that_it_goes_on(browse, world):
     run = finished.running(KIND)
     assert "<progress" in browse("admin").get(page_of(run)).content.decode()

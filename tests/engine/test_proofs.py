@@ -4,14 +4,16 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pysat.solvers
 import pytest
 
+from policies.authoring.services.change_proofs import find_change_proofs
 from policies.engine.evaluate import decide
 from policies.engine.model import Effect, Statement, StatementOrigin
 from policies.engine.proofs import formula, prover
 from policies.engine.proofs.people import People
 from policies.engine.proofs.prover import AccessScope
-from policies.engine.proofs.verdicts import ProofContradiction, Verdict
+from policies.engine.proofs.verdicts import ProofContradiction, ProofUnavailable, Verdict
 from policies.engine.proofs.world_terms import WorldTerms
 from policies.engine.restrictions import Restriction
 from policies.engine.selectors import EVERYONE, TAG, TYPE, ActorMatch, Condition, Criterion, Selector
@@ -280,6 +282,18 @@ def test_a_missing_solver_is_one_clear_error():
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "proof.unavailable The solver for proofs (python-sat) cannot be loaded.\n"
+
+
+def test_a_solver_that_fails_is_one_clear_error(monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(pysat.solvers.Minisat22, "solve_limited", fail)
+    before, after = of(), of(p=gives(A, DATASETS))
+    with pytest.raises(ProofUnavailable, match="failed"):
+        prover.allows_more(before, after)
+    proofs = find_change_proofs(before, after)
+    assert {proofs.allows_more.verdict, proofs.allows_less.verdict} == {UNKNOWN, NO}
 
 
 def test_a_solution_that_the_engine_contradicts_is_an_error():

@@ -87,7 +87,12 @@ def test_policy_impact(spark: SparkSession, world: World, tmp_path: Path):
 @pytest.mark.usefixtures("size")
 def test_policy_hygiene(spark: SparkSession, world: World, tmp_path: Path):
     world.policy(
-        "twice", document(privileges=[VIEW], actors={"users": [JO]}, resources=matching_all(criterion("TAG", PII)))
+        "twice",
+        document(
+            privileges=[VIEW],
+            actors={"groups": [READERS]},
+            resources=matching_all(criterion("TYPE", "dataset"), criterion("TAG", PII)),
+        ),
     )
     world.policy(
         "gone",

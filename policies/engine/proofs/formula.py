@@ -83,7 +83,10 @@ class Formula:
             if self._is_over():
                 raise TimeOver
             self._solver.conf_budget(_CONFLICTS_PER_LOOK)
-            answer: bool | None = self._solver.solve_limited(assumptions=literals)
+            try:
+                answer: bool | None = self._solver.solve_limited(assumptions=literals)
+            except (MemoryError, RuntimeError, SystemError) as error:
+                raise ProofUnavailable("The solver for proofs (python-sat) failed.") from error
             if answer is not None:
                 self._model = self._solver.get_model() if answer else ()
                 return answer

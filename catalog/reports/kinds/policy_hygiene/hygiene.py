@@ -1,7 +1,7 @@
 """Policies without effect: facts of each partition, and conclusions from all of them (docs/hygiene.md).
 
-Coverage and shadowing are computed by the engine; references are read from statements, so that all families are treated
-alike.
+Coverage is computed by the engine; references are read from statements, so that all families are treated alike. What
+changes nothing whatever the catalog holds is proved (`redundancy`).
 """
 
 from collections import Counter, defaultdict
@@ -13,20 +13,11 @@ from catalog.reports.snapshot.partition_facts import PartitionFacts
 from policies.engine import selectors as engine_selectors
 from policies.engine.model import Actor, Effect, Statement, StatementOrigin
 from policies.engine.postings import union
-from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE, Condition
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Condition
 
-#: Kinds of facts: a partition exists; a policy covers `number` entities; an actor owns an entity that a policy opens to
-#: owners; a referenced URN exists; other policies grant all that a policy grants here (the next: one of them alone
-#: does); an owner of an entity that a policy opens to its owners.
-PARTITION_EXISTS, POLICY_COVERS, POLICY_IS_OWNED, URN_EXISTS, POLICY_IS_SHADOWED, POLICY_SHADOWS, POLICY_OWNER = (
-    "slice",
-    "covers",
-    "owned",
-    "there",
-    "shadowed",
-    "alone",
-    "owner",
-)
+#: Kinds of facts: a policy covers `number` entities; an actor owns an entity that a policy opens to owners; a
+#: referenced URN exists; an owner of an entity that a policy opens to its owners.
+POLICY_COVERS, POLICY_IS_OWNED, URN_EXISTS, POLICY_OWNER = ("covers", "owned", "there", "owner")
 
 USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX = "urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"
 _URN_PREFIX = "urn:li:"
@@ -112,10 +103,9 @@ class PolicyStatements:
 
 @dataclass(frozen=True, slots=True)
 class HygieneQuery:
-    """Input of every partition: policies, tokens implied by each token, duplicates, owners to report."""
+    """Input of every partition: policies, duplicates, owners to report."""
 
     policies: tuple[PolicyStatements, ...]
-    implied_tokens: Mapping[str, frozenset[str]]
     duplicates: Mapping[str, tuple[str, ...]]
     isolating_policies: frozenset[str] = frozenset()
     watched_holders: frozenset[str] = frozenset()
@@ -128,7 +118,6 @@ class HygieneFacts:
         self._numbers: Counter[tuple[str, str, str]] = Counter()
         for row in rows:
             self._numbers[row.kind, row.policy, row.other_urn] += row.number
-        self._partition_count = self._numbers[PARTITION_EXISTS, "", ""]
 
     def count_covered(self, policy: str) -> int:
         """Return the number of entities that a policy covers."""
@@ -141,18 +130,6 @@ class HygieneFacts:
     def has_urn(self, urn: str) -> bool:
         """Whether a referenced URN is in the catalog."""
         return (URN_EXISTS, "", urn) in self._numbers
-
-    def is_shadowed(self, policy: str) -> bool:
-        """Whether other policies grant all that this one grants, in every partition."""
-        return self._partition_count > 0 and self._numbers[POLICY_IS_SHADOWED, policy, ""] == self._partition_count
-
-    def list_shadowing(self, policy: str) -> list[str]:
-        """Return the policies that each alone grant all that this one grants, in every partition."""
-        return sorted(
-            shadowing_policy
-            for (kind, shadowed_policy, shadowing_policy), number in self._numbers.items()
-            if (kind, shadowed_policy) == (POLICY_SHADOWS, policy) and number == self._partition_count
-        )
 
     def list_owners(self, policy: str) -> set[str]:
         """Return the `watched_holders` that own an entity that the policy opens to its owners."""
@@ -171,10 +148,8 @@ def group_by_policy(statements: Iterable[Statement], names_by_urn: Mapping[str, 
     )
 
 
-def build_query(
-    policies: Sequence[PolicyStatements], actors: Sequence[Actor], roles: Mapping[str, frozenset[str]]
-) -> HygieneQuery:
-    """Return the query of every partition; `roles` are the roles bound to each group and user."""
+def build_query(policies: Sequence[PolicyStatements]) -> HygieneQuery:
+    """Return the query of every partition."""
     urns_by_content: dict[frozenset[Statement], list[str]] = defaultdict(list)
     for policy in policies:
         if policy.statements:
@@ -185,17 +160,12 @@ def build_query(
         if len(urns) > 1
         for urn in urns
     }
-    actors_by_urn = {actor.urn: actor for actor in actors}
-    tokens = frozenset[str]().union(*(policy.tokens for policy in policies))
-    implied_tokens = {token: _implied_tokens(token, actors_by_urn, roles) for token in tokens}
-    return HygieneQuery(tuple(policies), implied_tokens, duplicates)
+    return HygieneQuery(tuple(policies), duplicates)
 
 
 def collect_facts(facts: PartitionFacts, query: HygieneQuery) -> Iterator[HygieneFact]:
     """Yield the facts of one partition."""
-    yield HygieneFact(PARTITION_EXISTS, "")
     yield from _find_existing_urns(facts, query)
-    grant_index = _GrantIndex(facts, query)
     holders = frozenset[str]().union(*(actor.holders for actor in facts.actors if actor.is_active))
     for policy in query.policies:
         extent = union(facts.postings.find_extent(item.resources) for item in policy.statements)
@@ -207,13 +177,6 @@ def collect_facts(facts: PartitionFacts, query: HygieneQuery) -> Iterator[Hygien
             yield from (
                 HygieneFact(POLICY_OWNER, policy.urn, item)
                 for item in _find_owners(facts, policy) & query.watched_holders
-            )
-        shadowing_policies = grant_index.find_shadowing(policy)
-        if shadowing_policies is not None:
-            yield HygieneFact(POLICY_IS_SHADOWED, policy.urn)
-            yield from (
-                HygieneFact(POLICY_SHADOWS, policy.urn, shadowing_policy)
-                for shadowing_policy in sorted(shadowing_policies)
             )
 
 
@@ -249,88 +212,6 @@ def _find_owners(facts: PartitionFacts, policy: PolicyStatements) -> set[str]:
                 extents_by_owner = facts.postings.owners(_owner_type(token))
                 owner_urns.update(urn for urn, owned_extent in extents_by_owner.items() if owned_extent & extent)
     return owner_urns
-
-
-class _GrantIndex:
-    """The ALLOW statements that give the same to all holders of a token, by (privilege, token), for one partition.
-
-    They have no restriction, no actor conditions, and exclude nobody.
-    """
-
-    def __init__(self, facts: PartitionFacts, query: HygieneQuery) -> None:
-        self._facts = facts
-        self._query = query
-        self._statements_by_grant: dict[tuple[str, str], list[Statement]] = defaultdict(list)
-        for policy in query.policies:
-            for statement in policy.statements:
-                if (
-                    statement.effect is Effect.ALLOW
-                    and statement.restriction is None
-                    and not statement.is_actor_specific
-                ):
-                    for privilege in statement.privileges:
-                        for token in statement.actors.tokens:
-                            self._statements_by_grant[privilege, token].append(statement)
-
-    def find_shadowing(self, policy: PolicyStatements) -> set[str] | None:
-        """Return the policies that each alone grant all that this one grants here; None when even all together do not.
-
-        Also None for a policy that has a duplicate, has no statements, denies or restricts.
-        """
-        are_plain = (item.effect is Effect.ALLOW and item.restriction is None for item in policy.statements)
-        if policy.urn in self._query.duplicates or not policy.statements or not all(are_plain):
-            return None
-        shadowing_policies: set[str] | None = None
-        for statement in policy.statements:
-            for privilege in statement.privileges:
-                for token in statement.actors.tokens:
-                    covering_policies = self._find_covering_policies(policy, statement, privilege, token)
-                    if covering_policies is None:
-                        return None
-                    shadowing_policies = (
-                        covering_policies if shadowing_policies is None else shadowing_policies & covering_policies
-                    )
-        return shadowing_policies
-
-    def _find_covering_policies(
-        self, policy: PolicyStatements, statement: Statement, privilege: str, token: str
-    ) -> set[str] | None:
-        """Return the policies that each alone grant this privilege to this token; None when all together do not."""
-        postings, extent = self._facts.postings, self._facts.postings.find_extent(statement.resources)
-        statements_by_policy: dict[str, list[Statement]] = defaultdict(list)
-        for implied_token in self._query.implied_tokens[token]:
-            for other_statement in self._statements_by_grant.get((privilege, implied_token), ()):
-                if other_statement.origin.policy != policy.urn and other_statement.subresources in (
-                    None,
-                    statement.subresources,
-                ):
-                    statements_by_policy[other_statement.origin.policy].append(other_statement)
-        if not statements_by_policy:
-            return None
-
-        def is_covered(statements: Collection[Statement]) -> bool:
-            covers_extent = not extent - union(postings.find_extent(item.resources) for item in statements)
-            is_about_platform = not statement.resources.needs_resource
-            return covers_extent and (not is_about_platform or any(item.resources.covers(None) for item in statements))
-
-        covering_policies = {urn for urn, statements in statements_by_policy.items() if is_covered(statements)}
-        all_statements = [item for statements in statements_by_policy.values() for item in statements]
-        return covering_policies if covering_policies or is_covered(all_statements) else None
-
-
-def _implied_tokens(
-    token: str, actors_by_urn: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]
-) -> frozenset[str]:
-    """Return the token and the tokens that every actor with this token has too."""
-    if token.startswith(OWNER_OF_ANY_TYPE):
-        return frozenset((token, OWNER_OF_ANY_TYPE, EVERYONE))
-    if token in (EVERYONE, IN_ANY_GROUP, ONESELF):
-        return frozenset((token, EVERYONE))
-    if token.startswith(GROUP_PREFIX):
-        return Actor(token, frozenset((token,)), roles.get(token, frozenset())).tokens
-    if token.startswith(ROLE_PREFIX):
-        return Actor(token, roles=frozenset((token,))).tokens
-    return actors_by_urn.get(token, Actor(token)).tokens
 
 
 def _owner_type(token: str) -> str | None:

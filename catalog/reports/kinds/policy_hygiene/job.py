@@ -4,27 +4,29 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
-from catalog.reports.kinds.policy_hygiene import antipatterns, hygiene, tables
+from catalog.reports.kinds.policy_hygiene import antipatterns, hygiene, redundancy, tables
 from catalog.reports.kinds.policy_hygiene.antipatterns import Antipattern
 from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts, HygieneQuery, PolicyStatements
-from catalog.reports.snapshot.reader import load_roles
+from catalog.reports.kinds.policy_hygiene.redundancy import Redundancy, RedundancySearch
 from catalog.reports.spark.job import Job, run
 from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine.model import Actor
 
-ORPHAN, UNKNOWN_FIELDS, REACHES_NOBODY, REACHES_NOTHING, SHADOWED, DUPLICATE = (
+ORPHAN, UNKNOWN_FIELDS, REACHES_NOBODY, REACHES_NOTHING, DUPLICATE = (
     "ORPHAN",
     "UNKNOWN_FIELDS",
     "REACHES_NOBODY",
     "REACHES_NOTHING",
-    "SHADOWED",
     "DUPLICATE",
 )
+#: What is proved: a policy or a statement matches nothing there could be, or others decide the same.
+NEVER_MATCHES, SHADOWED, REDUNDANT_STATEMENT = "NEVER_MATCHES", "SHADOWED", "REDUNDANT_STATEMENT"
 
 #: Severity of each type, in the order in which findings are sorted.
 SEVERITIES = {
@@ -33,8 +35,10 @@ SEVERITIES = {
     UNKNOWN_FIELDS: "MEDIUM",
     REACHES_NOBODY: "MEDIUM",
     DUPLICATE: "MEDIUM",
+    NEVER_MATCHES: "MEDIUM",
     REACHES_NOTHING: "LOW",
     SHADOWED: "LOW",
+    REDUNDANT_STATEMENT: "LOW",
     Antipattern.ONE_USER: "LOW",
     Antipattern.URN_SPECIFIC: "LOW",
     Antipattern.DOMAIN_OVERLAP: "LOW",
@@ -48,22 +52,25 @@ _MAX_NAMES = 3
 
 def compute_results(job: Job) -> Summary:
     """Check every active policy that people can edit, write the tables and return the summary."""
-    state, roles = job.state, load_roles(job.source)
+    state = job.state
     snapshot, actors = state.snapshot, state.actors
     names_by_urn = {
         row["urn"]: row["name"] for row in job.read_table("policies").to_pylist() if _is_editable(row["document"])
     }
     policies = hygiene.group_by_policy(snapshot.statements, names_by_urn)
-    query = watch_wide_roles(hygiene.build_query(policies, actors, roles), policies, actors)
+    query = watch_wide_roles(hygiene.build_query(policies), policies, actors)
     privileges = {name for policy in policies for statement in policy.statements for name in statement.privileges}
     fields = snapshot.tested_fields(privileges) | hygiene.URN_FIELDS
     hygiene_facts = HygieneFacts(
         map_partitions(job, hygiene.collect_facts, query, fields=fields, stage="Looking at policies")
     )
+    ends_at = monotonic() + redundancy.TOTAL_SECONDS
+    search = RedundancySearch(snapshot, lambda: monotonic() > ends_at)
     known_document = job.read_json("known.json")
     finding_rows = [
         *list_unknown_fields(known_document["unknown_fields"]),
         *find_idle(policies, query, actors, hygiene_facts, frozenset(known_document["people"])),
+        *find_redundant(search.find(policies), query),
         *list_antipatterns(policies, actors, state.descendants, hygiene_facts),
     ]
     finding_rows.sort(key=lambda row: (list(SEVERITIES).index(row["type"]), row["policy"], row["key"]))
@@ -85,6 +92,8 @@ def compute_results(job: Job) -> Summary:
             Number("Policies", len(policies)),
             Number("Policies with findings", len(finding_counts)),
             Number("Findings", len(finding_rows)),
+            # Proofs that took too long, or without a solver.
+            *((Number("Policies not proved", search.unknown_count),) if search.unknown_count else ()),
         ),
         charts=(
             Chart(
@@ -137,13 +146,31 @@ def find_idle(
             yield _finding_row(
                 DUPLICATE, policy.urn, f"It says the same as {_join_names(duplicates)}.", other=duplicates[0]
             )
-        elif hygiene_facts.is_shadowed(policy.urn):
-            shadowing_policies = hygiene_facts.list_shadowing(policy.urn)
-            shadowing_names = _join_names(shadowing_policies) if shadowing_policies else "several others together"
-            sentence = f"As the catalog is now, everything that it gives is given by {shadowing_names} too."
-            yield _finding_row(
-                SHADOWED, policy.urn, sentence, other=shadowing_policies[0] if shadowing_policies else ""
-            )
+
+
+def find_redundant(redundancies: Iterable[Redundancy], query: HygieneQuery) -> Iterator[dict[str, Any]]:
+    """Yield the findings about what is proved to change nothing; a duplicate is named as that."""
+    for item in redundancies:
+        if not item.because_of:
+            subject = f"Its statement {item.number}" if item.number else "It"
+            sentence = f"{subject} can never apply to anything, whatever the catalog holds."
+            yield _finding_row(NEVER_MATCHES, item.policy, sentence, statement=item.number)
+        elif item.number or item.policy not in query.duplicates:
+            yield _build_redundancy_row(item)
+
+
+def _build_redundancy_row(item: Redundancy) -> dict[str, Any]:
+    other_policies = [urn for urn in item.because_of if urn != item.policy]
+    names = [*(["other statements of it"] if item.policy in item.because_of else []), *other_policies]
+    subject = f"its statement {item.number}" if item.number else "it"
+    outcome = f"{subject} denies is denied" if item.is_deny else f"{subject} gives is given, or denied,"
+    return _finding_row(
+        REDUNDANT_STATEMENT if item.number else SHADOWED,
+        item.policy,
+        f"Whatever the catalog holds, everything that {outcome} by {_join_names(names)}, too.",
+        other=other_policies[0] if other_policies else "",
+        statement=item.number,
+    )
 
 
 def list_antipatterns(
@@ -160,9 +187,17 @@ def list_antipatterns(
 
 
 def _finding_row(
-    finding: str, policy: str, sentence: str, *, entity: str = "", person: str = "", other: str = ""
+    finding: str,
+    policy: str,
+    sentence: str,
+    *,
+    entity: str = "",
+    person: str = "",
+    other: str = "",
+    statement: int = 0,
 ) -> dict[str, Any]:
-    identity = json.dumps([policy, entity, person]).encode()
+    """Return a finding; a `statement` (its number from 1) tells it from those about the whole policy."""
+    identity = json.dumps([policy, entity, person, *([statement] if statement else [])]).encode()
     return {
         "severity": SEVERITIES[finding],
         "type": str(finding),

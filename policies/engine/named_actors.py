@@ -1,7 +1,7 @@
 """The actors that statements name for one resource, owners included; groups and roles are not expanded."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import or_
 
@@ -30,7 +30,7 @@ class NamedActors:
     `exceptions` are those that a deny or an exclusion takes out: names that an allow lists, and names by which somebody
     who has one of `names`, too, is not allowed (a user in a listed group, a role that a listed user may hold).
     `is_conditional`: it depends on more than the names, on actor conditions of an allow, on whether somebody is in any
-    group at all where a deny means that, or on owners when the question names no entity.
+    group at all where a deny means that, on two names together, or on owners when the question names no entity.
     """
 
     names: frozenset[str]
@@ -68,8 +68,12 @@ def find_named_actors(statements: Iterable[Statement], resource: Resource | None
         *(clause.names for clause in denies), *(clause.excluded for clause in allows)
     )
     exceptions = _find_exceptions(touched_names - {EVERYONE}, allowed_names, allows, denies)
-    # Members of any group have no name among the exceptions.
-    is_conditional = is_conditional or (bool(allowed_names) and IN_ANY_GROUP in exceptions)
+    # Members of any group have no name among the exceptions, nor has somebody whom only two names together let through.
+    is_conditional = (
+        is_conditional
+        or (bool(allowed_names) and IN_ANY_GROUP in exceptions)
+        or _needs_two_names(allowed_names, allows, denies)
+    )
     return NamedActors(frozenset(allowed_names), exceptions - {IN_ANY_GROUP}, is_conditional)
 
 
@@ -111,11 +115,7 @@ def _find_exceptions(
     name_set = frozenset(touched_names)
     if not name_set:
         return name_set
-    describe_allows, describe_denies = _index_clauses(allows), _index_clauses(denies)
-
-    def describe(name: str) -> _NameClauses:
-        return (name.startswith(_USER_PREFIX), *describe_allows(name), *describe_denies(name))
-
+    describe = _describe_names(allows, denies)
     # Names that the same clauses list and exclude are judged once.
     names_by_clauses: dict[_NameClauses, list[str]] = defaultdict(list)
     for name in name_set:
@@ -133,6 +133,31 @@ def _find_exceptions(
         )
         for name in names
     )
+
+
+def _needs_two_names(
+    allowed_names: Collection[str], allows: Sequence[_ActorClause], denies: Sequence[_ActorClause]
+) -> bool:
+    """Whether a name that an allow lists and one that a deny spares allow together what neither does alone."""
+    spared_names = frozenset[str]().union(*(clause.excluded for clause in denies))
+    if not spared_names:
+        return False
+    describe = _describe_names(allows, denies)
+    clauses_of_listed = {
+        describe(name) for clause in allows for name in clause.names - clause.excluded if name not in allowed_names
+    }
+    clauses_of_spared = {describe(name) for name in spared_names if name not in allowed_names}
+    return any(
+        _allow_together(clauses, other_clauses)
+        for clauses in clauses_of_listed
+        for other_clauses in clauses_of_spared
+        if not (clauses[0] and other_clauses[0])
+    )
+
+
+def _describe_names(allows: Sequence[_ActorClause], denies: Sequence[_ActorClause]) -> Callable[[str], _NameClauses]:
+    find_allows, find_denies = _index_clauses(allows), _index_clauses(denies)
+    return lambda name: (name.startswith(_USER_PREFIX), *find_allows(name), *find_denies(name))
 
 
 def _index_clauses(clauses: Sequence[_ActorClause]) -> Callable[[str], tuple[int, int]]:

@@ -214,9 +214,24 @@ def test_who_says_whom_a_deny_or_an_exclusion_takes_out(world, policies, listed,
             False,
         ),
         ([tags(actors={"groups": [urn("group:g")]}), denying(tags(actors={"allGroups": True}))], False),
+        # Al is allowed as a holder of the role, and spared by the deny by his own name.
+        (
+            [
+                tags(actors={"roles": [urn("role:r")]}),
+                denying(tags(actors={"allUsers": True, "excludedUsers": [urn("al")]})),
+            ],
+            True,
+        ),
+        (
+            [
+                tags(actors={"users": [urn("al")]}),
+                denying(tags(actors={"allUsers": True, "excludedUsers": [urn("bo")]})),
+            ],
+            False,
+        ),
     ],
 )
-def test_who_depends_on_more_than_names_where_members_of_any_group_are_denied(world, policies, is_conditional):
+def test_who_says_where_it_depends_on_more_than_names(world, policies, is_conditional):
     for number, raw in enumerate(policies):
         world.policy(f"p{number}", raw)
     snapshot, resource = world.snapshot(), world.resource(urn("dataset:orders"))

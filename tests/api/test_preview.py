@@ -117,6 +117,8 @@ def test_platform_privileges_make_no_pairs(manager: APIClient) -> None:
 def test_a_policy_outside_of_its_time_gives_nothing(manager: APIClient) -> None:
     body = previewed(manager, put(granting(JO, validUntil="2020-01-01T00:00:00Z")))
     assert body["gained"] == TALLY_OF_NONE
+    body = previewed(manager, put(granting(JO, validFrom="2126-01-01T00:00:00Z")))
+    assert body["gained"] == TALLY_OF_NONE
     body = previewed(manager, put(granting(JO, validFrom="2020-01-01T00:00:00Z")))
     assert body["gained"]["pairs"] == 2
 

@@ -15,7 +15,7 @@ from policies.engine.guardrails.population import Population, list_numbers
 from policies.engine.guardrails.proving import find_proven_access
 from policies.engine.guardrails.rules import Rule, RuleKind, RuleScope
 from policies.engine.guardrails.witness import Undecided, find_resource, find_undenied, is_surely_met
-from policies.engine.model import Effect, Question, Statement
+from policies.engine.model import Actor, Effect, Question, Statement
 from policies.engine.proofs.verdicts import Verdict
 from policies.engine.selectors import (
     EVERYONE,
@@ -244,6 +244,8 @@ class RuleJudge:
             resource, is_found, is_simple = None, False, False
         if is_found and decide(self.snapshot, Question(actor, privilege, resource)).is_allowed:
             question = Question(actor, privilege, resource)
+        elif not statement.resources.needs_resource and self._is_allowed_on_nothing(actor, privilege, scope):
+            question = Question(actor, privilege)
         elif is_simple and resource is None:
             return None
         else:
@@ -259,6 +261,10 @@ class RuleJudge:
             frozenset(deny.resources.criteria for deny in denies),
             is_certain=question is not None,
         )
+
+    def _is_allowed_on_nothing(self, actor: Actor, privilege: str, scope: RuleScope) -> bool:
+        """Whether somebody may use it where no entity is asked about, which a deny on every entity leaves."""
+        return not scope.resources.needs_resource and decide(self.snapshot, Question(actor, privilege)).is_allowed
 
     def _find_example(
         self,

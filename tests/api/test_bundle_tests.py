@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 
-from catalog.reports.bundle_tests import present_facts
+from catalog.reports.bundle_tests import present_bundle, present_facts
 from policies.models import Policy
 from tests.api.test_bundles import EDITORS, EDITORS_URN, FILES, JO, ORDERS, call
 from tests.catalog.conftest import said, tell
@@ -73,6 +73,13 @@ def test_what_grants_decide_and_what_is_too_much_is_refused(manager, monkeypatch
         monkeypatch.setattr(present_facts, limit, 0)
         assert call(manager, "test", files=TESTS).json()["errors"][0]["code"] == "tests.large"
         monkeypatch.undo()
+    monkeypatch.setattr(present_bundle, "MAX_QUESTIONS", 2)
+    assert call(manager, "test", files=TESTS).json()["errors"][0]["code"] == "tests.large"
+    monkeypatch.undo()
+    monkeypatch.setattr(present_facts, "MAX_STEPS", 0)
+    own_facts = {"tests/a.yaml": f"facts: {{people: {{{JO}: {{}}}}}}\n{TABLE}"}
+    assert call(manager, "test", files=own_facts).json()["errors"][0]["code"] == "tests.large"
+    monkeypatch.undo()
     tell(said(ORDERS, "datasetProperties", {"name": "orders"}))
     monkeypatch.setattr(present_facts, "MAX_ENTITIES", 0)
     assert call(manager, "test", files=TESTS).json()["errors"][0]["code"] == "tests.large"

@@ -102,6 +102,25 @@ def list_entities() -> Iterator[list[dict[str, Any]]]:
     yield [{"type": "dataset", "urn": name_dataset(50_000 + number), "aspects": status} for number in range(1_000)]
 
 
+def list_bundles() -> Iterator[dict[str, Any]]:
+    """Yield as many policies as a call takes, new and each of another name."""
+    names = [f"{number:04}" for number in range(1_000)]
+    texts = {
+        f"policies/{name}.yaml": f"urn: urn:li:dataHubPolicy:{name}\nfamily: datahub\ndocument: "
+        + json.dumps(make_policy(displayName=name)["document"])
+        for name in names
+    }
+    yield {"files": texts}
+
+
+def list_bundle_tests() -> Iterator[dict[str, Any]]:
+    """Yield as many questions as fit, each about somebody and something else, and the policies."""
+    question = "  - [urn:li:corpuser:{0}, EDIT_ENTITY_TAGS, urn:li:tag:{0}, DENY]\n"
+    table = "table:\n" + "".join(question.format(number) for number in range(3_300))
+    yield {"files": {f"tests/{number}.yaml": table for number in range(3)}}
+    yield from list_bundles()
+
+
 def list_external_roles() -> Iterator[dict[str, Any]]:
     """Yield external roles with as many members and datasets as they may have."""
     yield {"name": "Large", "type": "READ", "users": PEOPLE[:1_000], "datasets": BATCH_DATASETS[:MAX_DATASETS]}
@@ -140,6 +159,9 @@ LARGEST: Mapping[str, Any] = {
     "post /api/v1/guardrails/": list_guardrails,
     "put /api/v1/guardrails/{urn}/": list_guardrails,
     "post /api/v1/entities/": list_entities,
+    "post /api/v1/bundles/plan": list_bundles,
+    "post /api/v1/bundles/apply": list_bundles,
+    "post /api/v1/bundles/test": list_bundle_tests,
     "post /api/v1/external-roles/": list_external_roles,
     "post /api/v1/render": lambda: [
         {"resource": {"type": "dataset", "id": f"{1:024x}"}, "table": "t", "columns": COLUMN_NAMES}

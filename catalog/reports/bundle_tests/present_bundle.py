@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 
 from catalog.reports.bundle_tests import bundle, running
-from catalog.reports.bundle_tests.present_facts import PresentWorld
+from catalog.reports.bundle_tests.bundle import BundleTests
+from catalog.reports.bundle_tests.present_facts import PresentWorld, refuse_many_steps, refuse_size
 from catalog.reports.bundle_tests.running import CaseResult
 from policies.authoring.services.bundles import net_effect, planning
 from policies.authoring.services.bundles.planning import BundleOptions
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.pdp import authorizer, snapshot_store
+
+#: Most questions of all tables of one call.
+MAX_QUESTIONS = 10_000
 
 
 def run_present(texts: Mapping[str, str], *, options: BundleOptions, by: Actor) -> tuple[int, list[CaseResult]]:
@@ -25,8 +29,20 @@ def run_present(texts: Mapping[str, str], *, options: BundleOptions, by: Actor) 
         raise Invalid([*tests.problems, *error.problems]) from None
     if tests.problems:
         raise Invalid(tests.problems)
+    _refuse_much(tests)
     world = PresentWorld(snapshot_store.get_current())
     results = running.run_case_files(
         tests.case_files, tests.assertions, net_effect.list_changed_statements(plan), world=world
     )
     return plan.policy_version, results
+
+
+def _refuse_much(tests: BundleTests) -> None:
+    """Raise Invalid for tests that take longer than a call may."""
+    question_count = sum(len(claim.expectations) for case_file in tests.case_files for claim in case_file.claims)
+    question_count += sum(len(assertion.expectations) for assertion in tests.assertions.values())
+    if question_count > MAX_QUESTIONS:
+        raise refuse_size(f"These are {question_count:,} questions, more than {MAX_QUESTIONS:,}")
+    for case_file in tests.case_files:
+        if case_file.facts is not None:
+            refuse_many_steps(case_file.claims, people_count=len(case_file.facts.people))

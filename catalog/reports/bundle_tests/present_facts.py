@@ -37,22 +37,27 @@ class PresentWorld:
         _refuse_grants(placed_claims)
         claims = [placed_claim.assertion for placed_claim in placed_claims]
         actors = _load_people(claims)
-        step_count = sum(
-            len(actors) * (len(claim.privileges) + len(claim.platform_privileges))
-            for claim in claims
-            if claim.kind is not AssertionKind.EXPECT
-        )
-        if step_count > MAX_STEPS:
-            raise _refuse_size(f"These assertions ask {step_count:,} questions about {len(actors):,} people")
+        refuse_many_steps(claims, people_count=len(actors))
         loaded_fields = partitions.list_loaded_fields(fields) | {selectors.OWNER}
         postings = ports.postings_source().load_postings(
             covering=_list_scopes(claims), fields=loaded_fields | {selectors.TYPE, selectors.URN}, limit=MAX_ENTITIES
         )
         if postings is None:
-            raise _refuse_size(f"These assertions are about more than {MAX_ENTITIES:,} entities")
+            raise refuse_size(f"These assertions are about more than {MAX_ENTITIES:,} entities")
         state = SnapshotState("", snapshot, actors, {})
         partition = Partition(pa.array(range(len(postings.urns)), pa.int64()), postings)
         return CaseFacts(actors, _load_roles(), [PartitionFacts(state, partition)])
+
+
+def refuse_many_steps(claims: Sequence[Assertion], *, people_count: int) -> None:
+    """Raise Invalid for assertions about more pairs of a person and a privilege than one call looks at."""
+    step_count = sum(
+        people_count * (len(claim.privileges) + len(claim.platform_privileges))
+        for claim in claims
+        if claim.kind is not AssertionKind.EXPECT
+    )
+    if step_count > MAX_STEPS:
+        raise refuse_size(f"These assertions ask {step_count:,} questions about {people_count:,} people")
 
 
 def _load_people(claims: Sequence[Assertion]) -> list[Actor]:
@@ -63,7 +68,7 @@ def _load_people(claims: Sequence[Assertion]) -> list[Actor]:
     else:
         urns = list(User.objects.filter(is_removed=False).values_list("urn", flat=True)[: MAX_PEOPLE + 1])
         if len(urns) > MAX_PEOPLE:
-            raise _refuse_size(f"There are more than {MAX_PEOPLE:,} people")
+            raise refuse_size(f"There are more than {MAX_PEOPLE:,} people")
     return list(actor_resolution.load_actors(urns=urns).values())
 
 
@@ -100,6 +105,7 @@ def _refuse_grants(placed_claims: Sequence[PlacedClaim]) -> None:
         raise Invalid(problems)
 
 
-def _refuse_size(fact: str) -> Invalid:
+def refuse_size(fact: str) -> Invalid:
+    """Return the refusal of what is too much for one call."""
     detail = f"{fact}, which is too much for one call: run `manage.py policies test` with a snapshot."
     return Invalid.from_problem(code="tests.large", pointer="/files", detail=detail)

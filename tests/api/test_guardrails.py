@@ -12,6 +12,7 @@ from policies.authoring.services import guardrails
 from policies.errors import Invalid
 from policies.models import ChangeEvent, Guardrail, Policy, User
 from policies.pdp import authorizer
+from tests.catalog.conftest import said, tell
 
 API = "/api/v1/guardrails/"
 KEEPER = ("MANAGE_GUARDRAILS", "MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS")
@@ -299,3 +300,17 @@ def test_the_list_is_searched_filtered_and_paged(keeper: APIClient) -> None:
     refused = keeper.get(API, {"mode": "none", "status": "1", "other": "x"})
     assert refused.status_code == 400
     assert len(refused.json()["errors"]) == 3
+
+
+def test_asking_about_an_entity_made_like_the_example_gives_what_it_says(keeper: APIClient) -> None:
+    domain = {"field": "DOMAIN", "values": ["urn:li:domain:finance"]}
+    document = policy_body(resources={"filter": {"criteria": [domain]}})
+    assert keeper.post("/api/v1/policies/", document, format="json").status_code == 201
+    (breach,) = make(keeper)["breaches"]
+    example, resource = breach["example"], breach["example"]["resource"]
+    question = {"privilege": example["privilege"], "resource": {"urn": resource["urn"]}}
+    tell(said(resource["urn"], "globalTags", {"tags": [{"tag": urn} for urn in resource["tags"]]}))
+    assert keeper.post("/api/v1/authorize", question, format="json").json()["decision"] == "DENY"
+    tell(said(resource["urn"], "domains", {"domains": resource["domains"]}))
+    assert keeper.post("/api/v1/authorize", question, format="json").json()["decision"] == "ALLOW"
+    assert example["actor"]["urn"] == "urn:li:corpuser:keeper"

@@ -56,6 +56,7 @@ POLICY_PORTS = {
     "Directory": "catalog.access.directory.OrmDirectory",
     "PostingsSource": "catalog.access.postings_source.OrmPostingsSource",
     "ChangeDescriber": "policies.authoring.pages.net_change_wording.describe_proposed_changes",
+    "GrantStage": "catalog.cdap.staged_grants.StagedGrants",
     "CatalogStage": "catalog.entities.staged_catalog.StagedCatalog",
 }
 # Further initial data: functions called with `by` at the end of `manage.py bootstrap`.

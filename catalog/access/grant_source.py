@@ -166,6 +166,37 @@ def load_privileges(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, st
     return {pair: cdap.expand(privileges_by_pair.get(pair, ())) for pair in pairs}
 
 
+def load_grants(
+    *, holders: Collection[str] | None = None, urns: Collection[str] | None = None
+) -> dict[tuple[str, str], frozenset[str]]:
+    """Return (holder, URN or pattern) -> privileges of the grants of these holders, or that may reach these entities.
+
+    Instance administrators included.
+    """
+    sources = None if urns is None else _list_sources(urns)
+    rows = [*_load_rows(sources, holders), *_setting_rows({INSTANCE_URN} if sources is None else sources, holders)]
+    privileges: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for source, privilege, holder, _ in rows:
+        privileges[holder, source].add(privilege)
+    return {pair: frozenset(names) for pair, names in privileges.items()}
+
+
+def find_unadministered(
+    *, urns: Collection[str], privileges: Mapping[tuple[str, str], Collection[str]]
+) -> frozenset[str]:
+    """Return the entities on which no active principal would hold ADMIN if these were all grants."""
+    admin_grants = {pair: (cdap.ADMIN,) for pair, names in privileges.items() if cdap.ADMIN in names}
+    statements = cdap.build_reaching_grants(admin_grants, is_inherited=settings.INHERIT_PRIVILEGES)
+    admins: dict[str, set[str]] = {urn: set() for urn in urns}
+    for urn in urns:
+        values = _reach_values(urn)
+        for statement in statements:
+            if all(criterion.holds(frozenset(values[criterion.field])) for criterion in statement.resources.criteria):
+                admins[urn] |= statement.actors.tokens
+    inactive_users = _list_inactive_users(frozenset[str]().union(*admins.values()))
+    return frozenset(urn for urn, holders in admins.items() if not holders - inactive_users)
+
+
 def list_administered(*, holder: str, limit: int | None = None) -> list[str]:
     """Return the entities on which this user, group or role itself holds ADMIN, directly or by pattern, sorted.
 
@@ -278,6 +309,11 @@ def _reach_values(urn: str) -> dict[str, tuple[str, ...]]:
     return {URN: (urn,), cdap.VERSION_OF: versionless_urns, cdap.WITHIN: ancestors}
 
 
+def _list_sources(urns: Collection[str]) -> set[str]:
+    """Return the entities a grant on which may reach one of these."""
+    return {value for urn in urns for values in _reach_values(urn).values() for value in values}
+
+
 def _load_admins(urns: Collection[str]) -> dict[str, frozenset[str]]:
     """Return URN -> holders of ADMIN, inactive ones included."""
     holders: dict[str, set[str]] = {urn: set() for urn in urns}
@@ -294,13 +330,18 @@ def _list_inactive_users(holders: Collection[str]) -> frozenset[str]:
     return frozenset(inactive_users.order_by().values_list("urn", flat=True))
 
 
-def _load_rows(entities: Collection[str], holders: Collection[str] | None) -> list[_GrantColumns]:
-    """Return (URN or pattern, privilege, holder, end) of grants on these entities and on patterns of their kinds."""
-    if not entities:
+def _load_rows(entities: Collection[str] | None, holders: Collection[str] | None) -> list[_GrantColumns]:
+    """Return (URN or pattern, privilege, holder, end) of grants on these entities and on patterns of their kinds.
+
+    None stands for all entities.
+    """
+    if entities is not None and not entities:
         return []
     users, groups, patterns = select_grants(holders)
-    users, groups = (rows.filter(content_object__urn__among=entities) for rows in (users, groups))
-    parts = (users, groups, patterns.filter(kind__among={_urn_kind(urn) for urn in entities}))
+    if entities is not None:
+        users, groups = (rows.filter(content_object__urn__among=entities) for rows in (users, groups))
+        patterns = patterns.filter(kind__among={_urn_kind(urn) for urn in entities})
+    parts = (users, groups, patterns)
     first, *others = (rows.values_list("source", "granted", "holder", "valid_until") for rows in parts)
     return list(first.union(*others, all=True))
 

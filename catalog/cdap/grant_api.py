@@ -10,10 +10,11 @@ from rest_framework.response import Response
 from catalog.access.timed_grants import TimedGrantList
 from catalog.cdap import grant_services
 from catalog.cdap.grant_services import GrantRequest
-from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families import cdap
 from policies.engine.families.validity import Validity
 from policies.errors import Invalid
 from policies.http.api import strict_fields
+from policies.http.api.grant_fields import GrantedEntityField, PrivilegeList
 from policies.http.api.one_or_many import build_one_or_many, strip_list_index
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.operations import list_operation
@@ -31,29 +32,11 @@ _TIME_FIELDS = frozenset({"valid_from", "valid_until"})
 _PRINCIPAL_PREFIXES = (USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)
 
 
-class EntityField(strict_fields.StrictUrn):
-    """An entity, or a pattern: a URN with `*` at the end of its name, also spelled short (`dataset:ns1.*`)."""
-
-    def to_internal_value(self, data: Any) -> str:
-        """Return the text; services expand a short pattern."""
-        if isinstance(data, str) and cdap_entity_ids.parse_pattern(data) is not None:
-            return data
-        return super().to_internal_value(data)
-
-
-class PrivilegeList(strict_fields.StrictList):
-    """A list of privileges."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        child = serializers.ChoiceField([*cdap.PRIVILEGES, cdap.ALL])
-        super().__init__(child=child, allow_empty=False, max_length=100, help_text="ALL stands for the four.", **kwargs)
-
-
 class RevocationIn(strict_fields.StrictSerializer):
     """The privileges to revoke; all of the principal's when `privileges` is left out."""
 
     principal = strict_fields.StrictUrn(prefixes=_PRINCIPAL_PREFIXES, help_text="A user, a group or a role.")
-    entity = EntityField()
+    entity = GrantedEntityField()
     privileges = PrivilegeList(required=False)
     confirm = strict_fields.StrictBoolean(
         required=False, default=False, help_text="Let the last ADMIN fall to the administrators of the instance."
@@ -64,7 +47,7 @@ class GrantIn(TimesIn):
     """The privileges to grant, in addition to existing ones; without times existing ones keep theirs."""
 
     principal = strict_fields.StrictUrn(prefixes=_PRINCIPAL_PREFIXES, help_text="A user, a group or a role.")
-    entity = EntityField()
+    entity = GrantedEntityField()
     privileges = PrivilegeList()
 
 
@@ -91,7 +74,7 @@ class GrantListFilters(PageParameters):
     """Filters of the list of grants."""
 
     principal = strict_fields.StrictUrn(required=False, prefixes=_PRINCIPAL_PREFIXES)
-    entity = EntityField(required=False)
+    entity = GrantedEntityField(required=False)
 
 
 GrantsIn, GrantsOut = build_one_or_many("GrantsIn", GrantIn), build_one_or_many("GrantsOut", GrantGivenOut)

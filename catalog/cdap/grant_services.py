@@ -75,7 +75,7 @@ def grant(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> list[
     Invalid for unknown principals and entities (pointers `/<index>/<field>`).
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
-        new_grants, now = _resolve_requests(requests, by=by), timezone.now()
+        new_grants, now = resolve_requests(requests, by=by), timezone.now()
         _refuse_problems_of_times(requests, new_grants, now)
         grants_by_times: dict[tuple[Validity | None, str], list[Grant]] = {}
         for request, new_grant in zip(requests, new_grants, strict=True):
@@ -98,18 +98,18 @@ def revoke(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> None
     instance administrators (CD-19). Grants from the settings cannot be revoked: Conflict (CD-18).
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
-        revoked_grants = _resolve_requests(requests, by=by)
-        _refuse_setting_grants(revoked_grants)
+        revoked_grants = resolve_requests(requests, by=by)
+        refuse_setting_grants(revoked_grants)
         previous = grant_source.load_privileges(pairs=_grant_pairs(revoked_grants))
-        affected_urns = _find_admin_losses(revoked_grants, previous)
+        affected_urns = find_admin_losses(revoked_grants, previous)
         grant_source.delete_grants(grants=revoked_grants)
         unadministered_urns = grant_source.list_unadministered(urns=affected_urns)
         unconfirmed_urns = sorted(
             unadministered_urns
-            & _find_admin_losses(revoked_grants, previous, [request.is_confirmed for request in requests])
+            & find_admin_losses(revoked_grants, previous, [request.is_confirmed for request in requests])
         )
         if unconfirmed_urns:
-            raise Conflict(_last_admin_message(unconfirmed_urns))
+            raise Conflict(describe_last_admin(unconfirmed_urns))
         _audit_changes(previous, uow=uow)
         grant_times.cancel_scheduled(grants=revoked_grants, uow=uow)
         _hand_over(sorted(unadministered_urns), by=by, uow=uow)
@@ -128,7 +128,7 @@ class GrantDueChanges:
             return
         with open_unit_of_work(by=authorizer.SYSTEM, channel=CLOCK_CHANNEL) as uow:
             previous = grant_source.load_privileges(pairs=_grant_pairs(ended_grants))
-            affected_urns = _find_admin_losses(ended_grants, previous)
+            affected_urns = find_admin_losses(ended_grants, previous)
             grant_source.delete_grants(grants=ended_grants)
             _audit_changes(previous, uow=uow)
             for begun_grant, validity, _, grantor in grant_times.begin_due(uow=uow, now=now):
@@ -211,7 +211,7 @@ def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
     _hand_over(sorted(grant_source.list_unadministered(urns=affected_urns)), by=uow.by, uow=uow)
 
 
-def _resolve_requests(requests: Sequence[GrantRequest], *, by: Actor) -> list[Grant]:
+def resolve_requests(requests: Sequence[GrantRequest], *, by: Actor) -> list[Grant]:
     """Return the requests as grants to store; Forbidden precedes checks that show which entities exist."""
     if len(requests) > MAX_GRANTS:
         raise Invalid.from_problem(
@@ -268,7 +268,8 @@ def _find_problems(resolved_grants: Sequence[Grant]) -> list[Problem]:
     return problems
 
 
-def _refuse_setting_grants(revoked_grants: Sequence[Grant]) -> None:
+def refuse_setting_grants(revoked_grants: Sequence[Grant]) -> None:
+    """Raise Conflict for grants that come from the settings."""
     administrators = instance_administrators()
     if setting_administrators := [
         grant.principal
@@ -281,8 +282,10 @@ def _refuse_setting_grants(revoked_grants: Sequence[Grant]) -> None:
         )
 
 
-def _find_admin_losses(
-    revoked_grants: Sequence[Grant], previous: dict[tuple[str, str], tuple[str, ...]], exclusions: Sequence[bool] = ()
+def find_admin_losses(
+    revoked_grants: Sequence[Grant],
+    previous: Mapping[tuple[str, str], Collection[str]],
+    exclusions: Sequence[bool] = (),
 ) -> frozenset[str]:
     """Return the entities on which a principal is about to lose ADMIN, including those that a pattern matches.
 
@@ -300,7 +303,8 @@ def _find_admin_losses(
     return frozenset(affected_urns - excluded_urns)
 
 
-def _last_admin_message(urns: Sequence[str]) -> str:
+def describe_last_admin(urns: Sequence[str]) -> str:
+    """Return the sentence that refuses to take the last ADMIN of entities."""
     suffix = f" and {len(urns) - 1} more" if len(urns) > 1 else ""
     return (
         f"Nobody would hold ADMIN on {urns[0]}{suffix}. "

@@ -1,6 +1,6 @@
 """The implementations of the engine's ports, as settings.POLICY_PORTS names them; each is imported on first use."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
 
@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from policies.engine.fact_changes import FactChanges
-from policies.engine.model import Actor
+from policies.engine.model import Actor, Statement
 from policies.engine.ports import FacetSource, GrantSource, PostingsSource
 from policies.pdp.fact_cache import CachingFacetSource
 
@@ -46,6 +46,34 @@ class CatalogStage(Protocol):
 
     def load_changes(self) -> FactChanges:
         """Return the facts that entities would have; a constant number of queries."""
+
+
+StatementsByPolicy = Mapping[str, tuple[Statement, ...]]
+
+
+class GrantStage(Protocol):
+    """Changes of grants, each checked by what its write checks; nothing is stored."""
+
+    def grant(self, *, principal: str, entity: str, privileges: Sequence[str]) -> None:
+        """Grant privileges; raises Forbidden, and Invalid with pointers into the change."""
+
+    def revoke(self, *, principal: str, entity: str, privileges: Sequence[str] | None = None) -> None:
+        """Revoke privileges, or all of the principal's; raises Conflict for the last ADMIN, too."""
+
+    def hand_over(self, *, departing: Collection[str]) -> None:
+        """Pass the ADMIN of users who would no longer act on to the administrators of the instance."""
+
+    def list_touching(self, *, tokens: Collection[str]) -> tuple[Statement, ...]:
+        """Return the grants that changes concern, and those of these holders, as they reach entities."""
+
+    def load_sides(self, *, urns: Collection[str]) -> tuple[StatementsByPolicy, StatementsByPolicy]:
+        """Return every grant that may reach these entities, before and after the changes, by policy."""
+
+
+def stage_grants(by: Actor) -> GrantStage:
+    """Return staged changes of grants by this actor, of the class that settings.POLICY_PORTS names."""
+    staged: GrantStage = import_port("GrantStage")(by)
+    return staged
 
 
 def stage_catalog(by: Actor) -> CatalogStage:

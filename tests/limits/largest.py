@@ -70,6 +70,11 @@ def list_previews() -> Iterator[dict[str, Any]]:
     yield {"changes": [{"suspend": urn} for urn in PEOPLE[:MAX_CHANGES]], "replay_days": MAX_DAYS}
     tags = [f"urn:li:tag:{number}" for number in range(MAX_ATTACHMENTS)]
     yield {"changes": [{"add_tags": {"entity": name_dataset(number), "tags": tags}} for number in range(MAX_CHANGES)]}
+    granted = [
+        {"principal": urn, "entity": "urn:li:instance:cdap", "privileges": ["ALL"]} for urn in PEOPLE[:MAX_CHANGES]
+    ]
+    yield {"changes": [{"grant": grant} for grant in granted]}
+    yield {"changes": [{"revoke": grant} for grant in granted]}
     owners = [{"owner": urn} for urn in PEOPLE[:MAX_ATTACHMENTS]]
     yield {"changes": [{"add_owners": {"entity": name_dataset(1), "owners": owners}}] * MAX_CHANGES}
 

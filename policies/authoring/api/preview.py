@@ -16,6 +16,7 @@ from policies.authoring.services.replay import MAX_DAYS, Replay
 from policies.authoring.services.staged_facts import MAX_ATTACHMENTS
 from policies.engine.proofs.verdicts import Verdict
 from policies.http.api import strict_fields
+from policies.http.api.grant_fields import GrantedEntityField, PrivilegeList
 from policies.http.api.operations import api_operation
 from policies.http.api.views import ApiView
 from policies.http.guard import signed_in
@@ -112,6 +113,20 @@ class MoveIn(strict_fields.StrictSerializer):
         return {**super().get_fields(), "parent": strict_fields.StrictUrn(allow_null=True)}
 
 
+class GrantChangeIn(strict_fields.StrictSerializer):
+    """CDAP privileges that a user, group or role would get on an entity or pattern."""
+
+    principal = strict_fields.StrictUrn(prefixes=(USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))
+    entity = GrantedEntityField()
+    privileges = PrivilegeList()
+
+
+class RevocationChangeIn(GrantChangeIn):
+    """CDAP privileges that a user, group or role would lose; all of its own when `privileges` is left out."""
+
+    privileges = PrivilegeList(required=False)
+
+
 class ChangeIn(strict_fields.StrictSerializer):
     """One change: exactly one of these."""
 
@@ -130,6 +145,8 @@ class ChangeIn(strict_fields.StrictSerializer):
     add_terms = TermChangeIn(required=False)
     remove_terms = TermChangeIn(required=False)
     move = MoveIn(required=False)
+    grant = GrantChangeIn(required=False)
+    revoke = RevocationChangeIn(required=False)
     suspend = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
     activate = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
 

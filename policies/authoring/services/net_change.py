@@ -15,10 +15,12 @@ from typing import NamedTuple
 from django.conf import settings
 from pyroaring import BitMap, FrozenBitMap
 
+from policies.authoring.services.grant_sides import GRANT_FIELDS, add_grants, find_grant_scope
 from policies.engine import access_change, fact_changes
 from policies.engine.access_change import AccessDifference, ChangeScope, WorkBudget
 from policies.engine.changed_reach import AccessState
 from policies.engine.fact_changes import NO_FACT_CHANGES, FactChanges
+from policies.engine.families import cdap
 from policies.engine.gc_pause import pause_gc
 from policies.engine.model import Actor
 from policies.engine.postings import Postings
@@ -35,6 +37,7 @@ from policies.engine.snapshot import Snapshot
 from policies.identity.services.staged_people import ChangedActor
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, ports, users_by_actor_clause
+from policies.pdp.ports import GrantStage
 
 #: Most entities and people that are compared, and most steps of comparing them: some seconds of work.
 MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 100_000
@@ -116,25 +119,34 @@ def compare_snapshots(
     policies: Collection[str],
     people: Mapping[str, ChangedActor] = MappingProxyType({}),
     facts: FactChanges = NO_FACT_CHANGES,
+    grants: GrantStage | None = None,
     privileges: Collection[str] | None = None,
     limit: int,
     is_sampled: bool = False,
 ) -> NetChange:
-    """Return the net change between two snapshots that differ in these policies, of these people and of these facts.
+    """Return the net change between two snapshots that differ in these policies, of these people, facts and grants.
 
-    Of `privileges` only, if given. At most `limit` items of each kind are named. With `is_sampled` only the first
-    entities and people are looked at, and it is exact if there are no others.
+    Without `grants` none count. Of `privileges` only, if given. At most `limit` items of each kind are named. With
+    `is_sampled` only the first entities and people are looked at, and it is exact if there are no others.
     """
     scope = _find_scope(before, after, policies, people, privileges)
     if facts.has_changes:
         statements = frozenset((*before.statements, *after.statements))
         scope = access_change.join_scopes([scope, fact_changes.find_fact_scope(statements, facts, privileges)])
+    grant_scope = None if grants is None else find_grant_scope(grants, people, privileges)
+    if grant_scope is not None:
+        scope = access_change.join_scopes([scope, grant_scope])
     if not settings.AUTH_POLICIES_ENABLED:
         return NetChange(before.version, is_exact=True)
     max_people = SAMPLED_PEOPLE if is_sampled else MAX_PEOPLE
     postings = _load_postings(scope, before, after, is_sampled=is_sampled)
     if postings is None:
         return NetChange(before.version, is_exact=False)
+    if grants is not None and grant_scope is not None and grant_scope.privileges:
+        sides = add_grants(grants, grant_scope, postings, before, after)
+        if sides is None:
+            return NetChange(before.version, is_exact=False)
+        before, after = sides
     changed_postings = fact_changes.apply_fact_changes(_move_members(postings, people), facts)
     actors = _load_people(scope, (postings, changed_postings), max_people)
     is_complete = len(actors) <= max_people and not (is_sampled and len(postings.urns) >= SAMPLED_ENTITIES)
@@ -215,6 +227,8 @@ def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot, *, is_
     if sum(1 + len(selector.criteria) for selector in scope.selectors) > MAX_CRITERIA:
         return None
     fields = before.tested_fields(scope.privileges) | after.tested_fields(scope.privileges)
+    if cdap.is_granted(scope.privileges):
+        fields |= GRANT_FIELDS
     source = ports.postings_source()
     if is_sampled:
         return source.load_sample(covering=scope.selectors, fields=fields, limit=SAMPLED_ENTITIES)

@@ -4,6 +4,7 @@ Rules: `rules/cdap.md` CD-1 to CD-102; the table is `tables/cdap_operations.toml
 the host stores the grants and passes them to the engine as statements.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,8 @@ LISTING_PRIVILEGES = (READ, WRITE, ADMIN)
 
 #: The policy URN of grants in reasons.
 GRANTS_POLICY_URN = "urn:li:dataHubPolicy:__grants"
+#: That of grants which changes concern, in a comparison of before and after.
+CHANGED_GRANTS_URN = "urn:li:dataHubPolicy:__changed_grants"
 #: The implicit permission of everyone to ask for a list. The entries are filtered (CD-12, CD-13).
 LISTS_ORIGIN = StatementOrigin("urn:li:dataHubPolicy:__cdap_lists", "Lists")
 LIST_PRIVILEGE = "cdap:list"
@@ -129,6 +132,32 @@ def build_grant(
         privileges=frozenset(privileges),
         resources=Selector((Criterion(URN, Condition.EQUALS, frozenset((urn,))),), needs_resource=True),
         ends=ends,
+    )
+
+
+def build_reaching_grants(
+    privileges_by_grant: Mapping[tuple[str, str], Iterable[str]], *, is_inherited: bool, policy: str = GRANTS_POLICY_URN
+) -> tuple[Statement, ...]:
+    """Return grants as statements that cover all they reach; they are privileges by (holder, URN or pattern)."""
+    values_by_condition: dict[Condition, dict[tuple[str, str], set[str]]] = {
+        Condition.EQUALS: defaultdict(set),
+        Condition.STARTS_WITH: defaultdict(set),
+    }
+    for (holder, source), privileges in privileges_by_grant.items():
+        pattern = cdap_entity_ids.parse_pattern(source)
+        condition = Condition.EQUALS if pattern is None else Condition.STARTS_WITH
+        for privilege in privileges:
+            values_by_condition[condition][holder, privilege].add(source if pattern is None else pattern.prefix)
+    return tuple(
+        Statement(
+            origin=StatementOrigin(policy, "Grant"),
+            effect=StatementEffect.ALLOW,
+            actors=ActorMatch(frozenset((holder,))),
+            privileges=frozenset((privilege,)),
+            resources=Selector((Criterion(field, condition, frozenset(values)),), needs_resource=True),
+        )
+        for field, condition in grant_reach(is_inherited=is_inherited)
+        for (holder, privilege), values in sorted(values_by_condition[condition].items())
     )
 
 

@@ -1,0 +1,258 @@
+"""The preview of grants: the pairs are those of granting and revoking, and asking before and after."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from django.test import override_settings
+from hypothesis import given
+from hypothesis import strategies as st
+from rest_framework.test import APIClient
+
+from catalog.cdap import grant_services
+from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap.staged_grants import StagedGrants
+from catalog.models import Entity, EntityUserGrant, WildcardGrant
+from policies.authoring.services import net_change
+from policies.engine.families import cdap
+from policies.engine.requirements import privilege_requirement
+from policies.errors import Conflict
+from policies.identity.services import groups, roles, users
+from policies.identity.services.staged_people import StagedPeople
+from policies.pdp import actor_resolution, authorizer, snapshot_store
+from policies.pdp.access_requests import AccessRequest, ResourceRef
+from tests.api.conftest import pointers_of, problem_of
+from tests.catalog.conftest import undone
+from tests.catalog.test_net_change import tally, with_database
+from tests.cdap.conftest import DOOR, give, register, urn
+
+PREVIEW = "/api/v1/preview"
+ENTITIES = ["namespace:ns1", "application:ns1.app", "program:ns1.app.run", "stream:ns1.clicks", "stream:ns2.clicks"]
+SOURCES = [urn(name) for name in [*ENTITIES, "namespace:ns2"]] + ["urn:li:stream:ns1.*", "urn:li:program:ns1.app.*"]
+PEOPLE = [urn("alice"), urn("bob")]
+CREW, READER = urn("group:crew"), urn("role:Reader")
+HOLDERS = [*PEOPLE, CREW, READER]
+PRIVILEGES = [("READ",), ("WRITE", "ADMIN"), ("ALL",), ("EXECUTE",)]
+BY_SYSTEM: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
+
+ClientOf = Callable[..., APIClient]
+Pairs = set[tuple[str, str, str]]
+GRANTS = st.lists(
+    st.tuples(st.sampled_from(HOLDERS), st.sampled_from(SOURCES), st.sampled_from(PRIVILEGES)), max_size=4
+)
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["grant", "revoke", "join", "leave", "assign", "suspend"]),
+        st.sampled_from(HOLDERS),
+        st.sampled_from(SOURCES),
+        st.sampled_from(PRIVILEGES),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@pytest.fixture(autouse=True)
+def _world(client_of: ClientOf) -> None:
+    register("namespace:ns1", "namespace:ns2", *ENTITIES[1:])
+    client_of("alice")
+    client_of("bob")
+    groups.create(name="Crew", identifier="crew", members=[urn("bob")], **BY_SYSTEM)
+    roles.create(name="Reader", identifier="Reader", **BY_SYSTEM)
+
+
+@pytest.fixture
+def manager(client_of: ClientOf) -> APIClient:
+    """The root user, who administers the instance, and may change roles and members."""
+    return client_of("datahub", "MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS")
+
+
+def post(client: APIClient, *changes: dict[str, Any]) -> Any:
+    return client.post(PREVIEW, {"changes": list(changes)}, format="json")
+
+
+def change(kind: str, principal: str, entity: str, *privileges: str) -> dict[str, Any]:
+    body: dict[str, Any] = {"principal": urn(principal), "entity": entity if "*" in entity else urn(entity)}
+    return {kind: body | ({"privileges": list(privileges)} if privileges else {})}
+
+
+def side(body: dict[str, Any], name: str) -> set[tuple[str, str, int]]:
+    return {(item["actor"], item["privilege"], item["entities"]) for item in body[name]["items"]}
+
+
+def test_a_grant_reaches_what_lies_below_and_nothing_is_stored(manager: APIClient, settings: Any) -> None:
+    settings.INHERIT_PRIVILEGES = True
+    body = post(manager, change("grant", "alice", "namespace:ns1", "READ")).json()
+    assert side(body, "gained") == {(urn("alice"), "READ", 4)}
+    assert body["is_exact"]
+    assert not EntityUserGrant.objects.filter(user__urn=urn("alice")).exists()
+    body = post(manager, change("grant", "group:crew", "stream:ns1.*", "READ", "WRITE")).json()
+    assert side(body, "gained") == {(urn("bob"), "READ", 1), (urn("bob"), "WRITE", 1)}
+    assert not WildcardGrant.objects.exists()
+
+
+def test_what_is_held_by_another_grant_is_no_gain_and_is_kept(manager: APIClient, settings: Any) -> None:
+    settings.INHERIT_PRIVILEGES = True
+    give("group:crew", "namespace:ns1", "READ")
+    give("bob", "stream:ns1.clicks", "READ", "WRITE")
+    assert side(post(manager, change("grant", "bob", "application:ns1.app", "READ")).json(), "gained") == set()
+    body = post(manager, change("revoke", "bob", "stream:ns1.clicks")).json()
+    assert side(body, "lost") == {(urn("bob"), "WRITE", 1)}
+    assert body["kept"] == [
+        {"actor": urn("bob"), "privilege": "READ", "entities": 1, "through": [cdap.GRANTS_POLICY_URN]}
+    ]
+
+
+def test_members_gain_and_lose_what_their_groups_were_granted(manager: APIClient) -> None:
+    give("group:crew", "stream:ns1.clicks", "WRITE")
+    body = post(manager, {"add_members": {"group": CREW, "members": [urn("alice")]}}).json()
+    assert (urn("alice"), "WRITE", 1) in side(body, "gained")
+    body = post(manager, {"suspend": urn("bob")}).json()
+    assert (urn("bob"), "WRITE", 1) in side(body, "lost")
+
+
+def test_grants_and_people_are_one_change(manager: APIClient) -> None:
+    body = post(
+        manager,
+        {"assign_roles": {"role": READER, "actors": [CREW]}},
+        change("grant", "role:Reader", "stream:ns2.clicks", "ALL"),
+        change("revoke", "role:Reader", "stream:ns2.clicks", "EXECUTE"),
+    ).json()
+    assert side(body, "gained") == {(urn("bob"), name, 1) for name in ("READ", "WRITE")} | {(urn("bob"), "ADMIN", 1)}
+
+
+def test_a_preview_of_grants_needs_what_they_need(client_of: ClientOf) -> None:
+    give("alice", "stream:ns1.clicks", "ADMIN")
+    alice = client_of("alice")
+    assert post(alice, change("grant", "bob", "stream:ns1.clicks", "READ")).status_code == 200
+    problem_of(post(alice, change("grant", "bob", "stream:ns2.clicks", "READ")), 403)
+    problem_of(post(client_of("bob"), change("revoke", "alice", "stream:ns1.clicks")), 403)
+
+
+def test_problems_of_grants_have_their_places(manager: APIClient) -> None:
+    give("alice", "stream:ns1.clicks", "ADMIN")
+    answer = post(
+        manager,
+        change("grant", "nobody", "stream:ns1.clicks", "READ"),
+        change("grant", "alice", "stream:ns1.none", "READ"),
+        change("revoke", "datahub", "urn:li:instance:cdap", "ADMIN"),
+    )
+    assert {pointer for _, pointer in pointers_of(answer)} == {
+        "/changes/0/grant/principal",
+        "/changes/1/grant/entity",
+        "/changes/2/revoke/entity",
+    }
+    assert "/changes/0/grant/privileges/0" in {
+        pointer for _, pointer in pointers_of(post(manager, change("grant", "alice", "stream:ns1.clicks", "PAINT")))
+    }
+
+
+def test_grants_are_not_replayed(manager: APIClient) -> None:
+    body = {"changes": [change("grant", "alice", "stream:ns1.clicks", "READ")], "replay_days": 1}
+    assert [pointer for _, pointer in pointers_of(manager.post(PREVIEW, body, format="json"))] == ["/replay_days"]
+
+
+def test_the_last_admin_is_not_taken(manager: APIClient, settings: Any) -> None:
+    settings.INHERIT_PRIVILEGES = False
+    give("alice", "stream:ns1.clicks", "ADMIN")
+    taken = change("revoke", "alice", "stream:ns1.clicks")
+    assert {pointer for _, pointer in pointers_of(post(manager, taken))} == {"/changes/0/revoke/entity"}
+    body = post(manager, change("grant", "bob", "stream:ns1.clicks", "ADMIN"), taken).json()
+    assert side(body, "lost") == {(urn("alice"), "ADMIN", 1)}
+
+
+@with_database
+@given(given_before=GRANTS, changes=CHANGES, is_inherited=st.booleans())
+def test_the_pairs_are_those_of_the_writes_themselves(
+    given_before: list[tuple[str, str, tuple[str, ...]]],
+    changes: list[tuple[str, str, str, tuple[str, ...]]],
+    is_inherited: bool,
+) -> None:
+    with undone(), override_settings(INHERIT_PRIVILEGES=is_inherited):
+        for holder, source, privileges in given_before:
+            give(holder, source, *privileges)
+        snapshot = snapshot_store.get_current()
+        people, grants = StagedPeople(authorizer.SYSTEM), StagedGrants(authorizer.SYSTEM)
+        staged = [is_done(partial(stage, people, grants, *item)) for item in changes]
+        found = net_change.compare_snapshots(
+            before=snapshot,
+            after=snapshot,
+            policies=(),
+            people=people.load_actors(),
+            grants=grants,
+            privileges=cdap.PRIVILEGES,
+            limit=1000,
+        )
+        was = list_allowed()
+        assert [is_done(partial(write, *item)) for item in changes] == staged
+        now = list_allowed()
+    assert found.is_exact
+    assert (found.gained.total, found.lost.total) == (tally(now - was), tally(was - now))
+    for half, pairs in ((found.gained, now - was), (found.lost, was - now)):
+        assert {(item.actor, item.privilege) for item in half.items} == {pair[:2] for pair in pairs}
+
+
+def is_done(act: Callable[[], None]) -> bool:
+    """Make a change; return whether it is possible."""
+    try:
+        act()
+    except Conflict:
+        return False
+    return True
+
+
+def stage(
+    people: StagedPeople, grants: StagedGrants, kind: str, holder: str, source: str, privileges: tuple[str, ...]
+) -> None:
+    """Stage one drawn change."""
+    person = holder if holder in PEOPLE else PEOPLE[1]
+    match kind:
+        case "grant":
+            grants.grant(principal=holder, entity=source, privileges=privileges)
+        case "revoke":
+            grants.revoke(principal=holder, entity=source, privileges=privileges)
+        case "join":
+            people.add_members(group=CREW, members=[person])
+        case "leave":
+            people.remove_members(group=CREW, members=[person])
+        case "assign":
+            people.assign_roles(role=READER, actors=[holder if holder != READER else CREW])
+        case _:
+            people.set_active(user=person, is_active=False)
+
+
+def write(kind: str, holder: str, source: str, privileges: tuple[str, ...]) -> None:
+    """Do what `stage` stages."""
+    person = holder if holder in PEOPLE else PEOPLE[1]
+    match kind:
+        case "grant":
+            grant_services.grant(requests=[GrantRequest(holder, source, privileges)], **BY_SYSTEM)
+        case "revoke":
+            grant_services.revoke(requests=[GrantRequest(holder, source, privileges)], **BY_SYSTEM)
+        case "join":
+            groups.add_members(urn=CREW, members=[person], **BY_SYSTEM)
+        case "leave":
+            groups.remove_members(urn=CREW, members=[person], **BY_SYSTEM)
+        case "assign":
+            roles.grant(urn=READER, actors=[holder if holder != READER else CREW], **BY_SYSTEM)
+        case _:
+            users.suspend(urn=person, **BY_SYSTEM)
+
+
+def list_allowed() -> Pairs:
+    """Return every pair that is allowed, each asked as a question."""
+    urns = list(Entity.objects.filter(is_removed=False).order_by("urn").values_list("urn", flat=True))
+    requests = [
+        (actor, AccessRequest(privilege_requirement(privilege), ResourceRef(name, name.split(":")[2])))
+        for actor in actor_resolution.load_actors(urns=[*PEOPLE, urn("datahub")]).values()
+        if actor.is_active
+        for privilege in cdap.PRIVILEGES
+        for name in urns
+    ]
+    answers = authorizer.answer_many(requests=requests)
+    return {
+        (actor.urn, request.requirement.sole_privilege, request.resource.urn)
+        for (actor, request), answer in zip(requests, answers, strict=True)
+        if answer.is_allowed and request.resource is not None and request.requirement.sole_privilege is not None
+    }

@@ -82,7 +82,12 @@ class ChangedReach:
         if was.urn == SYSTEM_ACTOR:
             return False
         removed_reach, added_reach = self._own_reaches
-        return not self._is_focused(was, now) or removed_reach.can_reach(was) or added_reach.can_reach(was)
+        return (
+            not self._is_focused(was, now)
+            or removed_reach.can_reach(was)
+            or added_reach.can_reach(was)
+            or self._given_up_reach.can_reach(was)
+        )
 
     def group_key(self, was: Actor, now: Actor) -> object:
         """Return a key that is equal for actors of equal extents."""
@@ -99,8 +104,10 @@ class ChangedReach:
             reach.find_extents(actor) if actor.is_active else _NO_KINDS
             for reach, actor in zip(self._own_reaches, (was, now), strict=True)
         )
+        given_up = self._given_up_reach.find_extent(was, now)
         if self._is_focused(was, now):
-            focus = union([extent for extent in (*old_extents, *new_extents) if extent])
+            # A statement that one policy gives up and another one says from now on is one of both sides.
+            focus = union([extent for extent in (*old_extents, *new_extents, given_up) if extent])
             if not focus:
                 return ChangedExtents(_NOTHING, _NOTHING, EMPTY)
             old_shared = new_shared = self._shared_reaches[0].find_extents_within(focus, was)
@@ -109,7 +116,7 @@ class ChangedReach:
         return ChangedExtents(
             _combine_extents(old_shared, old_extents),
             _combine_extents(new_shared, new_extents),
-            self._given_up_reach.find_extent(was, now),
+            given_up,
         )
 
     def decide_extent(self, side: int, actor: Actor, extent: EntityExtent) -> FrozenBitMap:
@@ -154,11 +161,17 @@ class _GivenUpReach:
             if policy in after
         ]
         self._has_same_facts = postings[0] is postings[1]
+        removed = (_split_statements(allows, after.get(policy, ()))[1] for policy, allows in before.items())
+        self._removed_reach = StatementReach(postings[0], (allow for allows in removed for allow in allows))
 
     @property
     def policy_count(self) -> int:
         """The number of policies that are compared one by one."""
         return len(self._reaches)
+
+    def can_reach(self, actor: Actor) -> bool:
+        """Whether one of these policies gives an actor less than before; without looking at entities."""
+        return self._removed_reach.can_reach(actor)
 
     def group_key(self, was: Actor, now: Actor) -> object:
         """Return a key that is equal for actors who give up the same entities."""

@@ -74,9 +74,9 @@ class StagedGrants:
     def load_sides(self, *, urns: Collection[str]) -> tuple[_StatementsByPolicy, _StatementsByPolicy]:
         """Return every grant that may reach these entities, before and after the changes, by policy."""
         grants = grant_source.load_grants(urns=urns)
-        return self._divide(grants, grants), self._divide(grants, self._apply(grants))
+        return self._group_by_policy(grants, grants), self._group_by_policy(grants, self._apply(grants))
 
-    def _divide(self, old_grants: _Privileges, grants: _Privileges) -> _StatementsByPolicy:
+    def _group_by_policy(self, old_grants: _Privileges, grants: _Privileges) -> _StatementsByPolicy:
         """Return grants as statements; those that the changes concern are of a policy of their own."""
         changed: dict[tuple[str, str], frozenset[str]] = {}
         unchanged: dict[tuple[str, str], frozenset[str]] = {}

@@ -11,6 +11,7 @@ from django.db import connection
 from django.http import JsonResponse
 from django.test.utils import CaptureQueriesContext
 
+from policies.authoring.pages.net_change_wording import NOBODY
 from policies.authoring.services import policies
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import viewer_context_middleware
@@ -18,8 +19,8 @@ from policies.pdp import actor_resolution, authorizer, explanations
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from tests.web.catalog.conftest import BOARD, EUROPE, ORDERS, OUTSIDER, OWNER, REVENUE, SALARIES, SALES, SECRET, hide
 from tests.web.conftest import DOOR, document_of
+from tests.web.policies.writing import BASE, Builder
 
-BASE = "/settings/permissions/policies"
 HIDDEN = "urn:li:dataHubPolicy:about-hidden"
 #: Names that stand in no URN of the catalog.
 NAMES = ("Secret plans", "Europe", "Sales board")
@@ -146,7 +147,7 @@ def test_the_pages_of_a_policy_name_nothing_hidden(client, shelves, address):
     assert address in ("delete/", "history/") or "Secret plans" in seen
 
 
-def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
+def test_what_saving_and_deleting_change_counts_what_is_hidden_and_does_not_name_it(client, shelves):
     draft = document_of(
         displayName="All datasets",
         privileges=["EDIT_ENTITY_DOCS"],
@@ -154,12 +155,13 @@ def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
         resources={"filter": {"criteria": criteria("TYPE", "dataset")}},
     )
     policies.update(urn=HIDDEN, draft=policies.PolicyInput("datahub", draft), by=authorizer.SYSTEM, channel=DOOR)
-    page = client.get(f"{BASE}/edit/{HIDDEN}", {"step": "3"})
-    assert (page.context["impact_entities"]["now"], page.context["impact_entities"]["then"]) == ("1", "1")
-    assert shelves("root").get(f"{BASE}/edit/{HIDDEN}").context["impact_entities"]["now"] == "2"
-    losing = text(client.get(f"{BASE}/delete/{HIDDEN}"))
-    assert "Olga Owner loses Edit Description on 1 entity." in losing, "counted, and not named"
-    assert "salaries" not in losing
+    lost = "Olga Owner loses Edit Description on 1 entity"
+    for reader, named in ((client, f"{lost}."), (shelves("root"), f"{lost}, salaries.")):
+        builder = Builder(reader, f"{BASE}/edit/{HIDDEN}")
+        assert builder.response.context["net_change"] == [NOBODY]
+        builder.press("refresh", state="INACTIVE")
+        assert named in builder.response.context["net_change"], "she owns the other one"
+        assert named in text(reader.get(f"{BASE}/delete/{HIDDEN}"))
 
 
 def test_the_deepest_domains_are_found_among_those_that_may_be_viewed(client, shelves):

@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from django.db.models import Min, Model
-
 from catalog.access import grant_source
 from catalog.access.grant_rows import select_grants, select_scheduled_grants
 from catalog.access.grant_source import Grant
@@ -15,11 +13,13 @@ from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.families.validity import Phase, Validity
 from policies.models import Verb
 from policies.models.people import MAX_NAME_LENGTH
+from policies.models.timed_rows import TimedRow
 from policies.models.writes import announce_boundaries
 from policies.writes.timed_holders import describe_times
+from policies.writes.timed_writes import find_time_obstacle, list_next_boundaries, prepare_scheduled_columns
 from policies.writes.unit_of_work import UnitOfWork
 
-_ROW_MODELS: tuple[type[Model], ...] = (EntityUserGrant, EntityGroupGrant, WildcardGrant)
+_ROW_MODELS: tuple[type[TimedRow], ...] = (EntityUserGrant, EntityGroupGrant, WildcardGrant)
 
 
 def set_times(*, grants: Collection[Grant], validity: Validity, reason: str, uow: UnitOfWork) -> None:
@@ -44,20 +44,17 @@ def set_times(*, grants: Collection[Grant], validity: Validity, reason: str, uow
 
 def store_scheduled(*, grants: Collection[Grant], validity: Validity, reason: str, uow: UnitOfWork) -> None:
     """Store grants that have not begun, in place of those that have not begun either."""
-    if (begins := validity.begins) is None:
-        return
     replaced_names = delete_scheduled(grants=grants)
     holders = grant_source.load_principal_columns(urns=[grant.principal for grant in grants])
-    times = {"valid_from": begins, "valid_until": validity.ends, "reason": reason, "created_by": uow.by.urn}
+    columns = prepare_scheduled_columns(validity, reason=reason, uow=uow)
     names = _collect_privileges(grants)
     ScheduledGrant.objects.bulk_create(
         ScheduledGrant(
-            **holders[principal], target=target, within=_find_container(target), privilege=privilege, **times
+            **holders[principal], target=target, within=_find_container(target), privilege=privilege, **columns
         )
         for (principal, target), privileges in names.items()
         for privilege in cdap.expand(privileges)
     )
-    announce_boundaries(validity.list_boundaries(Phase.PENDING))
     for pair, privileges in names.items():
         grant = Grant(*pair, cdap.expand(privileges))
         before = {"scheduled": list(cdap.expand(replaced_names.get(pair, ())))}
@@ -124,19 +121,14 @@ def begin_due(*, uow: UnitOfWork, now: datetime) -> list[tuple[Grant, Validity, 
 
 def list_boundaries() -> Iterable[datetime]:
     """Return the earliest ends of grants and the earliest beginning of a scheduled one, if there are any."""
-    ends = [
-        model._default_manager.filter(valid_until__isnull=False).aggregate(boundary=Min("valid_until"))
-        for model in _ROW_MODELS
-    ]
-    begins = ScheduledGrant.objects.aggregate(boundary=Min("valid_from"))
-    return [item["boundary"] for item in (*ends, begins) if item["boundary"] is not None]
+    return list_next_boundaries(_ROW_MODELS, ScheduledGrant)
 
 
 def _find_obstacle(
     grant: Grant, validity: Validity, now: datetime, principals: Mapping[str, object], entities: Collection[str]
 ) -> str:
-    if validity.find_phase(now) is Phase.ENDED:
-        return "It had ended before anything could begin."
+    if because := find_time_obstacle(validity, now):
+        return because
     if grant.principal not in principals:
         return "The principal is removed."
     return "" if grant.entity in entities else "The entity is gone."

@@ -6,19 +6,24 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Min
-
-from policies.engine.families.validity import Phase
 from policies.engine.model import Actor
 from policies.identity.services import people_writer
 from policies.models import GroupProfile, Membership, RoleAssignment, ScheduledMembership, User, Verb
-from policies.models.writes import WriteTransaction, announce_boundaries
+from policies.models.writes import WriteTransaction
 from policies.pdp import actor_resolution, authorizer, snapshot_store
 from policies.pdp.due_changes import CLOCK_CHANNEL
-from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times, get_urn
+from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times
+from policies.writes.timed_writes import (
+    TIME_COLUMNS,
+    describe_scheduled,
+    find_time_obstacle,
+    list_next_boundaries,
+    plan_holders,
+    prepare_scheduled_columns,
+    record_scheduled,
+    set_times,
+)
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
-
-_UrnsByReason = Mapping[str, str]
 
 
 def add_members(
@@ -30,40 +35,27 @@ def add_members(
     until then. Returns the URNs of those who neither were native members nor were going to be.
     """
     rows = Membership.objects.filter(group=group.group_id, user__in=users.values(), is_native=True)
-    memberships = {row.user_id: row for row in rows}
+    urns = {user.pk: urn for urn, user in users.items()}
+    memberships = {urns[row.user_id]: row for row in rows}
     scheduled_rows = ScheduledMembership.objects.filter(group=group.group_id, user__in=users.values())
     scheduled_ids = set(scheduled_rows.values_list("user_id", flat=True))
-    joining: dict[str, TimedHolder] = {}
-    scheduled: dict[str, TimedHolder] = {}
-    changed: dict[str, TimedHolder] = {}
-    for holder in {get_urn(holder): holder for holder in holders}.values():
-        membership = memberships.get(users[get_urn(holder)].pk)
-        if isinstance(holder, str):
-            if membership is None:
-                joining[holder] = TimedHolder(holder)
-        elif holder.validity.find_phase(now) is Phase.PENDING:
-            scheduled[holder.urn] = holder
-        elif membership is None:
-            joining[holder.urn] = holder
-        elif membership.validity != holder.validity:
-            changed[holder.urn] = holder
-    leaving = [users[urn] for urn in scheduled if users[urn].pk in memberships]
+    joining, scheduled, changed = plan_holders(holders=holders, rows=memberships, now=now)
+    leaving = [users[urn] for urn in scheduled if urn in memberships]
     people_writer.remove_members(users=leaving, group=group, kind=people_writer.NATIVE, uow=uow)
     people_writer.add_members(
         users=[users[urn] for urn in joining], groups=[group], kind=people_writer.NATIVE, uow=uow, times=joining
     )
-    _change_times(group, {users[urn].pk: holder for urn, holder in changed.items()}, memberships, uow)
+    _change_times(group, changed, memberships, uow)
     _insert_scheduled(group, [(users[urn], holder) for urn, holder in scheduled.items()], uow)
-    return [
-        urn for urn in (*joining, *scheduled) if users[urn].pk not in memberships and users[urn].pk not in scheduled_ids
-    ]
+    return [urn for urn in (*joining, *scheduled) if urn not in memberships and users[urn].pk not in scheduled_ids]
 
 
 def cancel_scheduled(*, group: GroupProfile, urns: Collection[str], uow: UnitOfWork) -> None:
     """Delete the memberships of these users that have not begun."""
     rows = ScheduledMembership.objects.filter(group=group.group_id, user__urn__in=urns).select_related("user")
     if cancelled_rows := list(rows.order_by("user__urn")):
-        _record_scheduled(group, before=_describe_rows(cancelled_rows), after={}, uow=uow)
+        before = _describe_rows(cancelled_rows)
+        record_scheduled(group, Verb.MEMBERS_CHANGED, before=before, after={}, uow=uow)
         ScheduledMembership.objects.filter(pk__in=[row.pk for row in cancelled_rows]).delete()
 
 
@@ -89,27 +81,22 @@ class MembershipDueChanges:
 
     def list_next_boundaries(self) -> Iterable[datetime]:
         """Return the earliest end of a membership and the earliest beginning of a scheduled one, if there are any."""
-        ends = Membership.objects.filter(valid_until__isnull=False).aggregate(boundary=Min("valid_until"))
-        begins = ScheduledMembership.objects.aggregate(boundary=Min("valid_from"))
-        return [item["boundary"] for item in (ends, begins) if item["boundary"] is not None]
+        return list_next_boundaries([Membership], ScheduledMembership)
 
 
 def _change_times(
-    group: GroupProfile,
-    holders: Mapping[int, TimedHolder],
-    memberships: Mapping[int, Membership],
-    uow: UnitOfWork,
+    group: GroupProfile, holders: Mapping[str, TimedHolder], memberships: Mapping[str, Membership], uow: UnitOfWork
 ) -> None:
-    """Set the times of current memberships (by user id).
+    """Set the times of current memberships (by URN of the user).
 
     Raises Forbidden if an end, or one that is later than before, gives what the author lacks.
     """
     if not holders:
         return
     native_holders = {
-        holder.urn: (memberships[user_id].validity.ends, holder.validity.ends)
-        for user_id, holder in holders.items()
-        if not memberships[user_id].is_external
+        urn: (memberships[urn].validity.ends, holder.validity.ends)
+        for urn, holder in holders.items()
+        if not memberships[urn].is_external
     }
     ending_urns = [urn for urn, (_, end) in native_holders.items() if end is not None]
     uow.guardrail_check.announce(native_holders)
@@ -121,14 +108,11 @@ def _change_times(
         [urn for urn, (end, new_end) in native_holders.items() if end and (new_end is None or new_end > end)],
         uow,
     )
-    before = {holder.urn: describe_times(memberships[user_id].validity) for user_id, holder in holders.items()}
-    rows = [memberships[user_id] for user_id in holders]
-    for row in rows:
-        validity = holders[row.user_id].validity
-        row.valid_from, row.valid_until = validity.begins, validity.ends
-        announce_boundaries(validity.list_boundaries(Phase.CURRENT))
-    Membership.objects.bulk_update(rows, ("valid_from", "valid_until"))
-    after = {holder.urn: describe_times(holder.validity, holder.reason) for holder in holders.values()}
+    before = {urn: describe_times(memberships[urn].validity) for urn in holders}
+    for urn, holder in holders.items():
+        set_times(memberships[urn], holder.validity)
+    Membership.objects.bulk_update([memberships[urn] for urn in holders], TIME_COLUMNS)
+    after = {urn: describe_times(holder.validity, holder.reason) for urn, holder in holders.items()}
     uow.touched_urns.update(before)
     uow.audit(
         urn=group.urn, name=group.name, verb=Verb.MEMBERS_CHANGED, before={"times": before}, after={"times": after}
@@ -148,18 +132,12 @@ def _insert_scheduled(group: GroupProfile, additions: Sequence[tuple[User, Timed
         ScheduledMembership(
             user=user,
             group_id=group.group_id,
-            valid_from=begins,
-            valid_until=holder.validity.ends,
-            reason=holder.reason,
-            created_by=uow.by.urn,
+            **prepare_scheduled_columns(holder.validity, reason=holder.reason, uow=uow),
         )
         for user, holder in additions
-        if (begins := holder.validity.begins) is not None
     )
-    for _, holder in additions:
-        announce_boundaries(holder.validity.list_boundaries(Phase.PENDING))
     after = {user.urn: describe_times(holder.validity, holder.reason) for user, holder in additions}
-    _record_scheduled(group, before=before, after=after, uow=uow)
+    record_scheduled(group, Verb.MEMBERS_CHANGED, before=before, after=after, uow=uow)
 
 
 def _begin(group: GroupProfile, rows: Sequence[ScheduledMembership], uow: UnitOfWork, now: datetime) -> None:
@@ -171,8 +149,8 @@ def _begin(group: GroupProfile, rows: Sequence[ScheduledMembership], uow: UnitOf
         else:
             begun_rows.append(row)
     if dropped:
-        dropped_rows = [row for row in rows if row.user.urn in dropped]
-        _record_scheduled(group, before=_describe_rows(dropped_rows), after={}, uow=uow, dropped=dropped)
+        before = _describe_rows(row for row in rows if row.user.urn in dropped)
+        record_scheduled(group, Verb.MEMBERS_CHANGED, before=before, after={}, uow=uow, dropped=dropped)
     ScheduledMembership.objects.filter(pk__in=[row.pk for row in rows]).delete()
     if begun_rows:
         people_writer.add_members(
@@ -186,8 +164,8 @@ def _begin(group: GroupProfile, rows: Sequence[ScheduledMembership], uow: UnitOf
 
 def _find_obstacle(row: ScheduledMembership, group: GroupProfile, now: datetime) -> str:
     """Return why a scheduled membership cannot begin; empty if it can."""
-    if row.validity.find_phase(now) is Phase.ENDED:
-        return "It had ended before anything could begin."
+    if because := find_time_obstacle(row.validity, now):
+        return because
     if row.user.is_removed:
         return "The user is removed."
     if group.is_removed:
@@ -238,25 +216,8 @@ def _load_left_actors(group: GroupProfile, urns: Collection[str]) -> list[tuple[
     return [(actor, leave(actor)) for actor in actors.values()]
 
 
-def _record_scheduled(
-    group: GroupProfile,
-    *,
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
-    uow: UnitOfWork,
-    dropped: _UrnsByReason | None = None,
-) -> None:
-    uow.audit(
-        urn=group.urn,
-        name=group.name,
-        verb=Verb.MEMBERS_CHANGED,
-        before={"scheduled": dict(before)},
-        after={"scheduled": dict(after)} | ({"dropped": dict(dropped)} if dropped else {}),
-    )
-
-
 def _describe_rows(rows: Iterable[ScheduledMembership]) -> dict[str, dict[str, str | None]]:
-    return {row.user.urn: describe_times(row.validity, row.reason) for row in rows}
+    return {row.user.urn: describe_scheduled(row) for row in rows}
 
 
 def _group_rows(rows: Iterable[Any]) -> Iterable[tuple[GroupProfile, list[Any]]]:

@@ -32,6 +32,7 @@ from policies.models import (
 from policies.models.people import GROUP_PREFIX, django_group_name
 from policies.models.writes import announce_boundaries
 from policies.writes.timed_holders import TimedHolder, describe_times
+from policies.writes.timed_writes import TIME_COLUMNS, set_times
 from policies.writes.unit_of_work import UnitOfWork, fingerprint
 
 UserOrGroup = User | GroupProfile
@@ -271,9 +272,8 @@ def _insert_memberships(
     rows = [Membership(user=user, group_id=group.group_id, **{kind: True}) for user, group in pairs]
     for row, (user, _) in zip(rows, pairs, strict=True):
         if holder := times.get(user.urn):
-            row.valid_from, row.valid_until = holder.validity.begins, holder.validity.ends
-            announce_boundaries(holder.validity.list_boundaries(Phase.CURRENT))
-    time_columns = ["valid_from", "valid_until"] if kind == NATIVE else []
+            set_times(row, holder.validity)
+    time_columns = TIME_COLUMNS if kind == NATIVE else ()
     Membership.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=["user", "group"], update_fields=[kind, *time_columns]
     )
@@ -296,7 +296,7 @@ def _end_memberships(rows: QuerySet[Membership], kind: str) -> None:
     """Delete memberships; one that is of the other kind, too, stays as that."""
     rows.filter(**{EXTERNAL if kind == NATIVE else NATIVE: False}).delete()
     ended_columns: dict[str, Any] = {kind: False}
-    rows.update(**ended_columns | ({"valid_from": None, "valid_until": None} if kind == NATIVE else {}))
+    rows.update(**ended_columns | (dict.fromkeys(TIME_COLUMNS) if kind == NATIVE else {}))
 
 
 def _record_members(

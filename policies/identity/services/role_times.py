@@ -5,17 +5,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from django.db.models import Min, Q
+from django.db.models import Q
 
-from policies.engine.families.validity import Phase
 from policies.identity.services import people_writer
 from policies.identity.services.people_writer import UserOrGroup
 from policies.models import GroupProfile, Role, RoleAssignment, ScheduledRoleAssignment, User, Verb
-from policies.models.writes import WriteTransaction, announce_boundaries
+from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
 from policies.pdp.due_changes import CLOCK_CHANNEL
 from policies.writes import delegation
-from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times, get_urn
+from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times
+from policies.writes.timed_writes import (
+    TIME_COLUMNS,
+    describe_scheduled,
+    find_time_obstacle,
+    list_next_boundaries,
+    plan_holders,
+    prepare_scheduled_columns,
+    record_scheduled,
+    set_times,
+)
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
 _Assignment = TypeVar("_Assignment", RoleAssignment, ScheduledRoleAssignment)
@@ -33,20 +42,7 @@ def assign_role(
     scheduled_rows = _index_by_holder(
         ScheduledRoleAssignment.objects.filter(_build_condition(rows.values()), role=role), rows
     )
-    joining: dict[str, TimedHolder] = {}
-    scheduled: dict[str, TimedHolder] = {}
-    changed: dict[str, TimedHolder] = {}
-    for holder in {get_urn(holder): holder for holder in holders}.values():
-        assignment = assignments.get(get_urn(holder))
-        if isinstance(holder, str):
-            if assignment is None:
-                joining[holder] = TimedHolder(holder)
-        elif holder.validity.find_phase(now) is Phase.PENDING:
-            scheduled[holder.urn] = holder
-        elif assignment is None:
-            joining[holder.urn] = holder
-        elif assignment.validity != holder.validity:
-            changed[holder.urn] = holder
+    joining, scheduled, changed = plan_holders(holders=holders, rows=assignments, now=now)
 
     def choose(holder: UserOrGroup, roles: list[Role]) -> list[Role]:
         kept_roles = [item for item in roles if item != role]
@@ -69,7 +65,8 @@ def cancel_scheduled(*, holders: Collection[UserOrGroup], uow: UnitOfWork, role:
     cancelled_rows = list(rows.select_related("role", "user", "group__profile").order_by("pk"))
     for row in cancelled_rows:
         holder = holders_by_urn[row.holder_row.urn]
-        _record_scheduled(holder, before={row.role.urn: describe_times(row.validity, row.reason)}, after={}, uow=uow)
+        before = {row.role.urn: describe_scheduled(row)}
+        record_scheduled(holder, Verb.ROLES_CHANGED, before=before, after={}, uow=uow)
     ScheduledRoleAssignment.objects.filter(pk__in=[row.pk for row in cancelled_rows]).delete()
 
 
@@ -100,9 +97,7 @@ class RoleDueChanges:
 
     def list_next_boundaries(self) -> Iterable[datetime]:
         """Return the earliest end of an assignment and the earliest beginning of a scheduled one, if there are any."""
-        ends = RoleAssignment.objects.filter(valid_until__isnull=False).aggregate(boundary=Min("valid_until"))
-        begins = ScheduledRoleAssignment.objects.aggregate(boundary=Min("valid_from"))
-        return [item["boundary"] for item in (ends, begins) if item["boundary"] is not None]
+        return list_next_boundaries([RoleAssignment], ScheduledRoleAssignment)
 
 
 def _change_times(
@@ -116,8 +111,7 @@ def _change_times(
         if holder.validity.ends is not None:
             uow.announce_revocation(f"the roles of {row.name} as they are")
         before = describe_times(assignment.validity)
-        assignment.valid_from, assignment.valid_until = holder.validity.begins, holder.validity.ends
-        announce_boundaries(holder.validity.list_boundaries(Phase.CURRENT))
+        set_times(assignment, holder.validity)
         uow.audit(
             urn=row.urn,
             name=row.name,
@@ -125,7 +119,7 @@ def _change_times(
             before={"times": {role.urn: before}},
             after={"times": {role.urn: describe_times(holder.validity, holder.reason)}},
         )
-    RoleAssignment.objects.bulk_update([assignment for _, assignment, _ in changes], ("valid_from", "valid_until"))
+    RoleAssignment.objects.bulk_update([assignment for _, assignment, _ in changes], TIME_COLUMNS)
 
 
 def _insert_scheduled(role: Role, additions: Sequence[tuple[UserOrGroup, TimedHolder]], uow: UnitOfWork) -> None:
@@ -136,28 +130,20 @@ def _insert_scheduled(role: Role, additions: Sequence[tuple[UserOrGroup, TimedHo
     rows = {row.urn: row for row, _ in additions}
     uow.announce(*rows)
     old_rows = ScheduledRoleAssignment.objects.filter(_build_condition(rows.values()), role=role)
-    before = {
-        urn: {role.urn: describe_times(item.validity, item.reason)}
-        for urn, item in _index_by_holder(old_rows, rows).items()
-    }
+    before = {urn: {role.urn: describe_scheduled(row)} for urn, row in _index_by_holder(old_rows, rows).items()}
     old_rows.delete()
     ScheduledRoleAssignment.objects.bulk_create(
         ScheduledRoleAssignment(
             role=role,
             user=row if isinstance(row, User) else None,
             group_id=row.group_id if isinstance(row, GroupProfile) else None,
-            valid_from=begins,
-            valid_until=holder.validity.ends,
-            reason=holder.reason,
-            created_by=uow.by.urn,
+            **prepare_scheduled_columns(holder.validity, reason=holder.reason, uow=uow),
         )
         for row, holder in additions
-        if (begins := holder.validity.begins) is not None
     )
     for row, holder in additions:
-        announce_boundaries(holder.validity.list_boundaries(Phase.PENDING))
         after = {role.urn: describe_times(holder.validity, holder.reason)}
-        _record_scheduled(row, before=before.get(row.urn, {}), after=after, uow=uow)
+        record_scheduled(row, Verb.ROLES_CHANGED, before=before.get(row.urn, {}), after=after, uow=uow)
 
 
 def _begin(rows: Sequence[ScheduledRoleAssignment], uow: UnitOfWork, now: datetime) -> None:
@@ -165,8 +151,8 @@ def _begin(rows: Sequence[ScheduledRoleAssignment], uow: UnitOfWork, now: dateti
     rows_by_role: dict[Role, list[ScheduledRoleAssignment]] = defaultdict(list)
     for row in rows:
         if because := _find_obstacle(row, now):
-            before = {row.role.urn: describe_times(row.validity, row.reason)}
-            _record_scheduled(row.holder_row, before=before, after={}, uow=uow, because=because)
+            before, dropped = {row.role.urn: describe_scheduled(row)}, {row.role.urn: because}
+            record_scheduled(row.holder_row, Verb.ROLES_CHANGED, before=before, after={}, uow=uow, dropped=dropped)
         else:
             rows_by_role[row.role].append(row)
     ScheduledRoleAssignment.objects.filter(pk__in=[row.pk for row in rows]).delete()
@@ -181,26 +167,7 @@ def _begin(rows: Sequence[ScheduledRoleAssignment], uow: UnitOfWork, now: dateti
 
 def _find_obstacle(row: ScheduledRoleAssignment, now: datetime) -> str:
     """Return why a scheduled assignment cannot begin; empty if it can."""
-    if row.validity.find_phase(now) is Phase.ENDED:
-        return "It had ended before anything could begin."
-    return "The holder is removed." if row.holder_row.is_removed else ""
-
-
-def _record_scheduled(
-    holder: UserOrGroup,
-    *,
-    before: Mapping[str, object],
-    after: Mapping[str, object],
-    uow: UnitOfWork,
-    because: str = "",
-) -> None:
-    uow.audit(
-        urn=holder.urn,
-        name=holder.name,
-        verb=Verb.ROLES_CHANGED,
-        before={"scheduled": dict(before)},
-        after={"scheduled": dict(after)} | ({"dropped": dict.fromkeys(before, because)} if because else {}),
-    )
+    return find_time_obstacle(row.validity, now) or ("The holder is removed." if row.holder_row.is_removed else "")
 
 
 def _build_condition(holders: Collection[UserOrGroup]) -> Q:

@@ -36,6 +36,7 @@ SPECTACULAR_SETTINGS = {
         "PolicyState": "policies.models.policy.Policy.State",
         "PolicyStateChange": "policies.authoring.api.policies.STATES",
         "PolicyType": "policies.models.policy.Policy.Type",
+        "GrantInPrivilegesEnum": "policies.http.api.grant_fields.PRIVILEGE_WORDS",
         "GrantOutPrivilegesEnum": "policies.engine.families.cdap.PRIVILEGES",
         "UserState": "policies.models.people.User.State",
         "TokenDuration": "policies.identity.api.access_tokens.DURATION_CHOICES",

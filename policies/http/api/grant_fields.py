@@ -7,6 +7,9 @@ from rest_framework import serializers
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.http.api import strict_fields
 
+#: What a body may list: ALL stands for the others.
+PRIVILEGE_WORDS = (*cdap.PRIVILEGES, cdap.ALL)
+
 
 class GrantedEntityField(strict_fields.StrictUrn):
     """An entity, or a pattern: a URN with `*` at the end of its name, also spelled short (`dataset:ns1.*`)."""
@@ -22,5 +25,5 @@ class PrivilegeList(strict_fields.StrictList):
     """A list of privileges."""
 
     def __init__(self, **kwargs: Any) -> None:
-        child = serializers.ChoiceField([*cdap.PRIVILEGES, cdap.ALL])
+        child = serializers.ChoiceField(PRIVILEGE_WORDS)
         super().__init__(child=child, allow_empty=False, max_length=100, help_text="ALL stands for the four.", **kwargs)

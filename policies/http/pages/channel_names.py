@@ -20,6 +20,7 @@ _CHANGE_CHANNELS = {
     "load_catalog": "Catalog import",
     "migration": "Upgrade",
     "oidc": "Sign-in with an identity provider",
+    "preview": "Preview",
 }
 
 

@@ -10,9 +10,9 @@ from policies.authoring.services.change_proofs import ChangeProofs
 from policies.authoring.services.preview import Change
 from policies.authoring.services.replay import Replay, ReplayedAccess
 from policies.engine import families
-from policies.engine.guardrails.sentences import list_rule_urns
+from policies.engine.guardrails.sentences import describe_example, list_rule_urns
 from policies.engine.model import Actor
-from policies.engine.proofs.sentences import describe_access, describe_proofs
+from policies.engine.proofs.sentences import describe_proofs
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import Guardrail
 from policies.pdp import authorizer
@@ -76,7 +76,7 @@ def _describe_verdict(verdict: GuardrailVerdict, names: Mapping[str, str]) -> st
     else:
         outcome = "is broken already, and stays so" if is_known else "is not known to hold, with or without this"
         sentence = f"{name} {outcome}."
-    example = "" if verdict.example is None else f" For example {describe_access(verdict.example, names)}."
+    example = "" if verdict.example is None else f" For example {describe_example(verdict.example, names)}"
     return f"{sentence.strip()}{example}"
 
 

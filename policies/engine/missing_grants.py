@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import ClassVar
 
 from policies.engine import families
-from policies.engine.explain import ConditionPart, FailedCondition, NameOf, NearMatch
+from policies.engine.explain import NameOf
 from policies.engine.model import Actor, Decision, DecisionCode, MissingPrivilege, Statement
+from policies.engine.near_misses import ConditionPart, FailedCondition, NearMatch
 from policies.engine.ports import GrantsByEntity
 from policies.engine.wording import join_clauses, word_time
 

@@ -12,6 +12,14 @@ from django.conf import settings
 from policies.engine import explain, families, missing_grants, wording
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, MissingPrivilege, Question
+from policies.engine.near_misses import (
+    FailedCondition,
+    NearMatch,
+    NearMiss,
+    OtherTime,
+    list_near_misses,
+    list_timed_misses,
+)
 from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
@@ -35,7 +43,7 @@ MAX_SUGGESTIONS = 20
 
 
 #: What a refusal lacks, not yet worded.
-AnyMiss = missing_grants.MissingGrant | explain.NearMiss
+AnyMiss = missing_grants.MissingGrant | NearMiss
 
 #: Sentence for each decision code.
 SENTENCES = {
@@ -72,7 +80,7 @@ class Explanation:
 
     decision: Decision
     reasons: tuple[explain.Reason, ...]
-    near_misses: tuple[explain.NearMatch, ...]
+    near_misses: tuple[NearMatch, ...]
     hints: tuple[Hint, ...]
     is_concealed: bool = False
 
@@ -150,7 +158,7 @@ def is_known(*, urn: str) -> bool:
     return bool(display_names.load_names(urns=[urn]) or facet_source().load_types(urns=[urn]))
 
 
-def format_remedy(condition: explain.FailedCondition) -> str:
+def format_remedy(condition: FailedCondition) -> str:
     """Return a sentence on who could change the failed condition: by name if known, else by the required privilege."""
     remedy = condition.remedy
     if condition.remedy_actors:
@@ -180,7 +188,7 @@ class _Trace:
         """Return the reasons of the decision."""
         return explain.list_reasons(self.decision, Question(self.actor, "", self.resource, self.subresources), name_of)
 
-    def list_near_misses(self, snapshot: Snapshot) -> tuple[explain.NearMiss, ...]:
+    def list_near_misses(self, snapshot: Snapshot) -> tuple[NearMiss, ...]:
         """Return the nearest misses over all privileges of the question, each statement once; empty if allowed.
 
         First the denies that decided: without a change of these nothing else helps.
@@ -189,13 +197,13 @@ class _Trace:
             return ()
         denying_question = Question(self.actor, "", self.resource, self.subresources)
         near_misses = {
-            (statement.origin.policy, statement.origin.index): explain.NearMiss(statement, denying_question, 0)
+            (statement.origin.policy, statement.origin.index): NearMiss(statement, denying_question, 0)
             for statement in self.decision.statements
             if statement.effect is Effect.DENY
         }
         for privilege in self.privileges:
             question = Question(self.actor, privilege, self.resource, self.subresources)
-            for miss in explain.list_near_misses(snapshot, question, MAX_NEAR_MISSES, ADMINISTRATORS):
+            for miss in list_near_misses(snapshot, question, MAX_NEAR_MISSES, ADMINISTRATORS):
                 origin = miss.statement.origin
                 near_misses.setdefault((origin.policy, origin.index), miss)
         return tuple(_select_nearest(near_misses.values()))
@@ -203,9 +211,9 @@ class _Trace:
 
 def _list_timed_misses(
     requests: Sequence[tuple[Actor, AccessRequest]], traces: Sequence[_Trace]
-) -> list[list[explain.NearMiss]]:
+) -> list[list[NearMiss]]:
     """Return for each refusal the allows that nearly match of policies that have not begun or have ended."""
-    misses: list[list[explain.NearMiss]] = [[] for _ in traces]
+    misses: list[list[NearMiss]] = [[] for _ in traces]
     if all(trace.decision.code is not DecisionCode.IMPLICIT_DENY for trace in traces):
         return misses
     snapshot, times = timed_policies.load_timed_policies()
@@ -218,7 +226,7 @@ def _list_timed_misses(
             known_statements = {miss.statement for miss in trace_misses}
             trace_misses += (
                 miss
-                for miss in explain.list_timed_misses(snapshot, question, times, MAX_NEAR_MISSES)
+                for miss in list_timed_misses(snapshot, question, times, MAX_NEAR_MISSES)
                 if miss.statement not in known_statements
             )
     return misses
@@ -230,7 +238,7 @@ def _add_ways(pairs: Sequence[tuple["_Trace", list[AnyMiss]]]) -> None:
         miss
         for _, misses in pairs
         for miss in misses
-        if isinstance(miss, explain.NearMiss) and miss.statement.effect is Effect.ALLOW
+        if isinstance(miss, NearMiss) and miss.statement.effect is Effect.ALLOW
     ]
     if not allows:
         return
@@ -239,10 +247,10 @@ def _add_ways(pairs: Sequence[tuple["_Trace", list[AnyMiss]]]) -> None:
         tokens=frozenset[str]().union(*(miss.statement.actors.tokens for miss in allows)),
     )
     for _, misses in pairs if ways else ():
-        misses[:] = [_with_ways(miss, ways) if isinstance(miss, explain.NearMiss) else miss for miss in misses]
+        misses[:] = [_with_ways(miss, ways) if isinstance(miss, NearMiss) else miss for miss in misses]
 
 
-def _with_ways(miss: explain.NearMiss, ways: Mapping[tuple[str, str], explain.OtherTime]) -> explain.NearMiss:
+def _with_ways(miss: NearMiss, ways: Mapping[tuple[str, str], OtherTime]) -> NearMiss:
     actor = miss.question.actor
     tokens = miss.statement.actors.tokens
     if miss.statement.effect is Effect.DENY or not tokens.isdisjoint(actor.tokens):
@@ -252,7 +260,7 @@ def _with_ways(miss: explain.NearMiss, ways: Mapping[tuple[str, str], explain.Ot
 
 
 def _find_remedy_holders(
-    snapshot: Snapshot, near_matches: Sequence[explain.NearMatch], concealed_urns: Collection[str]
+    snapshot: Snapshot, near_matches: Sequence[NearMatch], concealed_urns: Collection[str]
 ) -> Mapping[MissingPrivilege, tuple[str, ...]]:
     """Return remedy → the roles, groups and users that hold its privilege according to the policies.
 
@@ -273,10 +281,10 @@ def _find_remedy_holders(
 
 
 def _with_holders(
-    near_match: explain.NearMatch,
+    near_match: NearMatch,
     holders_by_remedy: Mapping[MissingPrivilege, tuple[str, ...]],
     name_of: explain.NameOf,
-) -> explain.NearMatch:
+) -> NearMatch:
     failed_conditions = (
         condition
         if condition.remedy_actors
@@ -288,7 +296,7 @@ def _with_holders(
     return replace(near_match, failed_conditions=tuple(failed_conditions))
 
 
-AnyNearMiss = TypeVar("AnyNearMiss", bound=missing_grants.MissingGrant | explain.NearMiss)
+AnyNearMiss = TypeVar("AnyNearMiss", bound=missing_grants.MissingGrant | NearMiss)
 
 
 def _select_nearest(misses: Iterable[AnyNearMiss]) -> list[AnyNearMiss]:

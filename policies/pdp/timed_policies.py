@@ -7,9 +7,9 @@ from typing import NamedTuple
 from django.db.models import F
 
 from policies.engine import families
-from policies.engine.explain import OtherTime
 from policies.engine.families.validity import Phase
 from policies.engine.model import StatementOrigin
+from policies.engine.near_misses import OtherTime
 from policies.engine.snapshot import Snapshot
 from policies.models import ChangeEvent, Policy, ScheduledMembership, ScheduledRoleAssignment, Verb
 from policies.models.people import GROUP_PREFIX

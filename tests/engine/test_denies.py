@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies.engine import explain
+from policies.engine import near_misses
 from policies.engine.evaluate import decide, decide_requirement
 from policies.engine.families import datahub, vocabulary
 from policies.engine.model import DecisionCode, Question, StatementOrigin
@@ -127,7 +127,7 @@ def test_a_near_miss_says_by_what_somebody_is_excepted(world, actors, sentence):
     }
     world.policy("p", tags(actors={"allUsers": True} | actors))
     question = Question(world.actor(urn("jo")), TAGS, world.resource(urn("dataset:orders")))
-    (miss,) = explain.list_near_misses(world.snapshot(), question)
+    (miss,) = near_misses.list_near_misses(world.snapshot(), question)
     match = miss.to_near_match(lambda name: names.get(name, name))
     assert [(item.part, item.sentence) for item in match.failed_conditions] == [("actor", sentence)]
 

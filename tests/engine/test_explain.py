@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies.engine import explain
+from policies.engine import explain, near_misses
 from policies.engine.evaluate import decide
 from policies.engine.model import MissingPrivilege, Question
 from tests.worlds import World, criterion, denying, document, matching_all, urn
@@ -24,7 +24,7 @@ def name_of(found: str) -> str:
 
 
 def nearest(snapshot, question, name_of, limit=3):
-    return [miss.to_near_match(name_of) for miss in explain.list_near_misses(snapshot, question, limit)]
+    return [miss.to_near_match(name_of) for miss in near_misses.list_near_misses(snapshot, question, limit)]
 
 
 @pytest.fixture

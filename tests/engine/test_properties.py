@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies.engine import actor_conditions, explain
+from policies.engine import actor_conditions, explain, near_misses
 from policies.engine.errors import InvalidPolicy
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub
@@ -200,7 +200,7 @@ def test_a_near_miss_says_what_was_lacking():
     found = world()
     question = asked(found, ACTOR_PROPERTY_role="clerk", ACTOR_PROPERTY_department="legal", ACTION_PROPERTY_soft="")
     assert not decide(found.snapshot(), question).is_allowed
-    (miss,) = explain.list_near_misses(found.snapshot(), question)
+    (miss,) = near_misses.list_near_misses(found.snapshot(), question)
     near = miss.to_near_match(lambda one: one.rpartition(":")[2])
     assert miss.missing_count == 3
     assert [lack.sentence for lack in near.failed_conditions] == [
@@ -208,7 +208,7 @@ def test_a_near_miss_says_what_was_lacking():
         "Jo's role is not boss or manager.",
         "The action's soft is not known.",
     ]
-    assert {lack.part for lack in near.failed_conditions} == {explain.ConditionPart.PROPERTY}
+    assert {lack.part for lack in near.failed_conditions} == {near_misses.ConditionPart.PROPERTY}
 
 
 def test_a_question_loads_what_is_compared():

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from policies.engine import explain
+from policies.engine import explain, near_misses
 from policies.engine.alternatives import sort_narrowest_first
 from policies.engine.families.cdap import ResultingGrant
 from policies.engine.model import Decision, DecisionCode, MissingPrivilege, Statement
@@ -51,7 +51,7 @@ class ReasonOut(DecidingStatementOut):
 class FailedConditionOut(serializers.Serializer[Any]):
     """A condition that did not hold, and the privilege with which somebody could change that."""
 
-    part = serializers.ChoiceField([part.value for part in explain.ConditionPart])
+    part = serializers.ChoiceField([part.value for part in near_misses.ConditionPart])
     detail = serializers.CharField()
     changed_by = MissingPrivilegeOut()
     who = serializers.ListField(
@@ -232,7 +232,7 @@ def serialize_explanation(
     }
 
 
-def _serialize_reason(reason: explain.Reason | explain.NearMatch) -> dict[str, Any]:
+def _serialize_reason(reason: explain.Reason | near_misses.NearMatch) -> dict[str, Any]:
     return _build_reason(reason.policy, reason.name, reason.statement, reason.effect, reason.explanation, reason.ends)
 
 

@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
-from policies.engine.explain import NearMatch
 from policies.engine.model import Effect
+from policies.engine.near_misses import NearMatch
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from policies.engine.explain import NearMatch
+from policies.engine.near_misses import NearMatch
 from policies.engine.requirements import privilege_requirement
 from policies.errors import PolicyAppError
 from policies.models.fields import is_storable

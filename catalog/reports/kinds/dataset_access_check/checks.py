@@ -14,7 +14,7 @@ from pyroaring import FrozenBitMap
 
 from catalog.reports.kinds.dataset_access_check.tables import MAX_EXPLAINED_PEOPLE
 from catalog.reports.snapshot.partition_facts import PartitionFacts
-from policies.engine import explain, selectors
+from policies.engine import explain, near_misses, selectors
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Question
 from policies.engine.selectors import Condition, Criterion, Resource, Selector
@@ -260,7 +260,7 @@ def _explain_row(row: ClaimRow, snapshot: Snapshot, question: Question) -> Claim
         return row._replace(policy=reasons[0].policy, because=reasons[0].explanation)
     if not question.actor.is_active:
         return row._replace(lacks="This person may not act at all.")
-    for near_miss in explain.list_near_misses(snapshot, question, limit=1):
+    for near_miss in near_misses.list_near_misses(snapshot, question, limit=1):
         near_match = near_miss.to_near_match(str)
         return row._replace(
             nearest=near_match.policy, lacks=" ".join(condition.sentence for condition in near_match.failed_conditions)

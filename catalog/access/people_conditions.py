@@ -17,7 +17,7 @@ from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 
 #: What the URNs of the rows of each table begin with.
-_PREFIXES: dict[type[Any], str] = {
+PREFIXES: dict[type[Any], str] = {
     User: USER_PREFIX,
     GroupProfile: GROUP_PREFIX,
     Role: ROLE_PREFIX,
@@ -27,8 +27,8 @@ _PREFIXES: dict[type[Any], str] = {
 
 def find_described_models() -> frozenset[type[Any]]:
     """Return the tables that have rows about which the catalog could store something; one query."""
-    indexes = [Entity.objects.filter(prefix_range("urn", [prefix])).values("pk") for prefix in _PREFIXES.values()]
-    ids_by_model = dict(zip(_PREFIXES, read_each(indexes, max_entries=0), strict=True))
+    indexes = [Entity.objects.filter(prefix_range("urn", [prefix])).values("pk") for prefix in PREFIXES.values()]
+    ids_by_model = dict(zip(PREFIXES, read_each(indexes, max_entries=0), strict=True))
     return frozenset(model for model, ids in ids_by_model.items() if ids is None)
 
 
@@ -68,4 +68,4 @@ class PeopleConditions(CoverageConditions):
 
     def _own_urns(self, column: str) -> Q:
         """Return the condition that a URN can be one of the table: few of a million entities are people or policies."""
-        return prefix_range(column, [_PREFIXES[self.table.model]])
+        return prefix_range(column, [PREFIXES[self.table.model]])

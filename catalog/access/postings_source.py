@@ -1,15 +1,17 @@
-"""Entities with their facts as postings: whatever selectors cover, in a handful of queries."""
+"""Resources with their facts as postings: whatever selectors cover, in a handful of queries."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
-from django.db.models import Aggregate, Max, Min, QuerySet, TextField
+from django.db.models import Aggregate, Max, Min, Q, QuerySet, TextField
 from pyroaring import FrozenBitMap
 
 from catalog.access import coverage_sql
+from catalog.access.people_resources import find_removed_people, list_covered_people
 from catalog.models import Ancestry, Entity, Facet
+from catalog.urns import PEOPLE_TYPES, entity_type
 from policies.engine import selectors
 from policies.engine.model import Actor, Cover, Coverage, Effect, Statement, StatementOrigin
 from policies.engine.postings import FacetGroup, FacetRow, Postings
@@ -27,30 +29,78 @@ _MANY_PART = 4
 class OrmPostingsSource:
     """`policies.engine.ports.PostingsSource` over the tables of the catalog."""
 
-    def load_postings(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings | None:
-        """Return the present entities that one of the selectors covers, with these facets."""
-        rows = _list_covered(covering)
-        entities = _list_first(rows, limit + 1)
-        return None if len(entities) > limit else _build_postings(rows, entities, fields)
+    def load_postings(
+        self, *, covering: Collection[Selector], fields: Collection[str], limit: int, with_people: bool
+    ) -> Postings | None:
+        """Return the present resources that one of the selectors covers, with these facets."""
+        coverage = _build_coverage(covering)
+        rows = _list_covered(coverage)
+        resources = _list_resources(coverage, rows, limit + 1, with_people=with_people)
+        if resources.resource_count > limit:
+            return None
+        if extra_ids := resources.described_ids:
+            rows = Entity.objects.filter(Q(pk__in=rows.order_by().values("pk")) | Q(pk__among=extra_ids))
+        return _build_postings(rows, resources, fields)
 
     def load_sample(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings:
-        """Return the first of these entities, at most `limit`."""
-        entities = _list_first(_list_covered(covering), limit)
-        rows = (
-            Entity.objects.filter(pk__among=[entity[0] for entity in entities]) if entities else Entity.objects.none()
-        )
-        return _build_postings(rows, entities, fields)
+        """Return the first of these resources, at most `limit`; people only where there are not so many entities."""
+        coverage = _build_coverage(covering)
+        resources = _list_resources(coverage, _list_covered(coverage), limit, with_people=True)
+        ids = [entity[0] for entity in resources.entities]
+        rows = Entity.objects.filter(pk__among=ids) if ids else Entity.objects.none()
+        return _build_postings(rows, resources, fields)
 
 
-def _build_postings(rows: QuerySet[Entity], entities: Sequence[tuple[Any, ...]], fields: Collection[str]) -> Postings:
-    """Return entities, of which `rows` are the query, with these facets."""
+#: Columns of the row of an entity that is read.
+_COLUMNS = ("pk", "urn", "type", "object_id", "project")
+
+
+class _Resources(NamedTuple):
+    """Rows of entities by id, and the URNs of people and policies that the catalog says nothing about.
+
+    `described_ids` are those of entities that are listed only because they describe people or policies that are.
+    """
+
+    entities: Sequence[tuple[Any, ...]]
+    undescribed_urns: Sequence[str] = ()
+    described_ids: Sequence[int] = ()
+
+    @property
+    def resource_count(self) -> int:
+        """The number of all of them."""
+        return len(self.entities) + len(self.undescribed_urns)
+
+
+def _list_resources(coverage: Coverage, rows: QuerySet[Entity], limit: int, *, with_people: bool) -> _Resources:
+    """Return the covered resources, of which `rows` are those of the catalog; entities first, at most `limit`."""
+    entities = list(rows.order_by("pk").values_list(*_COLUMNS)[:limit])
+    if not with_people or len(entities) >= limit:
+        return _Resources(entities)
+    described_people = {entity[1] for entity in entities if entity[2] in PEOPLE_TYPES}
+    if removed_urns := find_removed_people(described_people) if described_people else ():
+        entities = [entity for entity in entities if entity[1] not in removed_urns]
+    people = [urn for urn in list_covered_people(coverage, limit) if urn not in described_people]
+    people = people[: limit - len(entities)]
+    # What is stored for a person counts, also where the entity itself is removed.
+    described = list(Entity.objects.filter(urn__among=people).values_list(*_COLUMNS)) if people else []
+    described_urns = {entity[1] for entity in described}
+    return _Resources(
+        sorted([*entities, *described]),
+        [urn for urn in people if urn not in described_urns],
+        [entity[0] for entity in described],
+    )
+
+
+def _build_postings(rows: QuerySet[Entity], resources: _Resources, fields: Collection[str]) -> Postings:
+    """Return resources, of which `rows` are the query of entities, with these facets."""
     loaded_fields = frozenset(fields) - selectors.CONSTANT_FACETS.keys()
+    entities = resources.entities
     groups = list(_iterate_facet_groups(rows, loaded_fields, _EntityNumbers([entity[0] for entity in entities])))
     nodes = {value for field, value, _, _ in groups if field in selectors.HIERARCHICAL_FIELDS}
-    urns = [entity[1] for entity in entities]
+    urns = [*(entity[1] for entity in entities), *resources.undescribed_urns]
     return Postings(
         urns=urns,
-        types=[entity[2] for entity in entities],
+        types=[*(entity[2] for entity in entities), *map(entity_type, resources.undescribed_urns)],
         fields=loaded_fields,
         rows=[
             *_iterate_object_rows(entities, loaded_fields),
@@ -60,10 +110,6 @@ def _build_postings(rows: QuerySet[Entity], entities: Sequence[tuple[Any, ...]],
         groups=groups,
         descendants=_load_descendants(nodes),
     )
-
-
-def _list_first(rows: QuerySet[Entity], limit: int) -> list[tuple[Any, ...]]:
-    return list(rows.order_by("pk").values_list("pk", "urn", "type", "object_id", "project")[:limit])
 
 
 class JoinedIds(Aggregate):
@@ -77,14 +123,19 @@ class JoinedIds(Aggregate):
         return self.as_sql(compiler, connection, template="string_agg(CAST(%(expressions)s AS text), ',')", **context)
 
 
-def _list_covered(covering: Iterable[Selector]) -> QuerySet[Entity]:
+def _build_coverage(covering: Iterable[Selector]) -> Coverage:
+    """Return the coverage of somebody for whom all of the selectors count."""
     covers = tuple(
         Cover(
             Statement(StatementOrigin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), selector), is_unconditional=True
         )
         for selector in covering
     )
-    return coverage_sql.filter_covered(Coverage(Actor(""), covers), Entity.objects.filter(is_removed=False))
+    return Coverage(Actor(""), covers)
+
+
+def _list_covered(coverage: Coverage) -> QuerySet[Entity]:
+    return coverage_sql.filter_covered(coverage, Entity.objects.filter(is_removed=False))
 
 
 class _EntityNumbers:

@@ -86,14 +86,17 @@ class GrantSource(Protocol):
 class PostingsSource(Protocol):
     """Entities with their facts, for comparisons that concern many of them."""
 
-    def load_postings(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings | None:
+    def load_postings(
+        self, *, covering: Collection[Selector], fields: Collection[str], limit: int, with_people: bool
+    ) -> Postings | None:
         """Return the entities, without removed ones, that one of the selectors covers; None for more than `limit`.
 
-        With these facets; hierarchies are closed. A constant number of queries.
+        `with_people` users, groups, roles and policies too, whether or not the catalog describes them. With these
+        facets; hierarchies are closed. A constant number of queries.
         """
 
     def load_sample(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings:
-        """Return the first of these entities, at most `limit`."""
+        """Return the first of these entities, users, groups, roles and policies, at most `limit`."""
 
 
 @dataclass(frozen=True, slots=True)

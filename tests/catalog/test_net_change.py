@@ -23,7 +23,7 @@ from policies.engine.selectors import EVERYTHING
 from policies.engine.snapshot import Snapshot
 from policies.identity.services import groups, roles, users
 from policies.identity.services.staged_people import StagedPeople
-from policies.models import Role, User
+from policies.models import GroupProfile, Policy, Role, User
 from policies.pdp import actor_resolution, authorizer, ports
 from tests import stored, strategies
 from tests.catalog.conftest import undone
@@ -94,7 +94,9 @@ def test_the_report_of_impact_gives_the_same_numbers_and_items(
         actors = list(actor_resolution.load_actors(urns=list(User.objects.values_list("urn", flat=True))).values())
         report_change = differences.compare_policies(before, after, changes, actors)
         fields = before.tested_fields(report_change.privileges) | after.tested_fields(report_change.privileges)
-        postings = ports.postings_source().load_postings(covering=[EVERYTHING], fields=fields, limit=1000)
+        postings = ports.postings_source().load_postings(
+            covering=[EVERYTHING], fields=fields, limit=1000, with_people=True
+        )
     assert postings is not None
     partition = Partition(pa.array(range(len(postings.urns)), pa.int64()), postings)
     facts = PartitionFacts(SnapshotState("", before, actors, {}), partition)
@@ -189,8 +191,8 @@ def write(kind: str, user: str, group: str, role: str) -> None:
 
 
 def list_allowed(snapshot: Snapshot, privileges: Sequence[str] = strategies.PRIVILEGES) -> Pairs:
-    """Return every pair of an active person and a present entity that the engine allows, asked one by one."""
-    urns = list(Entity.objects.filter(is_removed=False).values_list("urn", flat=True))
+    """Return every pair of an active person and a present resource that the engine allows, asked one by one."""
+    urns = sorted(list_resources())
     fields = snapshot.tested_fields(privileges)
     resources = OrmFacetSource().load(urns=urns, fields=fields)
     people = User.objects.filter(state=User.State.ACTIVE, is_removed=False).values_list("urn", flat=True)
@@ -200,6 +202,17 @@ def list_allowed(snapshot: Snapshot, privileges: Sequence[str] = strategies.PRIV
         for privilege in privileges
         for urn in urns
         if decide(snapshot, Question(actor, privilege, resources[urn])).is_allowed
+    }
+
+
+def list_resources() -> set[str]:
+    """Return the URNs of all entities, users, groups, roles and policies that are not removed."""
+    return {
+        *Entity.objects.filter(is_removed=False).values_list("urn", flat=True),
+        *User.objects.filter(is_removed=False).values_list("urn", flat=True),
+        *GroupProfile.objects.filter(is_removed=False).values_list("urn", flat=True),
+        *Role.objects.values_list("urn", flat=True),
+        *Policy.objects.values_list("urn", flat=True),
     }
 
 

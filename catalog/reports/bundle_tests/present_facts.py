@@ -40,7 +40,10 @@ class PresentWorld:
         refuse_many_steps(claims, people_count=len(actors))
         loaded_fields = partitions.list_loaded_fields(fields) | {selectors.OWNER}
         postings = ports.postings_source().load_postings(
-            covering=_list_scopes(claims), fields=loaded_fields | {selectors.TYPE, selectors.URN}, limit=MAX_ENTITIES
+            covering=_list_scopes(claims),
+            fields=loaded_fields | {selectors.TYPE, selectors.URN},
+            limit=MAX_ENTITIES,
+            with_people=False,
         )
         if postings is None:
             raise refuse_size(f"These assertions are about more than {MAX_ENTITIES:,} entities")

@@ -232,7 +232,7 @@ def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot, *, is_
     source = ports.postings_source()
     if is_sampled:
         return source.load_sample(covering=scope.selectors, fields=fields, limit=SAMPLED_ENTITIES)
-    return source.load_postings(covering=scope.selectors, fields=fields, limit=MAX_ENTITIES)
+    return source.load_postings(covering=scope.selectors, fields=fields, limit=MAX_ENTITIES, with_people=True)
 
 
 def _load_people(scope: ChangeScope, sides: tuple[Postings, Postings], limit: int) -> dict[str, Actor]:

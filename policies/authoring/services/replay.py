@@ -222,6 +222,7 @@ def _load_changed_entities(facts: FactChanges, before: Snapshot, after: Snapshot
         covering=tuple(fact_changes.list_selectors(facts)),
         fields=before.all_tested_fields | after.all_tested_fields | {OWNER},
         limit=MAX_CHANGED_ENTITIES,
+        with_people=True,
     )
     return None if postings is None else fact_changes.apply_fact_changes(postings, facts)
 

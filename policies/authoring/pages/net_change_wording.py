@@ -33,7 +33,9 @@ _Rest = TypeVar("_Rest", bound=Hashable)
 
 NOBODY = "Nobody gains or loses anything on what the catalog holds today, every other policy considered."
 REST = "Not everybody, or not every privilege, is named here."
-NOT_EXACT = "There is too much to count it all here: these numbers are a part. The impact report finds everything."
+NOT_EXACT = (
+    "There is too much to count it all here: these numbers are a part. The impact report counts the whole catalog."
+)
 
 SAMPLED = (
     f"This is a first look at about {SAMPLED_ENTITIES:,} entities and {SAMPLED_PEOPLE:,} people."

@@ -27,7 +27,8 @@ def _list_lines(plan: BundlePlan, effect: PlanEffect | None) -> Iterator[str]:
     for folder, changes in plan.changes.items():
         for change in changes:
             location = change.entry.file.path if change.entry is not None else folder
-            yield f"{change.action}: {change.name} ({change.key}), {location}"
+            name = change.name if change.name == change.key else f"{change.name} ({change.key})"
+            yield f"{change.action}: {name}, {location}"
             yield from (f"    {line}" for line in planning.diff_change(change))
     yield from _render_effect(effect)
     yield f"{render_counts(plan)} Compared with version {plan.policy_version}."
@@ -42,7 +43,10 @@ def _render_effect(effect: PlanEffect | None) -> Iterator[str]:
         ("lose", change.lost, change.platform_lost),
     ):
         if side.total.pairs:
-            yield f"{side.total.people} people {word} {side.total.pairs} privileges on {side.total.entities} entities:"
+            people = f"{side.total.people:,} {'person' if side.total.people == 1 else 'people'}"
+            verb = f"{word}s" if side.total.people == 1 else word
+            entities = f"{side.total.entities:,} {'entity' if side.total.entities == 1 else 'entities'}"
+            yield f"{people} {verb} access to {entities}:"
             yield from (f"    {item.actor} {item.privilege}, entities: {item.entities}" for item in side.items)
         yield from (f"    {item.actor} would {word} {item.privilege} on the platform" for item in platform)
     if not change.is_exact:

@@ -75,7 +75,7 @@ def test_a_deny_with_an_exception_takes_from_one_and_not_from_the_other(site, op
     aside = root.locator("#builder-aside")
     expect(aside).to_contain_text("Nobody in Interns may Edit Description on anything, even where other policies")
     expect(aside).to_contain_text("It leaves out Jane Doe.")
-    expect(aside).to_contain_text("would reach 1")
+    expect(aside).to_contain_text("Otto Olsen loses Edit Description")
     assert problems(root) == []
     root.locator(".site-builder-side").get_by_role("button", name="Save").click()
     expect(root.locator("#toasts")).to_contain_text("Decisions follow it")

@@ -26,13 +26,16 @@ def record_breaches(*, guardrail: Guardrail, breaches: Sequence[dict[str, Any]])
     finding_writer.reopen(findings, now)
     policy = next((breach["policy"] for breach in breaches if breach["policy"]), None)
     count = len(breaches)
+    ways = f"in {count} {'way' if count == 1 else 'ways'}"
+    is_unknown = guardrail.status == Guardrail.Status.UNKNOWN
+    outcome = f"could not be shown to hold {ways}" if is_unknown else f"is broken {ways}"
     finding = Finding(
         kind=KIND,
         key=guardrail.urn,
         type=FINDING_TYPE,
         severity=Finding.Severity.HIGH,
         subject=policy or guardrail.urn,
-        sentence=f"The guardrail {guardrail.name} is broken in {count} {'way' if count == 1 else 'ways'}.",
+        sentence=f"The guardrail {guardrail.name} {outcome}.",
         values={"guardrail": guardrail.urn},
         first_seen_at=now,
         last_seen_at=now,

@@ -207,24 +207,32 @@ def _find_todays_added(guardrail: Guardrail, judgment: Judgment) -> TodaysBreach
 def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach) -> None:
     serialized_breach = serialize_breach(breach)
     if guardrail.mode == Guardrail.Mode.ENFORCE:
-        is_certain = isinstance(breach, TodaysBreach) or breach.is_certain
         raise GuardrailBroken(
-            _word_refusal(guardrail, serialized_breach["example"], is_certain=is_certain),
+            _word_refusal(guardrail, breach, serialized_breach["example"]),
             guardrail=guardrail.urn,
             example=serialized_breach["example"],
         )
+    if _is_certain(breach):
+        guardrail.status = Guardrail.Status.BROKEN
+    elif guardrail.status == Guardrail.Status.HOLDS:
+        guardrail.status = Guardrail.Status.UNKNOWN
     for path in settings.GUARDRAIL_HOOKS:
         import_string(path)(guardrail=guardrail, breaches=[serialized_breach])
     known_breaches = [earlier for earlier in guardrail.breaches if earlier != serialized_breach]
     Guardrail.objects.filter(pk=guardrail.pk).update(
-        status=Guardrail.Status.BROKEN, breaches=[*known_breaches, serialized_breach][-_MAX_NAMED_PEOPLE:]
+        status=guardrail.status, breaches=[*known_breaches, serialized_breach][-_MAX_NAMED_PEOPLE:]
     )
 
 
-def _word_refusal(guardrail: Guardrail, example: Mapping[str, Any] | None, *, is_certain: bool) -> str:
-    """Return the sentences of a refusal: the guardrail by name, what it says, and the example."""
+def _is_certain(breach: Breach | TodaysBreach) -> bool:
+    return isinstance(breach, TodaysBreach) or breach.is_certain
+
+
+def _word_refusal(guardrail: Guardrail, breach: Breach | TodaysBreach, example: Mapping[str, Any] | None) -> str:
+    """Return the sentences of a refusal: the guardrail by name, what it says, and the example or why there is none."""
     names = authorizer.load_names(urns=list_rule_urns(guardrail.rule) | list_rule_urns(example))
-    outcome = "would be broken by this" if is_certain else "could not be shown to hold after this"
-    example_sentence = "" if example is None else f" For example {describe_example(example, names)}"
+    outcome = "would be broken by this" if _is_certain(breach) else "could not be shown to hold after this"
+    reason = breach.reason if isinstance(breach, Breach) else ""
+    last_sentence = reason and f" {reason}" if example is None else f" For example {describe_example(example, names)}"
     rule_sentence = describe_rule(guardrail.rule, names)
-    return f"The guardrail {guardrail.name} {outcome}, so nothing is stored. {rule_sentence}{example_sentence}"
+    return f"The guardrail {guardrail.name} {outcome}, so nothing is stored. {rule_sentence}{last_sentence}"

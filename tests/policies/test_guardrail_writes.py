@@ -1,8 +1,10 @@
 """Guardrails and writes: of two at once that only together break one the second is refused; facts are never held up."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pysat.solvers
 import pytest
 from django.db import connection
 
@@ -118,3 +120,70 @@ def test_facts_are_never_held_up_and_what_they_break_is_found(mia):
     tell(said(ORDERS, "globalTags", tags("other")))
     assert tasks.judge_guardrails() == 0
     assert Finding.objects.get(kind="guardrails").state == Finding.State.CLOSED
+
+
+#: A deny that owners of a type escape: whether it leaves anything, the solver has to tell.
+EXEMPT_OWNERS = {"allUsers": True, "excludedResourceOwnersTypes": ["urn:li:ownershipType:technical"]}
+SOLVER_RULE = {"never": {"actors": {"users": [MIA]}, "privileges": ["DELETE_ENTITY"]}}
+OWNERS_POLICY = "urn:li:dataHubPolicy:owners"
+
+
+@pytest.fixture(params=["is missing", "fails"])
+def solver(request, monkeypatch):
+    """A solver that does not work; why."""
+    if request.param == "is missing":
+        monkeypatch.setitem(sys.modules, "pysat.solvers", None)
+        return "The solver for proofs (python-sat) cannot be loaded."
+
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(pysat.solvers.Minisat22, "solve_limited", fail)
+    return "The solver for proofs (python-sat) failed."
+
+
+def give_owners(by):
+    put(OWNERS_POLICY, by, type="METADATA", privileges=["DELETE_ENTITY"], actors={"resourceOwners": True})
+
+
+@pytest.fixture
+def deny(mia):
+    """A policy that leaves owners of one type what others are denied."""
+    values = {"type": "METADATA", "privileges": ["DELETE_ENTITY"], "actors": EXEMPT_OWNERS, "effect": "DENY"}
+    put("urn:li:dataHubPolicy:deny", authorizer.SYSTEM, **values)
+
+
+def test_without_a_solver_what_needs_one_is_refused(mia, deny, solver):
+    make(SOLVER_RULE)
+    before = snapshot_store.get_current().version
+    with pytest.raises(GuardrailBroken) as refusal:
+        give_owners(mia)
+    assert (
+        str(refusal.value) == "The guardrail G could not be shown to hold after this, so nothing is stored."
+        f" None of mia may ever Delete. {solver}"
+    )
+    assert refusal.value.example is None
+    assert not Policy.objects.filter(urn=OWNERS_POLICY).exists()
+    assert not Finding.objects.filter(kind="guardrails").exists()
+    snapshot_store.mark_stale()
+    assert snapshot_store.get_current().version == before
+
+
+def test_without_a_solver_one_that_warns_is_unknown(mia, deny, solver):
+    make(SOLVER_RULE, mode="warn")
+    give_owners(mia)
+    assert Policy.objects.filter(urn=OWNERS_POLICY).exists()
+    for _ in range(2):
+        assert Guardrail.objects.get().status == Guardrail.Status.UNKNOWN
+        finding = Finding.objects.get(kind="guardrails")
+        assert (finding.state, finding.sentence) == ("OPEN", "The guardrail G could not be shown to hold in 1 way.")
+        assert tasks.judge_guardrails() == 0
+
+
+def test_with_the_solver_the_same_write_is_refused_with_an_example(mia, deny):
+    make(SOLVER_RULE)
+    with pytest.raises(GuardrailBroken, match="would be broken by this") as refusal:
+        give_owners(mia)
+    example = refusal.value.example
+    assert example is not None
+    assert example["resource"]["owners"][0]["type"] == "urn:li:ownershipType:technical"

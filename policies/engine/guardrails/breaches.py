@@ -41,9 +41,9 @@ class Breach:
     """What breaks a rule: a policy that lets people use a privilege on something.
 
     `question` is an example that `decide` allows, if there is one. Without `is_certain` it is not known whether denies
-    leave anything of it. `other` is the example of the other scope of *not both*. `people` are the URNs of all whom it
-    is about: of *no policy* nobody. `criteria` are those of the entities and `denies` those of the denies that narrow
-    them.
+    leave anything of it, for this `reason` if one is known. `other` is the example of the other scope of *not both*.
+    `people` are the URNs of all whom it is about: of *no policy* nobody. `criteria` are those of the entities and
+    `denies` those of the denies that narrow them.
     """
 
     policy: str
@@ -54,6 +54,7 @@ class Breach:
     denies: frozenset[Criteria] = frozenset()
     other: Question | None = None
     is_certain: bool = False
+    reason: str = ""
 
     def is_within(self, earlier: "Breach") -> bool:
         """Whether an earlier breach, of these people or of more, let them do as much."""
@@ -128,6 +129,7 @@ class RuleJudge:
                         breach.denies,
                         self._ask_for(other_breach.question, shared_people),
                         is_certain=breach.is_certain and other_breach.is_certain,
+                        reason=breach.reason or other_breach.reason,
                     )
                     people &= ~self._collect(shared_people)
                     if not people:
@@ -237,6 +239,7 @@ class RuleJudge:
         # Who owns an entity may escape a deny, or meet one: witnesses do not look at that.
         is_simple = not any(any(map(is_relational, deny.actors.tested_tokens)) for deny in denies)
         question: Question | None = None
+        reason = ""
         try:
             resource = self._find_example(privilege, statement, scope, denies, owner, fields)
             is_found = resource is not None or _is_platform(privilege, scope)
@@ -249,7 +252,7 @@ class RuleJudge:
         elif is_simple and resource is None:
             return None
         else:
-            verdict, question = find_proven_access(self.snapshot, actor, privilege, scope, statement, denies)
+            verdict, question, reason = find_proven_access(self.snapshot, actor, privilege, scope, statement, denies)
             if verdict is Verdict.NO:
                 return None
         return Breach(
@@ -260,6 +263,7 @@ class RuleJudge:
             criteria,
             frozenset(deny.resources.criteria for deny in denies),
             is_certain=question is not None,
+            reason=reason,
         )
 
     def _is_allowed_on_nothing(self, actor: Actor, privilege: str, scope: RuleScope) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from policies.engine.evaluate import decide
 from policies.engine.guardrails.rules import RuleScope
@@ -15,6 +16,14 @@ from policies.engine.snapshot import Snapshot
 _SECONDS = 0.2
 
 
+class ProvenAccess(NamedTuple):
+    """The verdict of a proof for one person, with an example; `reason` says why there was no proof, if it does."""
+
+    verdict: Verdict
+    question: Question | None = None
+    reason: str = ""
+
+
 def find_proven_access(
     snapshot: Snapshot,
     actor: Actor,
@@ -22,7 +31,7 @@ def find_proven_access(
     scope: RuleScope,
     statement: Statement,
     denies: Iterable[Statement],
-) -> tuple[Verdict, Question | None]:
+) -> ProvenAccess:
     """Return whether an allow gives a person the privilege on something that the scope covers, and an example.
 
     Allow and denies are bound to the person, whose groups and roles are those of today; an example that `decide` does
@@ -35,17 +44,17 @@ def find_proven_access(
         proof = find_access(
             Snapshot.build(0, policies), AccessScope(people, frozenset({privilege}), scope.resources), seconds=_SECONDS
         )
-    except ProofUnavailable:
-        return Verdict.UNKNOWN, None
+    except ProofUnavailable as error:
+        return ProvenAccess(Verdict.UNKNOWN, reason=str(error))
     if proof.question is None:
-        return proof.verdict, None
+        return ProvenAccess(proof.verdict)
     fields = snapshot.tested_fields((privilege,))
     resource = proof.question.resource
     if resource is not None:
         resource = replace(resource, facets={**dict.fromkeys(fields, frozenset()), **resource.facets})
     question = Question(actor, privilege, resource)
     is_confirmed = decide(snapshot, question).is_allowed
-    return (Verdict.YES, question) if is_confirmed else (Verdict.UNKNOWN, None)
+    return ProvenAccess(Verdict.YES, question) if is_confirmed else ProvenAccess(Verdict.UNKNOWN)
 
 
 def _bind_to(statement: Statement, actor: Actor) -> Statement:

@@ -8,7 +8,7 @@ from policies.aspects.schemas import GROUP, POLICY, ROLE, USER, AspectChange
 from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
-from policies.identity.services import people_writer
+from policies.identity.services import membership_writer, people_writer, role_writer
 from policies.identity.services import users as user_services
 from policies.identity.services.people_writer import UserOrGroup
 from policies.models import GroupProfile, Membership, Role, User, documents
@@ -18,7 +18,10 @@ from policies.writes import required_privileges
 from policies.writes.unit_of_work import UnitOfWork
 from policies.writes.validation import Checks
 
-_MEMBERSHIPS = {documents.EXTERNAL_GROUPS: people_writer.EXTERNAL, documents.NATIVE_GROUPS: people_writer.NATIVE}
+_MEMBERSHIPS = {
+    documents.EXTERNAL_GROUPS: membership_writer.EXTERNAL,
+    documents.NATIVE_GROUPS: membership_writer.NATIVE,
+}
 
 
 @dataclass(slots=True)
@@ -59,7 +62,7 @@ class AspectImport:
         role_urns = {urn for change in self.changes if change.name == documents.ROLES for urn in _member_urns(change)}
         self.existing_roles = set(Role.objects.filter(urn__in=role_urns).values_list("urn", flat=True))
         member_urns = {change.urn for change in self.changes if change.name in _MEMBERSHIPS}
-        self.memberships = people_writer.load_memberships(urns=member_urns)
+        self.memberships = membership_writer.load_memberships(urns=member_urns)
 
     @property
     def requests(self) -> list[AccessRequest]:
@@ -97,7 +100,7 @@ class AspectImport:
         """Store rows, memberships and assignments, and record them; roles that are named must be stored by then."""
         rows = [self._get_row(urn) for urn in self.facts_before]
         people_writer.store(rows, facts_before=self.facts_before, uow=self.uow, describe=people_writer.source_facts)
-        people_writer.replace_groups(
+        membership_writer.replace_groups(
             targets=[
                 (self.users[user_urn], kind, [self.groups[urn] for urn in group_urns])
                 for (user_urn, kind), group_urns in self.groups_by_membership.items()
@@ -107,7 +110,7 @@ class AspectImport:
         )
         role_urns = {urn for urns in self.roles_by_holder.values() for urn in urns}
         stored_roles = {role.urn: role for role in Role.objects.filter(urn__in=role_urns)}
-        people_writer.change_roles(
+        role_writer.change_roles(
             holders=[self._get_row(urn) for urn in self.roles_by_holder],
             choose=lambda holder, _: [stored_roles[urn] for urn in self.roles_by_holder[holder.urn]],
             uow=self.uow,

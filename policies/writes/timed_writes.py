@@ -81,6 +81,16 @@ def find_time_obstacle(validity: Validity, now: datetime) -> str:
     return "It had ended before anything could begin." if validity.find_phase(now) is Phase.ENDED else ""
 
 
+def describe_new_times(holders: Mapping[str, TimedHolder]) -> dict[str, Any]:
+    """Return the times of what is new (by URN) as an event states them; nothing for what is not for a time."""
+    times = {
+        urn: describe_times(holder.validity, holder.reason)
+        for urn, holder in holders.items()
+        if holder != TimedHolder(holder.urn)
+    }
+    return {"times": times} if times else {}
+
+
 def describe_scheduled(row: ScheduledRow) -> dict[str, str | None]:
     """Return times and reason of a scheduled row as the change log stores them."""
     return describe_times(row.validity, row.reason)

@@ -17,7 +17,7 @@ from django.conf import settings
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import oidc_claims, people_writer, users
+from policies.identity.services import membership_writer, oidc_claims, people_writer, role_writer, users
 from policies.identity.services.oidc_claims import ExternalIdentity
 from policies.models import GroupProfile, Role, RoleAssignment, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
@@ -138,7 +138,7 @@ def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> N
     ]
     people_writer.store(new_groups, facts_before={group.urn: None for group in new_groups}, uow=uow)
     groups |= {group.urn: group for group in new_groups}
-    memberships = people_writer.load_memberships(urns=[user.urn])
+    memberships = membership_writer.load_memberships(urns=[user.urn])
     joined_urns = {urn for urn in urns if urn not in memberships[user.urn]}
     refused_urns = _list_refused_groups(user, joined_urns, uow)
     # An identity source does not change the members of a group that was created here by hand, nor joins a removed one.
@@ -156,8 +156,8 @@ def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> N
         if row.is_external and not row.is_native and urn not in target_urns
     }
     target_groups += [left_groups[urn] for urn in _list_kept_groups(user, left_groups, uow)]
-    people_writer.replace_groups(
-        targets=[(user, people_writer.EXTERNAL, target_groups)], memberships=memberships, uow=uow
+    membership_writer.replace_groups(
+        targets=[(user, membership_writer.EXTERNAL, target_groups)], memberships=memberships, uow=uow
     )
 
 
@@ -203,7 +203,7 @@ def _sync_roles(user: User, roles: tuple[str, ...], uow: UnitOfWork) -> None:
     if not managed_urns:
         return
     claimed_roles = list(Role.objects.filter(urn__in=roles))
-    people_writer.change_roles(
+    role_writer.change_roles(
         holders=[user],
         choose=lambda _, roles: [*(role for role in roles if role.urn not in managed_urns), *claimed_roles],
         uow=uow,

@@ -11,7 +11,7 @@ from django.utils import timezone
 from policies.engine.model import Actor
 from policies.errors import Conflict
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import membership_times, people_writer
+from policies.identity.services import membership_times, membership_writer, people_writer
 from policies.identity.services import roles as role_service
 from policies.models import GroupProfile, Membership, documents
 from policies.models.people import MAX_NAME_LENGTH
@@ -62,8 +62,8 @@ def create(
             raise Conflict(f"The group {group.urn} already exists.")
         people_writer.store([group], facts_before={group.urn: None}, uow=uow)
         users = users_groups_roles.get_rows(users_groups_roles.select_present_users(), urns=members, pointer="/members")
-        kind = people_writer.EXTERNAL if origin == GroupProfile.Origin.EXTERNAL else people_writer.NATIVE
-        people_writer.add_members(users=users, groups=[group], kind=kind, uow=uow)
+        kind = membership_writer.EXTERNAL if origin == GroupProfile.Origin.EXTERNAL else membership_writer.NATIVE
+        membership_writer.add_members(users=users, groups=[group], kind=kind, uow=uow)
         role_service.assign_initial_roles(holder=group, roles=roles, uow=uow)
     return group
 
@@ -136,7 +136,7 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str)
         group = get_native_group(urn)
         rows = Membership.objects.filter(group=group.group_id, user__urn__in=members, is_native=True)
         removed_users = [row.user for row in rows.select_related("user").order_by("user__urn")]
-        people_writer.remove_members(users=removed_users, group=group, kind=people_writer.NATIVE, uow=uow)
+        membership_writer.remove_members(users=removed_users, group=group, kind=membership_writer.NATIVE, uow=uow)
         membership_times.cancel_scheduled(group=group, urns=members, uow=uow)
     return [user.urn for user in removed_users]
 
@@ -158,7 +158,7 @@ def add_to_groups(*, user: str, groups: Sequence[str], by: Actor, channel: str) 
         target_groups = load_joinable_groups(urns=groups, by=by)
         native_ids = set(Membership.objects.filter(user=user_row, is_native=True).values_list("group_id", flat=True))
         joined_groups = [group for group in target_groups if group.group_id not in native_ids]
-        people_writer.add_members(users=[user_row], groups=joined_groups, kind=people_writer.NATIVE, uow=uow)
+        membership_writer.add_members(users=[user_row], groups=joined_groups, kind=membership_writer.NATIVE, uow=uow)
     return [group.urn for group in joined_groups]
 
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.identity.queries import credentials, users_groups_roles
-from policies.identity.services import people_writer, users
+from policies.identity.services import role_writer, users
 from policies.identity.services.access_tokens import DURATIONS
 from policies.models import InviteToken, Role, User, Verb
 from policies.models.fields import is_storable
@@ -103,7 +103,7 @@ def accept(*, text: str, by: Actor, channel: str) -> Role | None:
             raise Forbidden((), "Invitations are for people who may sign in.")
         role = find(text=text).role
         target_roles = [] if role is None else [role]
-        people_writer.change_roles(holders=[user], choose=lambda *_: target_roles, uow=uow)
+        role_writer.change_roles(holders=[user], choose=lambda *_: target_roles, uow=uow)
     return role
 
 
@@ -121,7 +121,7 @@ def sign_up(*, text: str, username: str, password: str, channel: str, **profile:
         role = find(text=text).role
         user = users.insert_user(username=username, profile=profile, password=password, uow=uow)
         if role is not None:
-            people_writer.change_roles(holders=[user], choose=lambda *_: [role], uow=uow)
+            role_writer.change_roles(holders=[user], choose=lambda *_: [role], uow=uow)
     return user
 
 

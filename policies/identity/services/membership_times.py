@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from policies.engine.model import Actor
-from policies.identity.services import people_writer
+from policies.identity.services import membership_writer
 from policies.models import GroupProfile, Membership, RoleAssignment, ScheduledMembership, User, Verb
 from policies.models.writes import WriteTransaction
 from policies.pdp import actor_resolution, authorizer, snapshot_store
@@ -41,9 +41,9 @@ def add_members(
     scheduled_ids = set(scheduled_rows.values_list("user_id", flat=True))
     joining, scheduled, changed = plan_holders(holders=holders, rows=memberships, now=now)
     leaving = [users[urn] for urn in scheduled if urn in memberships]
-    people_writer.remove_members(users=leaving, group=group, kind=people_writer.NATIVE, uow=uow)
-    people_writer.add_members(
-        users=[users[urn] for urn in joining], groups=[group], kind=people_writer.NATIVE, uow=uow, times=joining
+    membership_writer.remove_members(users=leaving, group=group, kind=membership_writer.NATIVE, uow=uow)
+    membership_writer.add_members(
+        users=[users[urn] for urn in joining], groups=[group], kind=membership_writer.NATIVE, uow=uow, times=joining
     )
     _change_times(group, changed, memberships, uow)
     _insert_scheduled(group, [(users[urn], holder) for urn, holder in scheduled.items()], uow)
@@ -75,7 +75,7 @@ class MembershipDueChanges:
         with open_unit_of_work(by=authorizer.SYSTEM, channel=CLOCK_CHANNEL) as uow:
             for group, memberships in _group_rows(ended):
                 users = [row.user for row in memberships]
-                people_writer.remove_members(users=users, group=group, kind=people_writer.NATIVE, uow=uow)
+                membership_writer.remove_members(users=users, group=group, kind=membership_writer.NATIVE, uow=uow)
             for group, scheduled_rows in _group_rows(begun):
                 _begin(group, scheduled_rows, uow, now)
 
@@ -153,10 +153,10 @@ def _begin(group: GroupProfile, rows: Sequence[ScheduledMembership], uow: UnitOf
         record_scheduled(group, Verb.MEMBERS_CHANGED, before=before, after={}, uow=uow, dropped=dropped)
     ScheduledMembership.objects.filter(pk__in=[row.pk for row in rows]).delete()
     if begun_rows:
-        people_writer.add_members(
+        membership_writer.add_members(
             users=[row.user for row in begun_rows],
             groups=[group],
-            kind=people_writer.NATIVE,
+            kind=membership_writer.NATIVE,
             uow=uow,
             times={row.user.urn: TimedHolder(row.user.urn, row.validity, row.reason) for row in begun_rows},
         )

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from django.db.models import Q
 
-from policies.identity.services import people_writer
+from policies.identity.services import role_writer
 from policies.identity.services.people_writer import UserOrGroup
 from policies.models import GroupProfile, Role, RoleAssignment, ScheduledRoleAssignment, User, Verb
 from policies.models.writes import WriteTransaction
@@ -49,7 +49,7 @@ def assign_role(
         return kept_roles if holder.urn in scheduled else [*kept_roles, role]
 
     changing_urns = joining.keys() | (scheduled.keys() & assignments.keys())
-    people_writer.change_roles(
+    role_writer.change_roles(
         holders=[row for urn, row in rows.items() if urn in changing_urns], choose=choose, uow=uow, times=joining
     )
     _change_times(role, [(rows[urn], assignments[urn], holder) for urn, holder in changed.items()], uow)
@@ -88,7 +88,7 @@ class RoleDueChanges:
             ended_roles: dict[str, set[int]] = defaultdict(set)
             for assignment in ended:
                 ended_roles[assignment.holder_row.urn].add(assignment.role_id)
-            people_writer.change_roles(
+            role_writer.change_roles(
                 holders={row.holder_row.urn: row.holder_row for row in ended}.values(),
                 choose=lambda holder, roles: [role for role in roles if role.pk not in ended_roles[holder.urn]],
                 uow=uow,
@@ -157,7 +157,7 @@ def _begin(rows: Sequence[ScheduledRoleAssignment], uow: UnitOfWork, now: dateti
             rows_by_role[row.role].append(row)
     ScheduledRoleAssignment.objects.filter(pk__in=[row.pk for row in rows]).delete()
     for role, begun_rows in rows_by_role.items():
-        people_writer.change_roles(
+        role_writer.change_roles(
             holders=[row.holder_row for row in begun_rows],
             choose=lambda _, roles, role=role: [*roles, role],  # type: ignore[misc]  # a default binds the role
             uow=uow,

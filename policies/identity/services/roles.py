@@ -15,7 +15,7 @@ from django.utils import timezone
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden, NotFound
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import people_writer, role_times
+from policies.identity.services import role_times, role_writer
 from policies.identity.services.people_writer import UserOrGroup
 from policies.models import GroupProfile, Role, User, Verb, documents
 from policies.models.fields import filter_storable
@@ -161,7 +161,7 @@ def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[
     with open_unit_of_work(by=by, channel=channel) as uow:
         role = get_role(urn)
         holders = load_holders(urns=actors, with_removed=True).values()
-        revoked_urns = people_writer.change_roles(
+        revoked_urns = role_writer.change_roles(
             holders=holders, choose=lambda _, roles: [item for item in roles if item != role], uow=uow
         )
         role_times.cancel_scheduled(holders=holders, role=role, uow=uow)
@@ -179,7 +179,7 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, channel: str) 
     with open_unit_of_work(by=by, channel=channel) as uow:
         target_roles = [] if role is None else [get_role(role)]
         holders_by_urn = load_holders(urns=actors)
-        people_writer.change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
+        role_writer.change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
         role_times.cancel_scheduled(holders=holders_by_urn.values(), uow=uow)
     unique_urns = dict.fromkeys(actors)
     return AssignmentResult(
@@ -201,7 +201,7 @@ def set_roles(*, actor: str, roles: Sequence[str], by: Actor, channel: str) -> l
         if actor not in holders_by_urn:
             raise NotFound(f"There is no user or group {actor!r}.")
         target_roles = users_groups_roles.get_rows(Role.objects.all(), urns=roles, pointer="/roles")
-        return people_writer.change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
+        return role_writer.change_roles(holders=holders_by_urn.values(), choose=lambda *_: target_roles, uow=uow)
 
 
 def assign_initial_roles(*, holder: UserOrGroup, roles: Sequence[str], uow: UnitOfWork) -> None:
@@ -209,7 +209,7 @@ def assign_initial_roles(*, holder: UserOrGroup, roles: Sequence[str], uow: Unit
     if roles:
         required_privileges.require(by=uow.by, requirement=required_privileges.MANAGE_POLICIES)
         target_roles = users_groups_roles.get_rows(Role.objects.all(), urns=roles, pointer="/roles")
-        people_writer.change_roles(holders=[holder], choose=lambda *_: target_roles, uow=uow)
+        role_writer.change_roles(holders=[holder], choose=lambda *_: target_roles, uow=uow)
 
 
 def require_assignment(*, actors: Sequence[object], by: Actor) -> None:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from policies.errors import Conflict
-from policies.identity.services import people_writer, users
+from policies.identity.services import membership_writer, people_writer, users
 from policies.identity.services.groups import ENTITY_TYPE
 from policies.models import GroupProfile, User, documents
 from policies.models.fields import JsonTextField, fold_ascii, is_storable
@@ -106,7 +106,7 @@ def create_group(*, name: str, external_id: str, members: Sequence[User], uow: U
     group = people_writer.build_group(identifier=_choose_identifier(name), by=uow.by, origin=origin, name=name)
     group.external_id = external_id
     people_writer.store([group], facts_before={group.urn: None}, uow=uow)
-    people_writer.add_members(users=members, groups=[group], kind=people_writer.EXTERNAL, uow=uow)
+    membership_writer.add_members(users=members, groups=[group], kind=membership_writer.EXTERNAL, uow=uow)
     return group
 
 
@@ -134,8 +134,8 @@ def update_group(
     if added_users or removed_users:
         members_requirement = required_privileges.group_members()
         required_privileges.require(by=by, requirement=members_requirement, urn=group.urn, type=ENTITY_TYPE)
-        people_writer.add_members(users=added_users, groups=[group], kind=people_writer.EXTERNAL, uow=uow)
-        people_writer.remove_members(users=removed_users, group=group, kind=people_writer.EXTERNAL, uow=uow)
+        membership_writer.add_members(users=added_users, groups=[group], kind=membership_writer.EXTERNAL, uow=uow)
+        membership_writer.remove_members(users=removed_users, group=group, kind=membership_writer.EXTERNAL, uow=uow)
 
 
 def _list_known_attributes(attributes: ProvisionedUser) -> dict[str, str]:

@@ -15,7 +15,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups as group_service
-from policies.identity.services import people_writer
+from policies.identity.services import membership_writer, people_writer
 from policies.identity.services import roles as role_service
 from policies.models import ResetToken, User, Verb, documents
 from policies.models.lookalikes import fold_name
@@ -80,7 +80,7 @@ def create(
             object_id=object_id,
         )
         joined_groups = group_service.load_joinable_groups(urns=groups, by=by)
-        people_writer.add_members(users=[user], groups=joined_groups, kind=people_writer.NATIVE, uow=uow)
+        membership_writer.add_members(users=[user], groups=joined_groups, kind=membership_writer.NATIVE, uow=uow)
         role_service.assign_initial_roles(holder=user, roles=roles, uow=uow)
     return user
 

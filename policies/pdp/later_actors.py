@@ -77,7 +77,9 @@ class _ScheduledRows:
 
     def is_about(self, actor: Actor) -> bool:
         """Whether something will begin for an actor."""
-        return actor.urn in self.memberships or any(holder in self.roles for holder in actor.holders)
+        if actor.urn in self.memberships:
+            return True
+        return bool(self.roles) and any(holder in self.roles for holder in actor.holders)
 
     def list_users(self, tokens: Collection[str]) -> set[str]:
         """Return the users for whom one of these groups or roles begins."""

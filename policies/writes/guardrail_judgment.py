@@ -82,16 +82,28 @@ class JudgedWorld:
     changed_later: Mapping[str, tuple[Actor, ...]] = field(default_factory=dict)
     _actors: dict[str, Actor] = field(default_factory=dict)
     _everybody: Population | None = None
+    _populations: dict[frozenset[str], Population] = field(default_factory=dict)
+    _reached: dict[frozenset[str], Population] = field(default_factory=dict)
+    _later: dict[Population, list[Population]] = field(default_factory=dict)
 
     def load_population(self, urns: Collection[str]) -> Population:
-        """Return the active ones of these users."""
-        return Population(self.load_actors(urns))
+        """Return the active ones of these users: the same population whichever guardrail asks."""
+        key = frozenset(urns)
+        population = self._populations.get(key)
+        if population is None:
+            population = self._populations[key] = Population(self.load_actors(urns))
+        return population
 
     def load_reached(self, statements: Iterable[Statement]) -> Population:
         """Return at least the people whom these statements can reach, now or later."""
         tokens = frozenset[str]().union(*(statement.actors.tokens for statement in statements))
         if EVERYONE in tokens or any(map(is_relational, tokens)):
             return self.everybody
+        if tokens not in self._reached:
+            self._reached[tokens] = self._load_named(tokens)
+        return self._reached[tokens]
+
+    def _load_named(self, tokens: frozenset[str]) -> Population:
         users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
         urns = {*users.values_list("urn", flat=True), *later_actors.list_users_named_later(tokens=tokens)}
         present_urns = User.objects.filter(urn__in=urns, is_removed=False).values_list("urn", flat=True)
@@ -99,6 +111,11 @@ class JudgedWorld:
 
     def load_later(self, population: Population) -> list[Population]:
         """Return these people as they will be: in their first later state all who have one, then in their second, …"""
+        if population not in self._later:
+            self._later[population] = self._load_states(population)
+        return self._later[population]
+
+    def _load_states(self, population: Population) -> list[Population]:
         changed_urns = self.changed_actors.keys()
         states = later_actors.load_later_actors(
             actors=[actor for actor in population.actors if actor.urn not in changed_urns]

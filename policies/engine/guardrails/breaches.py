@@ -56,6 +56,11 @@ class Breach:
     is_certain: bool = False
     reason: str = ""
 
+    @property
+    def extent(self) -> tuple[str, frozenset[Criterion], frozenset[Criteria]]:
+        """What it lets people do, whoever they are."""
+        return self.privilege, self.criteria, self.denies
+
     def is_within(self, earlier: "Breach") -> bool:
         """Whether an earlier breach, of these people or of more, let them do as much."""
         return (
@@ -313,7 +318,13 @@ class RuleJudge:
 
 def find_added(breaches: Iterable[Breach], earlier_breaches: Sequence[Breach]) -> Breach | None:
     """Return a breach that lets somebody do more than the earlier ones did; None if there is none."""
+    # Most breaches were there as they are: only the others are compared with all of them.
+    known_people: dict[tuple[str, frozenset[Criterion], frozenset[Criteria]], set[str]] = {}
+    for earlier in earlier_breaches:
+        known_people.setdefault(earlier.extent, set()).update(earlier.people)
     for breach in breaches:
+        if breach.extent in known_people and breach.people <= known_people[breach.extent]:
+            continue
         wide_breaches = [earlier for earlier in earlier_breaches if breach.is_within(earlier)]
         if not wide_breaches:
             return breach

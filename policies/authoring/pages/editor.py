@@ -16,7 +16,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from policies.authoring.pages import presenters, version_diff
-from policies.authoring.pages.net_change_wording import describe_changes, describe_sample
+from policies.authoring.pages.net_change_wording import describe_changes, word_changes
 from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.pages.policy_templates import copy_draft, load_templates, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
@@ -214,8 +214,8 @@ class PolicyEditor(View, ABC):
         changes, by = [self._build_change(draft)], get_actor(self.request)
         if not self._is_aside_request() or self.request.POST.get("go") == EXACT_VERB:
             return {"net_change": describe_changes(changes=changes, by=by), "is_sampled": False}
-        sentences, is_sampled = describe_sample(changes=changes, by=by)
-        return {"net_change": sentences, "is_sampled": is_sampled}
+        wording = word_changes(changes=changes, by=by, is_sampled=True)
+        return {"net_change": wording.sentences, "is_sampled": wording.is_sampled}
 
     def _build_change(self, draft: PolicyInput) -> Change:
         return Change(PUT_POLICY, PolicyPut(self.policy.urn if self.policy else None, draft))

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from policies.authoring.services import preview
 from policies.authoring.services.net_change import (
@@ -43,27 +43,32 @@ SAMPLED = (
 )
 
 
+class ChangeWording(NamedTuple):
+    """Sentences on changes, whether these are about a sample, and the report that counts what they leave out."""
+
+    sentences: list[str]
+    is_sampled: bool = False
+    report: Mapping[str, Any] | None = None
+
+
 def describe_changes(*, changes: Sequence[Change], by: Actor) -> list[str]:
     """Return sentences on what changes would give and take; for changes that would be refused, why."""
-    return _describe(changes, by, is_sampled=False)[0]
+    return word_changes(changes=changes, by=by).sentences
 
 
-def describe_sample(*, changes: Sequence[Change], by: Actor) -> tuple[list[str], bool]:
-    """Return the sentences of `describe_changes` for the first entities and people, and whether there are others."""
-    return _describe(changes, by, is_sampled=True)
-
-
-def _describe(changes: Sequence[Change], by: Actor, *, is_sampled: bool) -> tuple[list[str], bool]:
+def word_changes(*, changes: Sequence[Change], by: Actor, is_sampled: bool = False) -> ChangeWording:
+    """Return the sentences of `describe_changes`; with `is_sampled` for the first entities and people only."""
     try:
-        change = preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS, is_sampled=is_sampled).change
+        result = preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS, is_sampled=is_sampled)
     except Invalid as refusal:
-        return [problem.detail for problem in refusal.problems[:MAX_NAMED]], False
+        return ChangeWording([problem.detail for problem in refusal.problems[:MAX_NAMED]])
     except (Forbidden, NotFound) as refusal:
-        return [refusal.detail], False
-    if is_sampled and not change.is_exact:
+        return ChangeWording([refusal.detail])
+    sentences = describe_net_change(result.change)
+    if is_sampled and not result.change.is_exact:
         # In place of the sentence that says that these numbers are a part.
-        return [*describe_net_change(change)[:-1], SAMPLED], True
-    return describe_net_change(change), False
+        return ChangeWording([*sentences[:-1], SAMPLED], is_sampled=True)
+    return ChangeWording(sentences, report=result.report)
 
 
 def describe_proposed_changes(changes: Iterable[ProposedChange], *, by: Actor) -> list[str]:

@@ -1,7 +1,9 @@
 """Actions on a policy besides editing: duplicating, and with confirmation activating, deactivating and deleting."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -9,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from policies.authoring.pages.net_change_wording import ChangeWording
 from policies.authoring.pages.policy_templates import copy_draft, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.pages.verdict_wording import describe_policy_changes
@@ -93,13 +96,15 @@ def ask_and_change(
     *,
     refused_url: str = "",
     losses: Callable[[], Iterable[str]] = tuple,
-    effect: Callable[[], Iterable[str]],
-    **question: str,
+    effect: Callable[[], ChangeWording],
+    **question: Any,
 ) -> HttpResponse:
     """Ask for a confirmation (GET), or change a policy and redirect with a message (POST), also where it is refused.
 
-    `losses`, `effect` and `question` are those of `ask_and_act`; `change` gets `by` and `channel`.
+    `losses` and `question` are those of `ask_and_act`; `change` gets `by` and `channel`. Where the `effect` is too much
+    to count, the question has the report that counts it all.
     """
+    wording = ChangeWording([]) if request.method == "POST" else effect()
 
     def change_or_refuse(**origin: object) -> HttpResponse:
         try:
@@ -109,7 +114,23 @@ def ask_and_change(
             return redirect(refused_url or url)
         return redirect_with_message(request, message, url)
 
-    return ask_and_act(request, change_or_refuse, lambda response: response, losses=losses, effect=effect, **question)
+    return ask_and_act(
+        request,
+        change_or_refuse,
+        lambda response: response,
+        losses=losses,
+        effect=lambda: wording.sentences,
+        impact_report=None if wording.report is None else _build_report_parameter(wording.report),
+        **question,
+    )
+
+
+def _build_report_parameter(report: Mapping[str, Any]) -> dict[str, str]:
+    """Return name and value of the parameter of the impact report that says how one policy would be."""
+    parameters = report["parameters"]
+    if parameters["proposed"]:
+        return {"name": "proposed", "value": json.dumps(parameters["proposed"], ensure_ascii=False)}
+    return {"name": "removed", "value": "\n".join(parameters["removed"])}
 
 
 def parse_version(version: str | None) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from policies.authoring.pages.net_change_wording import describe_changes
+from policies.authoring.pages.net_change_wording import ChangeWording, word_changes
 from policies.authoring.services import preview
 from policies.authoring.services.change_guardrails import GuardrailVerdict
 from policies.authoring.services.change_proofs import ChangeProofs
@@ -35,14 +35,12 @@ def build_verdicts(*, changes: Sequence[Change], by: Actor, days: int | None = N
     }
 
 
-def describe_policy_changes(*, changes: Sequence[Change], by: Actor) -> list[str]:
+def describe_policy_changes(*, changes: Sequence[Change], by: Actor) -> ChangeWording:
     """Return all sentences on changes of policies: who gains and loses, guardrails, and what is proved."""
     verdicts = build_verdicts(changes=changes, by=by)
-    return [
-        *describe_changes(changes=changes, by=by),
-        *verdicts.get("guardrails", ()),
-        *verdicts.get("proofs", ()),
-    ]
+    wording = word_changes(changes=changes, by=by)
+    sentences = [*wording.sentences, *verdicts.get("guardrails", ()), *verdicts.get("proofs", ())]
+    return wording._replace(sentences=sentences)
 
 
 def describe_change_proofs(proofs: ChangeProofs) -> list[str]:

@@ -5,9 +5,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils.http import urlencode
 
-from policies.authoring.pages.net_change_wording import NOBODY
+from catalog.models import Report
+from policies.authoring.pages.net_change_wording import NOBODY, NOT_EXACT
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import net_change, policies
 from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR, document_of
@@ -60,6 +61,39 @@ def test_a_state_that_is_none_changes_nothing(browse, world, write, body):
 
 
 MANAGING_TAGS = {"type": "PLATFORM", "privileges": ["MANAGE_TAGS"]}
+
+
+@pytest.mark.parametrize("headers", [HTMX, {}], ids=["dialog", "page"])
+def test_a_question_about_too_much_starts_the_report_in_its_place(browse, world, write, monkeypatch, headers):
+    policy = write("one", displayName="One", actors={"users": ["urn:li:corpuser:otto"]}, **MANAGING_TAGS)
+    change(policy, description="again")
+    client = browse("root")
+    urls = {
+        f"{BASE}/delete/{policy.urn}": ("removed", "INACTIVE"),
+        f"{BASE}/state/{policy.urn}?state=INACTIVE": ("proposed", "INACTIVE"),
+        f"{BASE}/restore/1/{policy.urn}": ("proposed", "ACTIVE"),
+    }
+    for url in urls:
+        assert "Start impact report" not in client.get(url, headers=headers).content.decode()
+    monkeypatch.setattr(net_change, "MAX_STEPS", -1)
+    for url, (name, state) in urls.items():
+        question = client.get(url, headers=headers)
+        assert NOT_EXACT in question.context["effect"]
+        parameter = question.context["impact_report"]
+        assert parameter["name"] == name
+        text = question.content.decode()
+        assert f'name="{name}"' in text
+        assert 'hx-post="/reports/new/policy_impact"' in text
+        assert '<div id="impact-report"' in text
+        place = {"HX-Request": "true", "HX-Target": "impact-report"}
+        started = client.post("/reports/new/policy_impact", {name: parameter["value"]}, headers=place, follow=True)
+        assert "Waiting for a worker" in started.content.decode()
+        report = Report.objects.get()
+        if name == "removed":
+            assert report.parameters["removed"] == [policy.urn]
+        else:
+            assert [(entry["urn"], entry["state"]) for entry in report.parameters["proposed"]] == [(policy.urn, state)]
+        report.delete()
 
 
 def test_deactivating_and_activating_ask_first_and_say_who_loses_and_gets_what(browse, world, write):

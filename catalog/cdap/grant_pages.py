@@ -15,6 +15,7 @@ from catalog.access.grant_rows import instance_administrators
 from catalog.access.grant_source import Grant
 from catalog.cdap import grant_queries, grant_services
 from catalog.cdap.entity_tabs import GRANTS, CdapPage
+from catalog.cdap.grant_effect import describe_grants, describe_revocation, is_effect_request, render_effect
 from catalog.cdap.grant_forms import GrantForm
 from catalog.cdap.grant_queries import GrantRow
 from catalog.cdap.grant_services import GrantRequest
@@ -66,13 +67,19 @@ class GrantTableRow:
 
 @form_view(signed_in)
 def show_grants(request: HttpRequest, urn: str) -> HttpResponse:
-    """Show the grants and the form to grant more; needs ADMIN on the entity or instance administration."""
+    """Show the grants and the form to grant more; needs ADMIN on the entity or instance administration.
+
+    The form is also posted to show what granting would give (`is_effect_request`).
+    """
     page = CdapPage.load(request, urn)
     grant_list = grant_services.list_grants(entity=page.name.urn, principal="", by=page.by)
     form, picker = GrantForm(get_post_data(request)), build_principal_picker(page)
     if request.method != "POST":
         return _render_page(page, grant_list, form, picker)
-    is_valid = picker.read(request.POST).is_complete() and form.is_valid()
+    picker.read(request.POST)
+    if is_effect_request(request):
+        return _render_page(page, grant_list, form, picker)
+    is_valid = picker.is_complete() and form.is_valid()
     if is_valid and (response := grant_to_chosen(page, page.name.urn, form, picker, "given.")):
         return response
     return _render_page(page, grant_list, form, picker, UNPROCESSABLE_STATUS)
@@ -146,6 +153,9 @@ def _render_page(
     page: CdapPage, grant_list: Sequence[Grant], form: GrantForm, picker: EntityPicker, status: int = HTTPStatus.OK
 ) -> HttpResponse:
     urn = page.name.urn
+    effect = describe_grants(target=urn, form=form, picker=picker, by=page.by)
+    if fragment := render_effect(page.request, effect):
+        return fragment
     grant_page = get_page(page.request, grant_list, GRANT_PAGE_SIZE)
     grant_rows = grant_queries.list_on_entity(urn=urn, holders=[grant.principal for grant in grant_page])
     pattern_grants, is_more, grantable_urns = _load_pattern_grants(page)
@@ -170,6 +180,7 @@ def _render_page(
         is_more_scheduled=is_more_scheduled,
         form=form,
         picker=picker.build_context(),
+        effect=effect,
         action=page.find_url(GRANTS),
         pattern_url=page.find_url("patterns"),
     )
@@ -248,6 +259,12 @@ def _render_confirmation(
         title=f"Revoke {', '.join(privileges)} from {references[principal].name}?",
         text=text,
         losses=losses,
+        effect=describe_revocation(
+            principal=principal,
+            target=page.name.urn if pattern is None else pattern.urn,
+            privileges=privileges,
+            by=page.by,
+        ),
         label=label,
         cancel_url=back_url,
         status=HTTPStatus.CONFLICT if is_last else HTTPStatus.OK,

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from catalog.cdap import grant_services
 from catalog.cdap.entity_tabs import GRANTS, CdapPage
+from catalog.cdap.grant_effect import describe_grants, is_effect_request, render_effect
 from catalog.cdap.grant_forms import PatternForm
 from catalog.cdap.grant_pages import build_principal_picker, grant_to_chosen
 from catalog.cdap.grant_services import PatternExtent
@@ -25,7 +26,7 @@ _INVALID_START_MESSAGE = (
 
 @form_view(signed_in)
 def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
-    """Show the form, preview a pattern's extent, and grant; needs ADMIN through a pattern at least as wide.
+    """Show the form, preview a pattern's extent and its effect, and grant; needs ADMIN by a pattern at least as wide.
 
     Every viewer who may see the grants of the entity gets the form (CD-18); the response is 403 for a pattern that
     matches more than the viewer may grant on.
@@ -36,18 +37,21 @@ def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
     if request.method != "POST":
         initial_start = "" if page.name.kind in cdap_entity_ids.CONTAINER_KINDS else _short_name(page.name)
         return _render_page(page, PatternForm(kinds, initial={"kind": kinds[0][0], "start": initial_start}), picker)
-    form, is_preview = PatternForm(kinds, request.POST), "preview" in request.POST
+    form, is_effect = PatternForm(kinds, request.POST), is_effect_request(request)
+    is_preview = is_effect or "preview" in request.POST
     picker.is_required = not is_preview
     is_complete = picker.read(request.POST).is_complete() or is_preview
     form.fields["privileges"].required = not is_preview
     pattern = _parse_pattern(form, _pattern_container(page.name))
     if pattern is None or not form.is_valid() or not is_complete:
         return _render_page(page, form, picker, status=UNPROCESSABLE_STATUS)
+    if is_effect:
+        return _render_page(page, form, picker, pattern=pattern)
     form.fields["privileges"].required = True
     try:
         if is_preview:
             extent = grant_services.measure_extent(pattern=pattern, by=page.by)
-            return _render_page(page, form, picker, reach=extent)
+            return _render_page(page, form, picker, pattern=pattern, reach=extent)
         response = grant_to_chosen(page, pattern.urn, form, picker, f"granted on all of {pattern.urn}.")
     except Forbidden:
         form.add_error(None, f"You need ADMIN through a pattern at least as wide as {pattern.urn}.")
@@ -56,13 +60,23 @@ def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def _render_page(
-    page: CdapPage, form: PatternForm, picker: EntityPicker, *, reach: PatternExtent | None = None, status: int = 200
+    page: CdapPage,
+    form: PatternForm,
+    picker: EntityPicker,
+    *,
+    pattern: CdapPattern | None = None,
+    reach: PatternExtent | None = None,
+    status: int = HTTPStatus.OK,
 ) -> HttpResponse:
+    effect = [] if pattern is None else describe_grants(target=pattern.urn, form=form, picker=picker, by=page.by)
+    if fragment := render_effect(page.request, effect):
+        return fragment
     return page.render(
         GRANTS,
         "pattern",
         status=status,
         reach=reach,
+        effect=effect,
         form=form,
         picker=picker.build_context(),
         lead=_name_prefix(_pattern_container(page.name)),

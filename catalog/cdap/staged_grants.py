@@ -36,8 +36,10 @@ class StagedGrants:
         """Grant privileges. Raises as `grant_services.grant`."""
         self._stage(self._resolve(principal, entity, privileges), is_granted=True)
 
-    def revoke(self, *, principal: str, entity: str, privileges: Sequence[str] | None = None) -> None:
-        """Revoke privileges, or all of the principal's. Raises as `grant_services.revoke` that is not confirmed."""
+    def revoke(
+        self, *, principal: str, entity: str, privileges: Sequence[str] | None = None, is_confirmed: bool = False
+    ) -> None:
+        """Revoke privileges, or all of the principal's. Raises as `grant_services.revoke`."""
         grant = self._resolve(principal, entity, privileges)
         grant_services.refuse_setting_grants([grant])
         previous = self._apply(grant_source.load_grants(holders=[principal]))
@@ -48,9 +50,10 @@ class StagedGrants:
         own_privileges = remaining.get((principal, grant.entity), frozenset())
         remaining[principal, grant.entity] = frozenset(own_privileges) - frozenset(grant.privileges)
         unadministered_urns = grant_source.find_unadministered(urns=affected_urns, privileges=remaining)
-        if unadministered_urns:
+        if unadministered_urns and not is_confirmed:
             raise Conflict(grant_services.describe_last_admin(sorted(unadministered_urns)))
         self._stage(grant, is_granted=False)
+        self._pass_to_administrators(unadministered_urns)
 
     def hand_over(self, *, departing: Collection[str]) -> None:
         """Pass the ADMIN of users who would no longer act on, as `grant_services.reassign_sole_grants` does."""
@@ -60,10 +63,7 @@ class StagedGrants:
             for pair, privileges in self._apply(grant_source.load_grants(urns=affected_urns)).items()
             if pair[0] not in departing
         }
-        administrators = grant_source.load_principal_columns(urns=instance_administrators())
-        for urn in grant_source.find_unadministered(urns=affected_urns, privileges=remaining):
-            for administrator in administrators:
-                self._changes[administrator, urn][cdap.ADMIN] = True
+        self._pass_to_administrators(grant_source.find_unadministered(urns=affected_urns, privileges=remaining))
 
     def list_touching(self, *, tokens: Collection[str]) -> tuple[Statement, ...]:
         """Return the grants that changes concern, and those of these holders, as they reach entities."""
@@ -93,6 +93,12 @@ class StagedGrants:
         with _strip_index():
             (grant,) = grant_services.resolve_requests([GrantRequest(principal, entity, names)], by=self._by)
         return grant
+
+    def _pass_to_administrators(self, urns: Collection[str]) -> None:
+        administrators = grant_source.load_principal_columns(urns=instance_administrators()) if urns else ()
+        for administrator in administrators:
+            for urn in urns:
+                self._changes[administrator, urn][cdap.ADMIN] = True
 
     def _stage(self, grant: Grant, *, is_granted: bool) -> None:
         self._changes[grant.principal, grant.entity] |= dict.fromkeys(grant.privileges, is_granted)

@@ -57,8 +57,13 @@ class GrantStage(Protocol):
     def grant(self, *, principal: str, entity: str, privileges: Sequence[str]) -> None:
         """Grant privileges; raises Forbidden, and Invalid with pointers into the change."""
 
-    def revoke(self, *, principal: str, entity: str, privileges: Sequence[str] | None = None) -> None:
-        """Revoke privileges, or all of the principal's; raises Conflict for the last ADMIN, too."""
+    def revoke(
+        self, *, principal: str, entity: str, privileges: Sequence[str] | None = None, is_confirmed: bool = False
+    ) -> None:
+        """Revoke privileges, or all of the principal's; raises Conflict for the last ADMIN, too.
+
+        If it is confirmed, the last ADMIN passes to the administrators of the instance.
+        """
 
     def hand_over(self, *, departing: Collection[str]) -> None:
         """Pass the ADMIN of users who would no longer act on to the administrators of the instance."""

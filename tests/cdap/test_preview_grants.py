@@ -43,7 +43,7 @@ GRANTS = st.lists(
 )
 CHANGES = st.lists(
     st.tuples(
-        st.sampled_from(["grant", "revoke", "join", "leave", "assign", "suspend"]),
+        st.sampled_from(["grant", "revoke", "hand over", "join", "leave", "assign", "suspend"]),
         st.sampled_from(HOLDERS),
         st.sampled_from(SOURCES),
         st.sampled_from(PRIVILEGES),
@@ -210,8 +210,8 @@ def stage(
     match kind:
         case "grant":
             grants.grant(principal=holder, entity=source, privileges=privileges)
-        case "revoke":
-            grants.revoke(principal=holder, entity=source, privileges=privileges)
+        case "revoke" | "hand over":
+            grants.revoke(principal=holder, entity=source, privileges=privileges, is_confirmed=kind == "hand over")
         case "join":
             people.add_members(group=CREW, members=[person])
         case "leave":
@@ -228,8 +228,9 @@ def write(kind: str, holder: str, source: str, privileges: tuple[str, ...]) -> N
     match kind:
         case "grant":
             grant_services.grant(requests=[GrantRequest(holder, source, privileges)], **BY_SYSTEM)
-        case "revoke":
-            grant_services.revoke(requests=[GrantRequest(holder, source, privileges)], **BY_SYSTEM)
+        case "revoke" | "hand over":
+            revocation = GrantRequest(holder, source, privileges, is_confirmed=kind == "hand over")
+            grant_services.revoke(requests=[revocation], **BY_SYSTEM)
         case "join":
             groups.add_members(urn=CREW, members=[person], **BY_SYSTEM)
         case "leave":
@@ -256,3 +257,16 @@ def list_allowed() -> Pairs:
         for (actor, request), answer in zip(requests, answers, strict=True)
         if answer.is_allowed and request.resource is not None and request.requirement.sole_privilege is not None
     }
+
+
+def test_the_last_admin_passes_on_if_the_revocation_is_confirmed(manager: APIClient) -> None:
+    give("alice", "stream:ns2.clicks", "ADMIN")
+    revocation = change("revoke", "alice", "stream:ns2.clicks")
+    assert pointers_of(post(manager, revocation)) == {("conflict", "/changes/0/revoke/entity")}
+    revocation["revoke"]["confirm"] = True
+    body, before = post(manager, revocation).json(), list_allowed()
+    write("hand over", urn("alice"), urn("stream:ns2.clicks"), ("ALL",))
+    after = list_allowed()
+    assert {(actor, privilege) for actor, privilege, _ in side(body, "gained")} == {pair[:2] for pair in after - before}
+    assert {(actor, privilege) for actor, privilege, _ in side(body, "lost")} == {pair[:2] for pair in before - after}
+    assert (urn("alice"), "ADMIN", urn("stream:ns2.clicks")) in before - after

@@ -125,6 +125,11 @@ class RevocationChangeIn(GrantChangeIn):
     """CDAP privileges that a user, group or role would lose; all of its own when `privileges` is left out."""
 
     privileges = PrivilegeList(required=False)
+    confirm = strict_fields.StrictBoolean(
+        required=False,
+        source="is_confirmed",
+        help_text="Let the last ADMIN fall to the administrators of the instance.",
+    )
 
 
 class ChangeIn(strict_fields.StrictSerializer):

@@ -15,6 +15,7 @@ from policies.authoring.services.net_change import (
 )
 from policies.authoring.services.preview import Change
 from policies.engine import families
+from policies.engine.families import cdap
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.http.pages.change_effect import ProposedChange
@@ -36,6 +37,9 @@ REST = "Not everybody, or not every privilege, is named here."
 NOT_EXACT = (
     "There is too much to count it all here: these numbers are a part. The impact report counts the whole catalog."
 )
+
+#: What stands for all grants among the policies through which somebody keeps access.
+_GRANT_NAMES = dict.fromkeys((cdap.GRANTS_POLICY_URN, cdap.CHANGED_GRANTS_URN), "a CDAP grant")
 
 SAMPLED = (
     f"This is a first look at about {SAMPLED_ENTITIES:,} entities and {SAMPLED_PEOPLE:,} people."
@@ -126,7 +130,8 @@ def _describe_kept(items: Sequence[KeptAccess], names: Mapping[str, str]) -> Ite
     rows = [(item.actor, item.privilege, (item.entities, item.through)) for item in items]
     groups = _group_items(rows)
     for actors, privileges, (number, through) in groups[:MAX_NAMED]:
-        through_text = ", ".join(_name(names, urn) for urn in through) or "a grant"
+        through_names = dict.fromkeys(_GRANT_NAMES.get(urn) or _name(names, urn) for urn in through)
+        through_text = ", ".join(through_names) or "a grant"
         verb = _choose_verb(("keeps", "keep"), len(actors))
         yield (
             f"{_join_people(actors, names)} {verb} {_join_privileges(privileges)}"

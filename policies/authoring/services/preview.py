@@ -88,11 +88,15 @@ class RoleHolderChange(NamedTuple):
 
 
 class GrantChange(NamedTuple):
-    """CDAP privileges that a principal would get or lose on an entity or pattern; None: all that it has."""
+    """CDAP privileges that a principal would get or lose on an entity or pattern; None: all that it has.
+
+    `is_confirmed` lets the last ADMIN that is revoked pass to the administrators of the instance.
+    """
 
     principal: str
     entity: str
     privileges: Sequence[str] | None = None
+    is_confirmed: bool = False
 
 
 class Change(NamedTuple):
@@ -246,8 +250,7 @@ def stage_changes(*, changes: Sequence[Change], by: Actor) -> StagedChange:
             elif isinstance(change.value, FactChange):
                 stage_fact_change(catalog, change.kind, change.value)
             elif isinstance(change.value, GrantChange):
-                change_grants = grants.grant if change.kind == GRANT else grants.revoke
-                change_grants(**change.value._asdict())
+                _apply_to_grants(grants, change.kind, change.value)
             else:
                 _apply_to_people(people, change)
         except Invalid as error:
@@ -269,6 +272,13 @@ def stage_changes(*, changes: Sequence[Change], by: Actor) -> StagedChange:
         any(isinstance(change.value, GrantChange) for change in changes),
         by,
     )
+
+
+def _apply_to_grants(grants: GrantStage, kind: str, change: GrantChange) -> None:
+    if kind == GRANT:
+        grants.grant(principal=change.principal, entity=change.entity, privileges=change.privileges or ())
+    else:
+        grants.revoke(**change._asdict())
 
 
 def _apply_to_people(people: StagedPeople, change: Change) -> None:

@@ -20,6 +20,14 @@ def sign_in(page: Page, address: str, username: str, password: str) -> None:
     page.wait_for_url(address)
 
 
+def search(page: Page, label: str, text: str) -> None:
+    """Type into a search of a page that may still be loading: nothing answers before its scripts run."""
+    field = page.get_by_label(f"Search {label}")
+    field.wait_for()
+    page.wait_for_load_state()
+    field.press_sequentially(text)
+
+
 def barriers(page: Page) -> list[str]:
     """Return what axe-core finds wrong with the page as it stands, of any impact."""
     if page.evaluate("typeof axe") == "undefined":

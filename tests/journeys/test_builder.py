@@ -11,7 +11,7 @@ from policies import bootstrap
 from policies.identity.services import users
 from policies.models import Policy
 from policies.pdp import authorizer, snapshot_store
-from tests.journeys.browsing import barriers, problems, sign_in
+from tests.journeys.browsing import barriers, problems, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -65,7 +65,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     expect(root.locator("#builder-aside")).to_contain_text("Nobody yet may Manage Policies across the platform.")
     assert barriers(root) == []
     root.get_by_role("button", name="Next").last.click()
-    root.get_by_label("Search users").press_sequentially("jane")
+    search(root, "users", "jane")
     root.locator("#users-options").get_by_label("Jane Doe").check()
     expect(root.locator("#builder-aside")).to_contain_text("Jane Doe may Manage Policies across the platform.")
     expect(root.locator("#builder-aside")).to_contain_text("Jane Doe gains the platform privilege Manage Policies.")

@@ -10,7 +10,7 @@ from policies.authoring.services import policies
 from policies.authoring.services.policies import PolicyInput
 from policies.identity.services import groups, users
 from policies.pdp import authorizer, snapshot_store
-from tests.journeys.browsing import problems, sign_in
+from tests.journeys.browsing import problems, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -48,7 +48,7 @@ def ask(page: Page, site: str, actor: str) -> None:
 
 
 def pick(page: Page, picker: str, label: str, name: str) -> None:
-    page.get_by_label(f"Search {label}").press_sequentially(name.lower())
+    search(page, label, name.lower())
     page.locator(f"#{picker}-options").get_by_label(name).check()
 
 

@@ -11,7 +11,7 @@ from policies import bootstrap
 from policies.identity.services import users
 from policies.models import Guardrail
 from policies.pdp import authorizer, snapshot_store
-from tests.journeys.browsing import problems, sign_in
+from tests.journeys.browsing import problems, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -35,7 +35,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
 
 def pick(page: Page, picker: str, label: str, name: str) -> None:
     """Search in a picker and choose the option with the keyboard alone."""
-    page.get_by_label(f"Search {label}").press_sequentially(name.lower())
+    search(page, label, name.lower())
     option = page.locator(f"#{picker}-options").get_by_label(name)
     expect(option).to_be_visible()
     page.keyboard.press("Tab")

@@ -58,9 +58,10 @@ class _CoveredPart:
 
 @dataclass(frozen=True, slots=True)
 class CoveredEntries:
-    """The entities that a coverage reaches, in parts; None when lists do not tell.
+    """The entities that a coverage reaches.
 
-    `allows` are those of the coverage, simplified, if they had to be.
+    `parts` are the lists that tell which; None when lists do not tell. `allows` are those of the coverage, simplified,
+    if they had to be.
     """
 
     coverage: Coverage

@@ -32,7 +32,10 @@ class OrmPostingsSource:
     def load_postings(
         self, *, covering: Collection[Selector], fields: Collection[str], limit: int, with_people: bool
     ) -> Postings | None:
-        """Return the present resources that one of the selectors covers, with these facets."""
+        """Return the present resources that one of the selectors covers, with these facets; None for over `limit`.
+
+        `with_people` users, groups, roles and policies, too.
+        """
         coverage = _build_coverage(covering)
         rows = _list_covered(coverage)
         resources = _list_resources(coverage, rows, limit + 1, with_people=with_people)
@@ -43,7 +46,10 @@ class OrmPostingsSource:
         return _build_postings(rows, resources, fields)
 
     def load_sample(self, *, covering: Collection[Selector], fields: Collection[str], limit: int) -> Postings:
-        """Return the first of these resources, at most `limit`; people only where there are not so many entities."""
+        """Return the first `limit` of the resources that one of the selectors covers, with these facets.
+
+        Entities come first, then users, groups, roles and policies.
+        """
         coverage = _build_coverage(covering)
         resources = _list_resources(coverage, _list_covered(coverage), limit, with_people=True)
         ids = [entity[0] for entity in resources.entities]

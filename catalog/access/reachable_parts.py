@@ -53,6 +53,7 @@ class ReachablePart:
         return count
 
     def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
+        """Return the rows from `start` up to `stop`, in the order of the list."""
         return [self._to_row(row) for row in self.rows[start:stop]]
 
     def list_urns_after(self, urn: str, count: int) -> list[str]:

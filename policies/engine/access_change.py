@@ -1,5 +1,7 @@
 """The exact difference that a change makes: who may use which privileges on which entities before and after it.
 
+It is what a preview counts (api-next.md section 2).
+
 Both sides are whole states, a snapshot with facts, so that every other statement counts. People who are alike for the
 statements on a privilege are compared once, and privileges that the same statements list are compared together.
 """
@@ -48,9 +50,10 @@ class ChangeScope:
 
 
 class AccessDifference(NamedTuple):
-    """The difference for people who are alike, with each of these privileges.
+    """The difference for people (URNs) who are alike, with each of these privileges.
 
-    `kept_entities` are those on which they may use them before and after, although a changed policy no longer says so.
+    Entities are numbered as in the postings of both states. `kept_entities` are those on which they may use them before
+    and after, although a changed policy no longer says so.
     """
 
     privileges: tuple[str, ...]
@@ -61,7 +64,7 @@ class AccessDifference(NamedTuple):
 
 
 class PlatformDifference(NamedTuple):
-    """People who gain, or lose, a privilege on the platform."""
+    """People (URNs) who gain a privilege on the platform (`is_gained`), or lose it."""
 
     privilege: str
     people: tuple[str, ...]
@@ -80,7 +83,7 @@ class WorkBudget:
         return self.steps < 0
 
     def spend(self, steps: int) -> bool:
-        """Take steps; return whether there were enough."""
+        """Take steps; return whether there were enough. It is exhausted from then on if there were not."""
         self.steps -= steps
         return self.steps >= 0
 
@@ -163,7 +166,8 @@ def compare_access(
 ) -> Iterator[AccessDifference]:
     """Yield the differences between two states for these privileges on entities, as long as the budget lasts.
 
-    `policies` are those that differ, by which `kept_entities` are found. Raises MissingFact if a facet was not loaded.
+    Whether it did, the budget says (`is_exhausted`). `policies` are those that differ, by which `kept_entities` are
+    found. Raises MissingFact if a facet was not loaded.
     """
     changed_policies = frozenset(policies)
     for alike_privileges in _group_privileges(before.snapshot, after.snapshot, privileges):
@@ -185,7 +189,10 @@ def compare_access(
 def compare_platform(
     before: AccessState, after: AccessState, privileges: Iterable[str], budget: WorkBudget
 ) -> Iterator[PlatformDifference]:
-    """Yield the differences between two states for these privileges on the platform, as long as the budget lasts."""
+    """Yield the differences between two states for these privileges on the platform, as long as the budget lasts.
+
+    Whether it did, the budget says (`is_exhausted`).
+    """
     for privilege in privileges:
         if not budget.spend(len(before.actors) // _PEOPLE_IN_STEP):
             return

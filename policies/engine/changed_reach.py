@@ -28,7 +28,8 @@ _NO_ORIGIN = StatementOrigin("", "")
 class AccessState:
     """One side of a change: statements, entities with their facts, and people by URN.
 
-    Both sides number the same entities alike, and have the same people. What is the same object on both is the same.
+    Both sides number the same entities alike, and have the same people. Sides that share the object of `postings`, or
+    of an actor, are taken to have the same facts, or that actor unchanged.
     """
 
     snapshot: Snapshot
@@ -39,7 +40,7 @@ class AccessState:
 class ChangedExtents(NamedTuple):
     """The entities that an actor reaches before and after, and those that changed policies no longer give it.
 
-    Only of the entities that can differ; what both sides have beside them is in neither.
+    Entities that cannot differ are in none of them, though both sides may reach them.
     """
 
     was: EntityExtent
@@ -120,7 +121,10 @@ class ChangedReach:
         )
 
     def decide_extent(self, side: int, actor: Actor, extent: EntityExtent) -> FrozenBitMap:
-        """Return the entities on which an actor may use the privilege; what is restricted is decided one by one."""
+        """Return the entities of an extent on which an actor may use the privilege before (side 0) or after (1).
+
+        `decide` is asked about each entity that the extent leaves open. Raises MissingFact if a facet was not loaded.
+        """
         if not extent.needs_decision:
             return extent.allowed
         return extent.allowed | FrozenBitMap(

@@ -8,7 +8,10 @@ from policies.engine.selectors import IN_ANY_GROUP, Resource, resource_tokens
 
 
 def add_ends(decision: Decision, question: Question) -> Decision:
-    """Return the decision with the end of each deciding statement, for an actor that has groups or roles for a time."""
+    """Return the decision with `find_end` as the end of each deciding statement.
+
+    `reasons[].ends` of the API are these (api-next.md section 1).
+    """
     actor, resource = question.actor, question.resource
     statements = tuple(
         statement if (end := find_end(statement, actor, resource)) is None else replace(statement, ends=end)
@@ -18,7 +21,10 @@ def add_ends(decision: Decision, question: Question) -> Decision:
 
 
 def find_last_end(decision: Decision) -> datetime | None:
-    """Return until when a decision can last by its statements, None if one of them does not end, or there are none."""
+    """Return the latest end of the deciding statements; None if one of them does not end, or there are none.
+
+    The statements are those of `add_ends`.
+    """
     ends = [statement.ends for statement in decision.statements]
     known_ends = [end for end in ends if end is not None]
     return max(known_ends) if known_ends and len(known_ends) == len(ends) else None

@@ -27,10 +27,16 @@ class DueChangeSource(Protocol):
     """One kind of thing that has a validity (settings.DUE_CHANGE_SOURCES)."""
 
     def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:
-        """Write what has begun and what has ended by now, inside this write."""
+        """Write what has begun and what has ended by now, inside this write, with its events.
+
+        What it raises undoes the writes of all sources.
+        """
 
     def list_next_boundaries(self) -> Iterable[datetime]:
-        """Return the earliest instants at which something of this kind will begin or end."""
+        """Return the earliest instants at which something of this kind will begin or end; none if nothing will.
+
+        It is asked after `apply_due_changes`, in the same write.
+        """
 
 
 def apply_due_changes() -> None:

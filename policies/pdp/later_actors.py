@@ -24,9 +24,9 @@ _Ways = Mapping[str, list[tuple[str, Validity]]]
 
 
 def load_later_actors(*, actors: Collection[Actor]) -> dict[str, tuple[Actor, ...]]:
-    """Return user URN → the actor in each state that its groups and roles will be in, for those that will change.
+    """Return user URN → the actor as its groups and roles will be, one actor for each later state, in their order.
 
-    At most six queries. The states are in their order; a removed group counts in none.
+    Only of actors that will change. At most six queries. A removed group counts in no state.
     """
     scheduled = _ScheduledRows.load()
     actors_by_urn = {actor.urn: actor for actor in actors if actor.ends or scheduled.is_about(actor)}

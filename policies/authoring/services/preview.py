@@ -1,4 +1,6 @@
-"""Preview of changes: what several changes, taken as one, would give and take. Nothing is stored.
+"""Preview of changes: what several changes, taken as one, would give and take (api-next.md section 2).
+
+Nothing is stored.
 
 Each change is checked as its own write checks it, so a preview needs what the changes need and is refused for the same
 reasons; problems have the place of the change they belong to.
@@ -74,14 +76,14 @@ class StateChange(NamedTuple):
 
 
 class MemberChange(NamedTuple):
-    """Users who would enter or leave a group."""
+    """Users (URNs) who would enter or leave a group; the kind of the change says which."""
 
     group: str
     members: Sequence[str]
 
 
 class RoleHolderChange(NamedTuple):
-    """Users and groups who would get or lose a role."""
+    """Users and groups (URNs) who would get or lose a role; the kind of the change says which."""
 
     role: str
     actors: Sequence[str]
@@ -118,7 +120,7 @@ _VALUE_TYPES: Mapping[str, Callable[..., StateChange | MemberChange | RoleHolder
 
 
 def read_change(change: Mapping[str, Any]) -> Change:
-    """Return a change from its form in the API, whose shape is right: its kind, with its value."""
+    """Return the change that an object of the API with one key states, kind → value; its shape has been checked."""
     ((kind, value),) = change.items()
     if isinstance(value, str):
         return Change(kind, value)

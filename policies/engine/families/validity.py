@@ -1,4 +1,4 @@
-"""Validity: the time in which something counts, from its beginning up to its end.
+"""Validity: the time in which something counts, from its beginning up to its end (api-next.md section 1).
 
 Nothing here reads a clock. What begins and what ends is written on time (`policies.pdp.due_changes`).
 """
@@ -37,7 +37,7 @@ class Validity:
         return Phase.PENDING if self.begins is not None and self.begins > now else Phase.CURRENT
 
     def list_boundaries(self, phase: Phase) -> tuple[datetime, ...]:
-        """Return the instants at which something in this phase begins or ends."""
+        """Return the instants at which something in this phase will begin and end; none once it has ended."""
         if phase is Phase.ENDED:
             return ()
         begins = self.begins if phase is Phase.PENDING else None
@@ -50,7 +50,11 @@ UNLIMITED = Validity()
 def read_validity(
     reader: DocumentReader, begins: JsonValue, ends: JsonValue, *, begins_at: str, ends_at: str
 ) -> Validity:
-    """Return the validity of two JSON values, whose pointers are `begins_at` and `ends_at`; records every problem."""
+    """Return the validity of two JSON values, each a time as `parse_instant` reads it, or null for no bound.
+
+    The reader notes every problem at the pointer of its value, `begins_at` or `ends_at`: `type.time` for what is no
+    time, which then counts as no bound, and `validity.empty` for an end that is not after the beginning.
+    """
     validity = Validity(_read_instant(reader, begins, begins_at), _read_instant(reader, ends, ends_at))
     if validity.begins is not None and validity.ends is not None and validity.ends <= validity.begins:
         reader.note("validity.empty", ends_at, "The end has to be after the beginning.")

@@ -75,7 +75,11 @@ _UNTOLD_VALUES = {BRANCH: frozenset((MAIN_BRANCH,))}
 
 
 def describe_question(question: Question) -> dict[str, Any]:
-    """Return a question as the example of a proof: actor, privilege, resource (None: the platform), sub-resources."""
+    """Return a question as JSON in the shape of an example (api-next.md section 3).
+
+    The keys are `actor`, `privilege`, `resource` (None: the platform) and `sub_resources`; facets without a key of
+    their own are in `facets` of a resource.
+    """
     actor = question.actor
     described_actor: dict[str, Any] = {
         "urn": actor.urn,

@@ -1,6 +1,6 @@
 """The files of a bundle: read from a folder, checked and parsed, and named when they are written.
 
-A bundle is a folder with a folder for each kind (`policies/`, `roles/`) and in those one YAML file for
+A bundle is a folder with a folder for each kind (`policies/`, `roles/` …) and in those one YAML file for
 each entry. Other files, and what is in `tests/`, are no part of it.
 """
 

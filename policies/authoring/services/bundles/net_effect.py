@@ -31,7 +31,10 @@ class PlanEffect:
 
 
 def find_plan_effect(plan: BundlePlan, *, by: Actor, limit: int = MAX_ITEMS) -> PlanEffect | None:
-    """Return what the changes would do; None where neither a policy nor a guardrail changes."""
+    """Return what the changes would do; None where neither a policy nor a guardrail changes.
+
+    `by` is who would apply the plan, `limit` the most people and privileges that each list names.
+    """
     policy_changes, guardrail_changes = plan.changes[PolicyEntries.folder], plan.changes[GuardrailEntries.folder]
     if not choose_changes([*policy_changes, *guardrail_changes], *_WRITTEN):
         return None

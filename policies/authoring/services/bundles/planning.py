@@ -41,7 +41,7 @@ class BundleOptions:
 
 @dataclass(frozen=True, slots=True)
 class BundlePlan:
-    """The changes by kind, in the order of their writes, and the version of all policies that they start from."""
+    """The changes by folder of their kind, in the order of writing, and the version of all policies they start from."""
 
     changes: Mapping[str, tuple[BundleChange, ...]]
     policy_version: int
@@ -173,7 +173,11 @@ def _has_urn(file: BundleFile) -> bool:
 
 
 def describe_plan(plan: BundlePlan) -> dict[str, Any]:
-    """Return a plan as JSON: what the API answers and `manage.py policies plan --json` prints."""
+    """Return a plan as JSON: what the API answers and `manage.py policies plan --json` prints.
+
+    The keys are `policy_version`, `fingerprint`, `counts` (action → number) and `changes`, each of these with `action`,
+    `kind` (its folder), `file` (None for what is deleted), `key`, `name` and `diff`.
+    """
     return {
         "policy_version": plan.policy_version,
         "fingerprint": plan.fingerprint,

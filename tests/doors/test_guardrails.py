@@ -116,7 +116,8 @@ def read_refusal(answer: Any) -> str:
     body = answer.json()
     if "errors" in body:
         (error,) = body["errors"]
-        assert error["extensions"]["code"] == 409
+        # Not ALREADY_EXISTS, which a client takes for a name that is taken.
+        assert (error["extensions"]["code"], error["extensions"]["type"]) == (409, "CONFLICT")
         return str(error["message"])
     assert answer.status_code == 409, text
     if kind == "application/problem+json":

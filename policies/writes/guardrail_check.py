@@ -18,7 +18,7 @@ from policies.engine.guardrails.sentences import describe_example, describe_rule
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement
 from policies.engine.proofs.verdicts import describe_question
 from policies.engine.snapshot import Snapshot
-from policies.errors import GuardrailBroken
+from policies.errors import GuardrailBroken, Invalid
 from policies.models import (
     Guardrail,
     Membership,
@@ -39,6 +39,7 @@ from policies.writes.guardrail_judgment import (
     Judgment,
     TodaysBreach,
     add_pending_policies,
+    build_unreadable,
     load_rule,
 )
 
@@ -108,7 +109,10 @@ class GuardedChange:
 
     def find_added_breach(self, guardrail: Guardrail) -> Breach | TodaysBreach | None:
         """Return something that breaks the guardrail after the write and did not before it; None if nothing does."""
-        rule = load_rule(guardrail)
+        try:
+            rule = load_rule(guardrail)
+        except Invalid as problems:
+            return build_unreadable(problems)
         earlier_statements = self._list_touching(rule, self.before.snapshot)
         policies = (
             self.policies if earlier_statements or self._list_touching(rule, self.after.snapshot) else frozenset()
@@ -177,10 +181,10 @@ def serialize_breach(breach: Breach | TodaysBreach) -> dict[str, Any]:
     """Return one breach as the API lists it: the policy, the people, the privilege, and an example."""
     if isinstance(breach, TodaysBreach):
         people: Collection[str] = [breach.person] if breach.person else []
-        members: Mapping[str, Any] = {"policy": None, "missing": breach.missing}
+        members: Mapping[str, Any] = {"policy": None, "missing": breach.missing, "reason": ""}
     else:
         people = breach.people
-        members = {"policy": breach.policy, "missing": 0}
+        members = {"policy": breach.policy or None, "missing": 0, "reason": breach.reason}
     other = breach.other if isinstance(breach, Breach) else None
     return {
         **members,

@@ -266,6 +266,12 @@ def load_rule(guardrail: Guardrail) -> Rule:
         raise Invalid(error.problems) from None
 
 
+def build_unreadable(problems: Invalid) -> Breach:
+    """Return what stands for a rule that cannot be read any more: nobody knows what breaks it."""
+    reason = f"Its rule cannot be read any more: {problems.detail} Change the rule, or delete the guardrail."
+    return Breach("", "", frozenset(), None, reason=reason)
+
+
 def add_pending_policies(
     snapshot: Snapshot, staged_policies: Mapping[str, Policy | None] = MappingProxyType({})
 ) -> tuple[Snapshot, frozenset[str]]:

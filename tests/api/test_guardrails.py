@@ -314,3 +314,36 @@ def test_asking_about_an_entity_made_like_the_example_gives_what_it_says(keeper:
     tell(said(resource["urn"], "domains", {"domains": resource["domains"]}))
     assert keeper.post("/api/v1/authorize", question, format="json").json()["decision"] == "ALLOW"
     assert example["actor"]["urn"] == "urn:li:corpuser:keeper"
+
+
+@pytest.mark.parametrize("mode", ["enforce", "warn"])
+def test_one_whose_rule_cannot_be_read_any_more_is_answered_everywhere(
+    keeper: APIClient, settings: Any, mode: str
+) -> None:
+    settings.CUSTOM_PRIVILEGES = ["TODO_READ"]
+    rule = {"never": {"actors": {"allUsers": True}, "privileges": ["TODO_READ"]}}
+    one = f"{API}{make(keeper, rule=rule, mode=mode)['urn']}/"
+    settings.CUSTOM_PRIVILEGES = []
+    shown = keeper.get(one).json()
+    (breach,) = shown["breaches"]
+    assert (shown["status"], breach["policy"], breach["example"]) == ("unknown", None, None)
+    assert "TODO_READ" in breach["reason"]
+    assert keeper.get(API).json()["results"] == [shown]
+    stored = keeper.post("/api/v1/policies/", policy_body(), format="json")
+    if mode == "enforce":
+        assert (stored.status_code, stored.json()["guardrail"]) == (409, "urn:li:guardrail:pii")
+        assert "TODO_READ" in stored.json()["detail"]
+    else:
+        assert stored.status_code == 201
+    change = {"put_policy": {"urn": "urn:li:dataHubPolicy:other", **policy_body()}}
+    preview = keeper.post("/api/v1/preview", {"changes": [change]}, format="json").json()
+    verdicts = {verdict["urn"]: verdict for verdict in preview["guardrails"]}
+    assert (verdicts["urn:li:guardrail:pii"]["verdict"], verdicts["urn:li:guardrail:pii"]["is_added"]) == (
+        "unknown",
+        True,
+    )
+    other = keeper.post(API, {"name": "Other", "rule": RULE, "mode": "warn"}, format="json")
+    assert other.status_code == 201
+    refused = keeper.patch(one, {"name": "Renamed"}, format="json")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/rule/never/privileges/0")
+    assert keeper.patch(one, {"rule": RULE}, format="json").status_code == 200

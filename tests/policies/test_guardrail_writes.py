@@ -187,3 +187,45 @@ def test_with_the_solver_the_same_write_is_refused_with_an_example(mia, deny):
     example = refusal.value.example
     assert example is not None
     assert example["resource"]["owners"][0]["type"] == "urn:li:ownershipType:technical"
+
+
+@pytest.fixture
+def unreadable(mia, settings):
+    """A function that makes a guardrail of a custom privilege, which the settings do not name any more."""
+
+    def make_unreadable(**more):
+        settings.CUSTOM_PRIVILEGES = ["TODO_READ"]
+        guardrail = make({"never": {"actors": {"users": [MIA]}, "privileges": ["TODO_READ"]}}, **more)
+        assert guardrail.status == Guardrail.Status.HOLDS
+        settings.CUSTOM_PRIVILEGES = []
+        return guardrail
+
+    return make_unreadable
+
+
+def test_one_whose_rule_cannot_be_read_any_more_refuses_and_says_what_to_do(mia, unreadable):
+    guardrail = unreadable()
+    with pytest.raises(GuardrailBroken) as refusal:
+        put("urn:li:dataHubPolicy:p", mia, privileges=["MANAGE_SECRETS"])
+    assert (refusal.value.guardrail, refusal.value.example) == (guardrail.urn, None)
+    words = str(refusal.value)
+    assert words.startswith("The guardrail G could not be shown to hold after this, so nothing is stored.")
+    assert "Its rule cannot be read any more: /rule/never/privileges/0: " in words
+    assert "TODO_READ" in words
+    assert words.endswith("Change the rule, or delete the guardrail.")
+    assert not Policy.objects.filter(urn="urn:li:dataHubPolicy:p").exists()
+    guardrails.delete(urn=guardrail.urn, by=authorizer.SYSTEM, channel=DOOR)
+    put("urn:li:dataHubPolicy:p", mia, privileges=["MANAGE_SECRETS"])
+
+
+def test_one_whose_rule_cannot_be_read_any_more_is_unknown_and_the_others_are_judged(mia, unreadable):
+    guardrail = unreadable(mode="warn")
+    put("urn:li:dataHubPolicy:p", mia, privileges=["MANAGE_SECRETS"])
+    guardrail.refresh_from_db()
+    assert guardrail.status == Guardrail.Status.UNKNOWN
+    other = make({"never": {"actors": {"users": [MIA]}, "privileges": ["MANAGE_SECRETS"]}})
+    Guardrail.objects.update(status=Guardrail.Status.HOLDS)
+    assert tasks.judge_guardrails() == 1
+    statuses = dict(Guardrail.objects.values_list("urn", "status"))
+    assert (statuses[guardrail.urn], statuses[other.urn]) == (Guardrail.Status.UNKNOWN, Guardrail.Status.BROKEN)
+    assert Finding.objects.get(kind="guardrails", key=guardrail.urn).state == Finding.State.OPEN

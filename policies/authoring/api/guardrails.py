@@ -32,6 +32,9 @@ class BreachOut(serializers.Serializer[Any]):
     people = serializers.ListField(child=serializers.CharField(), help_text="The first of them.")
     people_count = serializers.IntegerField(min_value=0)
     missing = serializers.IntegerField(min_value=0, help_text="How many more would have to hold it (`at_least`).")
+    reason = serializers.CharField(
+        default="", help_text="Why it is not known whether this breaks it, where there is a reason but no proof."
+    )
     example = strict_fields.AnyJson(allow_null=True)
     other = strict_fields.AnyJson(allow_null=True)
 

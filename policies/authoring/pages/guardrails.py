@@ -131,6 +131,8 @@ def build_breach_rows(breaches: Sequence[Mapping[str, Any]]) -> list[dict[str, A
             "people": [names.get(urn, urn) for urn in breach["people"]],
             "more_people": breach["people_count"] - len(breach["people"]),
             "missing": breach["missing"],
+            # Those that were stored before there were reasons have none.
+            "reason": breach.get("reason", ""),
             "examples": [
                 describe_example(example, names) for example in (breach["example"], breach["other"]) if example
             ],

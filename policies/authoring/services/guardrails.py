@@ -30,6 +30,7 @@ from policies.writes.guardrail_judgment import (
     JudgedWorld,
     Judgment,
     add_pending_policies,
+    build_unreadable,
     load_rule,
 )
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
@@ -119,8 +120,12 @@ def ensure_built_in(*, by: Actor) -> None:
 
 
 def judge(guardrail: Guardrail) -> Judgment:
-    """Return what breaks a guardrail now, whoever asks."""
-    return _judge(load_rule(guardrail))
+    """Return what breaks a guardrail now, whoever asks; of one whose rule cannot be read any more it is unknown."""
+    try:
+        rule = load_rule(guardrail)
+    except Invalid as problems:
+        return Judgment((build_unreadable(problems),))
+    return _judge(rule)
 
 
 def judge_rule(document: Any) -> Judgment:

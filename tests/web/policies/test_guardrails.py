@@ -316,3 +316,16 @@ def test_its_finding_leads_to_it(browse):
     page = browse("root").get(reverse("finding", args=[finding.pk])).content.decode()
     assert f'href="{BASE}/{guardrail.urn}"' in page
     assert "PII stays</a>" in page
+
+
+def test_one_whose_rule_cannot_be_read_any_more_says_so(browse, settings):
+    settings.CUSTOM_PRIVILEGES = ["TODO_READ"]
+    guardrail = make({"never": {"actors": {"users": [OTTO]}, "privileges": ["TODO_READ"]}})
+    settings.CUSTOM_PRIVILEGES = []
+    root = browse("root")
+    page = root.get(f"{BASE}/{guardrail.urn}").content.decode()
+    assert "Not known" in page
+    assert "Its rule cannot be read any more: /rule/never/privileges/0:" in page
+    assert "Not known" in root.get(BASE).content.decode()
+    assert root.get(f"{BASE}/edit/{guardrail.urn}").status_code == 200
+    assert root.post(f"{BASE}/delete/{guardrail.urn}").status_code == 302

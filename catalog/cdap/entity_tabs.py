@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from catalog.access.entity_context import EntityContext
-from catalog.cdap import grant_services
+from catalog.cdap import visible_grants
 from catalog.entities.pages import entity
 from policies.engine.families import cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
@@ -64,7 +64,7 @@ def build_tabs(entity_context: EntityContext) -> dict[str, tuple[str, str]]:
 
 def _may_grant(name: CdapName, by: Actor) -> bool:
     try:
-        grant_services.list_grants(entity=name.urn, principal="", by=by)
+        visible_grants.list_grants(entity=name.urn, principal="", by=by)
     except Forbidden:
         return False
     return True

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.access.timed_grants import TimedGrantList
-from catalog.cdap import grant_services
-from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap import grant_requests, grant_services, visible_grants
+from catalog.cdap.grant_requests import GrantRequest
 from policies.engine.families import cdap
 from policies.engine.families.validity import Validity
 from policies.errors import Invalid
@@ -91,7 +91,7 @@ class GrantListView(ApiView):
 
         Privileges with different times are different rows.
         """
-        return grant_services.list_timed_grants(entity=entity, principal=principal, by=self.actor)
+        return visible_grants.list_timed_grants(entity=entity, principal=principal, by=self.actor)
 
     @openapi_operation("grants_give", "Grant privileges", body=GrantsIn, answer=GrantsOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
@@ -115,8 +115,8 @@ class GrantListView(ApiView):
     ) -> Result:
         """Validate the body and pass it to `write`."""
         is_list = isinstance(payload, list)
-        if is_list and len(payload) > grant_services.MAX_GRANTS:
-            detail = f"At most {grant_services.MAX_GRANTS} grants may be sent at once."
+        if is_list and len(payload) > grant_requests.MAX_GRANTS:
+            detail = f"At most {grant_requests.MAX_GRANTS} grants may be sent at once."
             raise Invalid.from_problem(code="list.too_long", pointer="", detail=detail)
         serializer = strict_fields.get_shared_serializer(serializer_class, is_partial=False)
         items = (

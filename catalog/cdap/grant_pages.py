@@ -13,12 +13,12 @@ from django.utils.http import urlencode
 from catalog.access.entity_context import Reference, load_references
 from catalog.access.grant_rows import instance_administrators
 from catalog.access.grant_source import Grant
-from catalog.cdap import grant_queries, grant_services
+from catalog.cdap import grant_queries, grant_requests, grant_services, visible_grants
 from catalog.cdap.entity_tabs import GRANTS, CdapPage
 from catalog.cdap.grant_effect import describe_grants, describe_revocation, is_effect_request, render_effect
 from catalog.cdap.grant_forms import GrantForm
 from catalog.cdap.grant_queries import GrantRow
-from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap.grant_requests import GrantRequest
 from catalog.entities.pages import pickers
 from catalog.entities.pages.pickers import EntityPicker
 from policies.engine.families import cdap, cdap_entity_ids
@@ -72,7 +72,7 @@ def show_grants(request: HttpRequest, urn: str) -> HttpResponse:
     The form is also posted to show what granting would give (`is_effect_request`).
     """
     page = CdapPage.load(request, urn)
-    grant_list = grant_services.list_grants(entity=page.name.urn, principal="", by=page.by)
+    grant_list = visible_grants.list_grants(entity=page.name.urn, principal="", by=page.by)
     form, picker = GrantForm(get_post_data(request)), build_principal_picker(page)
     if request.method != "POST":
         return _render_page(page, grant_list, form, picker)
@@ -127,7 +127,7 @@ def revoke(request: HttpRequest, urn: str) -> HttpResponse:
     page = CdapPage.load(request, urn)
     pattern = cdap_entity_ids.parse_pattern(request.GET.get("pattern", ""))
     target, principal = page.name.urn if pattern is None else pattern.urn, request.GET.get("principal", "")
-    grant_list = grant_services.list_grants(entity=target, principal=principal, by=page.by)
+    grant_list = visible_grants.list_grants(entity=target, principal=principal, by=page.by)
     held_privileges = {privilege for grant in grant_list for privilege in grant.privileges} if principal else set()
     held_privileges |= _list_scheduled_privileges(page, principal, target)
     requested_privileges = cdap.expand(request.GET.getlist("privilege") or (cdap.ALL,))
@@ -193,7 +193,7 @@ def _load_pattern_grants(page: CdapPage) -> tuple[list[GrantRow], bool, frozense
     matching, is_more = grant_queries.list_matching_patterns(urn=page.name.urn, limit=_MAX_PATTERN_GRANTS)
     contained, is_more_below = grant_queries.list_patterns_within(urn=page.name.urn, limit=_MAX_PATTERN_GRANTS)
     sources = {grant_row.source for grant_row in (*matching, *contained)}
-    grantable_urns = grant_services.filter_grantable(urns=sources, by=page.by)
+    grantable_urns = grant_requests.filter_grantable(urns=sources, by=page.by)
     contained = [row for row in contained if row.source in grantable_urns and row not in matching]
     return [*matching, *contained], is_more or is_more_below, grantable_urns
 
@@ -205,7 +205,7 @@ def _load_scheduled_grants(page: CdapPage) -> tuple[list[GrantRow], bool]:
     """
     rows, is_more = grant_queries.list_scheduled(urn=page.name.urn, limit=_MAX_SCHEDULED_GRANTS)
     patterns = {row.source for row in rows} - {page.name.urn}
-    visible_urns = {page.name.urn, *grant_services.filter_grantable(urns=patterns, by=page.by)}
+    visible_urns = {page.name.urn, *grant_requests.filter_grantable(urns=patterns, by=page.by)}
     return [row for row in rows if row.source in visible_urns], is_more
 
 

@@ -5,12 +5,12 @@ from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog.cdap import grant_services
+from catalog.cdap import visible_grants
 from catalog.cdap.entity_tabs import GRANTS, CdapPage
 from catalog.cdap.grant_effect import describe_grants, is_effect_request, render_effect
 from catalog.cdap.grant_forms import PatternForm
 from catalog.cdap.grant_pages import build_principal_picker, grant_to_chosen
-from catalog.cdap.grant_services import PatternExtent
+from catalog.cdap.visible_grants import PatternExtent
 from catalog.entities.pages import type_labels
 from catalog.entities.pages.pickers import EntityPicker
 from policies.engine.families import cdap, cdap_entity_ids
@@ -32,7 +32,7 @@ def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
     matches more than the viewer may grant on.
     """
     page = CdapPage.load(request, urn)
-    grant_services.list_grants(entity=page.name.urn, principal="", by=page.by)
+    visible_grants.list_grants(entity=page.name.urn, principal="", by=page.by)
     kinds, picker = _kind_choices(page.name), build_principal_picker(page)
     if request.method != "POST":
         initial_start = "" if page.name.kind in cdap_entity_ids.CONTAINER_KINDS else _short_name(page.name)
@@ -50,7 +50,7 @@ def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
     form.fields["privileges"].required = True
     try:
         if is_preview:
-            extent = grant_services.measure_extent(pattern=pattern, by=page.by)
+            extent = visible_grants.measure_extent(pattern=pattern, by=page.by)
             return _render_page(page, form, picker, pattern=pattern, reach=extent)
         response = grant_to_chosen(page, pattern.urn, form, picker, f"granted on all of {pattern.urn}.")
     except Forbidden:

@@ -2,70 +2,29 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.utils import timezone
 
-from catalog import urns as catalog_urns
-from catalog.access import coverage_sql, grant_source
-from catalog.access.grant_rows import instance_administrators, is_instance_administrator
+from catalog.access import grant_source
+from catalog.access.grant_rows import instance_administrators
 from catalog.access.grant_source import Grant
-from catalog.access.timed_grants import TimedGrantList
-from catalog.cdap import grant_queries, grant_times
-from catalog.models import Entity, ScheduledGrant
-from policies.engine.errors import Problem
+from catalog.cdap import grant_times
+from catalog.cdap.grant_requests import GrantRequest, resolve_requests
+from catalog.models import ScheduledGrant
 from policies.engine.families import cdap, cdap_entity_ids
-from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.families.validity import UNLIMITED, Phase, Validity
-from policies.engine.model import Actor, MissingPrivilege
-from policies.engine.requirements import privilege_requirement
-from policies.errors import Conflict, Forbidden, Invalid
+from policies.engine.model import Actor
+from policies.errors import Conflict
 from policies.models import Verb
 from policies.models.people import MAX_NAME_LENGTH
 from policies.models.writes import WriteTransaction, announce_boundaries
 from policies.pdp import authorizer
-from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.due_changes import CLOCK_CHANNEL
 from policies.writes.timed_holders import check_validity
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 from policies.writes.validation import Checks
-
-#: Maximum number of grants in one call.
-MAX_GRANTS = 1000
-
-#: Maximum count of the entities that a pattern matches, and number of those named.
-_MAX_COUNT = 1000
-_SAMPLE_SIZE = 5
-
-_UNKNOWN_CODE = "entity.unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class GrantRequest:
-    """A grant to add or revoke, as received: `privileges` may contain ALL; None means all of the principal's.
-
-    `is_confirmed` lets the last ADMIN of an entity pass to the instance administrators. A `validity` sets the times of
-    the grant; None leaves those of an existing one as they are.
-    """
-
-    principal: str
-    entity: str
-    privileges: tuple[str, ...] | None = None
-    is_confirmed: bool = False
-    validity: Validity | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PatternExtent:
-    """The entities that a pattern matches now: their number (`is_more`: a lower bound) and the names of the first."""
-
-    pattern: str
-    count: int
-    is_more: bool
-    names: tuple[str, ...]
 
 
 def grant(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> list[Grant]:
@@ -141,64 +100,6 @@ class GrantDueChanges:
         return grant_times.list_boundaries()
 
 
-def list_grants(*, entity: str, principal: str, by: Actor) -> grant_source.GrantList:
-    """Return the grants that count now and that an actor may see: those on entities on which it holds ADMIN.
-
-    An instance administrator sees all. Raises Forbidden when the actor may not see those of the entity in the filter.
-    """
-    return grant_source.GrantList(**_choose_visible(entity, principal, by))
-
-
-def list_timed_grants(*, entity: str, principal: str, by: Actor) -> TimedGrantList:
-    """Return the grants of `list_grants` with their times, and those that have not begun."""
-    return TimedGrantList(**_choose_visible(entity, principal, by))
-
-
-def _choose_visible(entity: str, principal: str, by: Actor) -> dict[str, Any]:
-    """Return which grants an actor may see, as arguments of a list of grants."""
-    name = _normalize_entity(entity) if entity else ""
-    if is_all := _may_grant_anywhere(by):
-        rows = Entity.objects.all()
-    else:
-        rows = coverage_sql.filter_covered(authorizer.compute_coverage(actor=by, privilege=cdap.ADMIN))
-    patterns = grant_source.list_patterns(entity=name, principal=principal)
-    if not is_all:
-        missing_urns = {
-            missing_privilege.entity
-            for missing_privilege in _find_missing([name, *patterns] if name else patterns, by=by)
-        }
-        if name in missing_urns and name:
-            raise Forbidden((MissingPrivilege(name, cdap.ADMIN),))
-        patterns = [urn for urn in patterns if urn not in missing_urns]
-    if name:
-        rows = rows.filter(urn__among=[name])
-    shows_instance = name in ("", INSTANCE_URN) and (is_all or not _find_missing([INSTANCE_URN], by=by))
-    is_limited = bool(name) or not is_all
-    return {
-        "entities": rows if is_limited else None,
-        "patterns": patterns,
-        "principal": principal,
-        "with_instance": shows_instance,
-    }
-
-
-def measure_extent(*, pattern: CdapPattern, by: Actor) -> PatternExtent:
-    """Return the extent of a pattern now. Raises Forbidden unless the actor may grant on it."""
-    if not _may_grant_anywhere(by) and (missing_privileges := _find_missing([pattern.urn], by=by)):
-        raise Forbidden(missing_privileges)
-    count, names = grant_queries.sample_matching_entities(
-        pattern=pattern, sample_size=_SAMPLE_SIZE, limit=_MAX_COUNT + 1
-    )
-    return PatternExtent(pattern.urn, min(count, _MAX_COUNT), count > _MAX_COUNT, tuple(names))
-
-
-def filter_grantable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
-    """Return the entities and patterns on which the actor may grant and revoke."""
-    if _may_grant_anywhere(by):
-        return frozenset(urns)
-    return frozenset(urns) - {missing_privilege.entity for missing_privilege in _find_missing(sorted(urns), by=by)}
-
-
 @contextmanager
 def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
     """Pass the ADMIN of a user, group or role that can no longer act to the instance administrators (CD-19).
@@ -209,63 +110,6 @@ def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
     affected_urns = grant_source.list_administered(holder=urn)
     yield
     _hand_over(sorted(grant_source.list_unadministered(urns=affected_urns)), by=uow.by, uow=uow)
-
-
-def resolve_requests(requests: Sequence[GrantRequest], *, by: Actor) -> list[Grant]:
-    """Return the requests as grants to store; Forbidden precedes checks that show which entities exist."""
-    if len(requests) > MAX_GRANTS:
-        raise Invalid.from_problem(
-            code="list.too_long", pointer="", detail=f"At most {MAX_GRANTS} grants may be sent at once."
-        )
-    resolved_grants = [
-        Grant(grant.principal, _normalize_entity(grant.entity), cdap.expand(grant.privileges or (cdap.ALL,)))
-        for grant in requests
-    ]
-    if not _may_grant_anywhere(by) and (
-        missing_privileges := _find_missing([grant.entity for grant in resolved_grants], by=by)
-    ):
-        raise Forbidden(missing_privileges)
-    if problems := _find_problems(resolved_grants):
-        raise Invalid(problems)
-    return resolved_grants
-
-
-def _normalize_entity(entity: str) -> str:
-    """Return an entity without a version (CD-20), and a pattern as its URN."""
-    if (pattern := cdap_entity_ids.parse_pattern(entity)) is not None:
-        return pattern.urn
-    name = cdap_entity_ids.parse(entity)
-    return entity if name is None else name.urn
-
-
-def _may_grant_anywhere(by: Actor) -> bool:
-    return by.urn == authorizer.SYSTEM.urn or is_instance_administrator(by)
-
-
-def _find_missing(urns: Sequence[str], *, by: Actor) -> tuple[MissingPrivilege, ...]:
-    access_requests = [
-        AccessRequest(privilege_requirement(cdap.ADMIN), ResourceRef(urn, catalog_urns.entity_type(urn)))
-        for urn in dict.fromkeys(urns)
-    ]
-    return authorizer.find_missing_privileges(by=by, requests=access_requests) if access_requests else ()
-
-
-def _find_problems(resolved_grants: Sequence[Grant]) -> list[Problem]:
-    principals = grant_source.load_principal_columns(urns=[grant.principal for grant in resolved_grants])
-    patterns = {grant.entity: cdap_entity_ids.parse_pattern(grant.entity) for grant in resolved_grants}
-    target_urns = {pattern.container if pattern is not None else urn for urn, pattern in patterns.items()}
-    existing_urns = set(Entity.objects.filter(urn__among=target_urns).order_by().values_list("urn", flat=True))
-    existing_urns -= {urn for urn in existing_urns if catalog_urns.entity_type(urn) in catalog_urns.PEOPLE_TYPES}
-    problems: list[Problem] = []
-    for index, grant in enumerate(resolved_grants):
-        if grant.principal not in principals:
-            detail = f"There is no user, group or role {grant.principal}."
-            problems.append(Problem(_UNKNOWN_CODE, f"/{index}/principal", detail))
-        pattern = patterns[grant.entity]
-        target_urn = grant.entity if pattern is None else pattern.container
-        if target_urn not in existing_urns and not (pattern is not None and target_urn == INSTANCE_URN):
-            problems.append(Problem(_UNKNOWN_CODE, f"/{index}/entity", f"There is no entity {target_urn}."))
-    return problems
 
 
 def refuse_setting_grants(revoked_grants: Sequence[Grant]) -> None:

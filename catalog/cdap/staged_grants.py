@@ -10,8 +10,8 @@ from django.conf import settings
 from catalog.access import grant_source
 from catalog.access.grant_rows import instance_administrators
 from catalog.access.grant_source import Grant
-from catalog.cdap import grant_services
-from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap import grant_requests, grant_services
+from catalog.cdap.grant_requests import GrantRequest
 from policies.engine.errors import Problem
 from policies.engine.families import cdap
 from policies.engine.model import Actor, Statement
@@ -91,7 +91,7 @@ class StagedGrants:
     def _resolve(self, principal: str, entity: str, privileges: Sequence[str] | None) -> Grant:
         names = None if privileges is None else tuple(privileges)
         with _strip_index():
-            (grant,) = grant_services.resolve_requests([GrantRequest(principal, entity, names)], by=self._by)
+            (grant,) = grant_requests.resolve_requests([GrantRequest(principal, entity, names)], by=self._by)
         return grant
 
     def _pass_to_administrators(self, urns: Collection[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from catalog.cdap import grant_services, operation_services
-from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap.grant_requests import GrantRequest
 from catalog.entities import bootstrap
 from catalog.models import Entity
 from policies.authoring.services import policies

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from catalog.cdap import grant_services
-from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap.grant_requests import GrantRequest
 from catalog.entities import bootstrap
 from catalog.models import Entity, EntityUserGrant
 from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from catalog.cdap import grant_services
-from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap.grant_requests import GrantRequest
 from catalog.cdap.staged_grants import StagedGrants
 from catalog.models import Entity, EntityUserGrant, WildcardGrant
 from policies.authoring.services import net_change

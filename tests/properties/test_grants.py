@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from catalog.access import coverage_sql
 from catalog.access.grant_source import Grant
-from catalog.cdap.grant_services import GrantRequest, grant
+from catalog.cdap.grant_requests import GrantRequest
+from catalog.cdap.grant_services import grant
 from catalog.entities import bootstrap
 from catalog.entities import services as entity_services
 from catalog.models import Entity

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from catalog.cdap import grant_services, operation_services
-from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap.grant_requests import GrantRequest
 from policies.engine.families.cdap_requests import OperationRequest
 from policies.identity.services import groups, roles, users
 from policies.models import User

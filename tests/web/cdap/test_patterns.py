@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.access import grant_source
-from catalog.cdap import grant_services
+from catalog.cdap import visible_grants
 from catalog.models import WildcardGrant
 from policies.engine.families import cdap
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
@@ -75,11 +75,11 @@ def test_what_a_pattern_stands_for_is_shown_before_it_is_given(shop, monkeypatch
         page("patterns", SHOP), {"kind": "stream", "start": "", "preview": "yes", "principals": [TEAM]}
     )
     assert answer.status_code == 200
-    assert answer.context["reach"] == grant_services.PatternExtent(STREAMS, 1, is_more=False, names=("shop.clicks",))
+    assert answer.context["reach"] == visible_grants.PatternExtent(STREAMS, 1, is_more=False, names=("shop.clicks",))
     assert f'value="{TEAM}"' in answer.content.decode()
     assert not WildcardGrant.objects.exists()
     check(answer)
-    monkeypatch.setattr(grant_services, "_MAX_COUNT", 2)
+    monkeypatch.setattr(visible_grants, "_MAX_COUNT", 2)
     for number in range(3):
         do("stream.create", f"urn:li:stream:shop.s{number}", MAKER)
     assert "more than 2 entities" in post(client, preview="yes").content.decode()

@@ -7,7 +7,7 @@ import pytest
 
 from catalog.access import grant_source
 from catalog.cdap import grant_services
-from catalog.cdap.grant_services import GrantRequest
+from catalog.cdap.grant_requests import GrantRequest
 from catalog.models import EntityUserGrant, ScheduledGrant, WildcardGrant
 from policies.engine.families.validity import Validity
 from policies.pdp import authorizer

@@ -163,6 +163,7 @@ LARGEST: Mapping[str, Any] = {
     "post /api/v1/preview": list_previews,
     "post /api/v1/guardrails/": list_guardrails,
     "put /api/v1/guardrails/{urn}/": list_guardrails,
+    "patch /api/v1/guardrails/{urn}/": list_guardrails,
     "post /api/v1/entities/": list_entities,
     "post /api/v1/bundles/plan": list_bundles,
     "post /api/v1/bundles/apply": list_bundles,

@@ -35,6 +35,7 @@ ALLOWED: dict[str, tuple[float, str]] = {
     "put /api/v1/policies/{urn}/": (2.0, "the same"),
     "post /api/v1/guardrails/": (1.0, "it judges what 10,000 people may do, for every privilege there is"),
     "put /api/v1/guardrails/{urn}/": (1.0, "the same"),
+    "patch /api/v1/guardrails/{urn}/": (1.0, "the same"),
     "post /api/v1/preview": (2.0, "it reads what policies take, up to 1 MB, and compares what 20,000 people may do"),
     "post /api/v1/policies/validate/": (0.6, "it reads what these take: 10,000 users or criteria, up to 1 MB"),
 }

@@ -31,6 +31,7 @@ class StagedGrants:
         self._by = by
         #: After the changes: whether the holder has the privilege on the entity or pattern.
         self._changes: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
+        self._departed: set[str] = set()
 
     def grant(self, *, principal: str, entity: str, privileges: Sequence[str]) -> None:
         """Grant privileges. Raises as `grant_services.grant`."""
@@ -56,12 +57,13 @@ class StagedGrants:
         self._pass_to_administrators(unadministered_urns)
 
     def hand_over(self, *, departing: Collection[str]) -> None:
-        """Pass the ADMIN of users who would no longer act on, as `grant_services.reassign_sole_grants` does."""
+        """Pass the ADMIN of those who would no longer act on, as `grant_services.reassign_sole_grants` does."""
+        self._departed.update(departing)
         affected_urns = {urn for holder in departing for urn in grant_source.list_administered(holder=holder)}
         remaining = {
             pair: privileges
             for pair, privileges in self._apply(grant_source.load_grants(urns=affected_urns)).items()
-            if pair[0] not in departing
+            if pair[0] not in self._departed
         }
         self._pass_to_administrators(grant_source.find_unadministered(urns=affected_urns, privileges=remaining))
 

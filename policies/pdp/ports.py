@@ -66,7 +66,7 @@ class GrantStage(Protocol):
         """
 
     def hand_over(self, *, departing: Collection[str]) -> None:
-        """Pass the ADMIN of users who would no longer act on to the administrators of the instance."""
+        """Pass the ADMIN of those who would no longer act on to the administrators of the instance."""
 
     def list_touching(self, *, tokens: Collection[str]) -> tuple[Statement, ...]:
         """Return the grants that changes concern, and those of these holders, as they reach entities."""

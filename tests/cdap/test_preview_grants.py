@@ -14,7 +14,8 @@ from catalog.cdap import grant_services
 from catalog.cdap.grant_requests import GrantRequest
 from catalog.cdap.staged_grants import StagedGrants
 from catalog.models import Entity, EntityUserGrant, WildcardGrant
-from policies.authoring.services import net_change
+from policies.authoring.services import net_change, preview
+from policies.authoring.services.preview import Change
 from policies.engine.families import cdap
 from policies.engine.requirements import privilege_requirement
 from policies.errors import Conflict
@@ -191,6 +192,36 @@ def test_the_pairs_are_those_of_the_writes_themselves(
     assert (found.gained.total, found.lost.total) == (tally(now - was), tally(was - now))
     for half, pairs in ((found.gained, now - was), (found.lost, was - now)):
         assert {(item.actor, item.privilege) for item in half.items} == {pair[:2] for pair in pairs}
+
+
+@with_database
+@given(
+    given_before=GRANTS,
+    deleted_urn=st.sampled_from([*HOLDERS]),
+    has_role=st.booleans(),
+    is_inherited=st.booleans(),
+)
+def test_deleting_a_holder_takes_its_grants_and_hands_over_its_admin(
+    given_before: list[tuple[str, str, tuple[str, ...]]], deleted_urn: str, has_role: bool, is_inherited: bool
+) -> None:
+    kind = {"corpuser": "user", "corpGroup": "group", "dataHubRole": "role"}[deleted_urn.split(":")[2]]
+    remove = {"user": users.remove, "group": groups.remove, "role": roles.delete}[kind]
+    with undone(), override_settings(INHERIT_PRIVILEGES=is_inherited):
+        for holder, source, privileges in given_before:
+            give(holder, source, *privileges)
+        if has_role:
+            roles.grant(urn=READER, actors=[CREW, PEOPLE[0]], **BY_SYSTEM)
+        found = preview.preview_changes(
+            changes=[Change(f"delete_{kind}", deleted_urn)],
+            by=authorizer.SYSTEM,
+            privileges=cdap.PRIVILEGES,
+            limit=1000,
+        ).change
+        was = list_allowed()
+        remove(urn=deleted_urn, **BY_SYSTEM)
+        now = list_allowed()
+    assert found.is_exact
+    assert (found.gained.total, found.lost.total) == (tally(now - was), tally(was - now))
 
 
 def is_done(act: Callable[[], None]) -> bool:

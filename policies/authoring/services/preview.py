@@ -7,7 +7,7 @@ reasons; problems have the place of the change they belong to.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from policies.authoring.queries import policies as policy_queries
@@ -38,6 +38,8 @@ ADD_MEMBERS, REMOVE_MEMBERS = "add_members", "remove_members"
 ASSIGN_ROLES, UNASSIGN_ROLES = "assign_roles", "unassign_roles"
 SUSPEND, ACTIVATE = "suspend", "activate"
 GRANT, REVOKE = "grant", "revoke"
+#: Deletions of people, which the pages that ask before them preview.
+DELETE_USER, DELETE_GROUP, DELETE_ROLE = "delete_user", "delete_group", "delete_role"
 
 _POLICY_KINDS = frozenset({PUT_POLICY, DELETE_POLICY, SET_STATE})
 
@@ -102,7 +104,7 @@ class GrantChange(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One change by its name in the API; a deletion has the URN of the policy, a suspension that of the user."""
+    """One change by its name in the API; a deletion has the URN of what is deleted, a suspension that of the user."""
 
     kind: str
     value: PolicyPut | StateChange | MemberChange | RoleHolderChange | FactChange | GrantChange | str
@@ -176,6 +178,8 @@ def preview_changes(
         limit=limit,
         is_sampled=is_sampled,
     )
+    if not staged.has_everybody:
+        change_found = replace(change_found, is_exact=False)
     has_report = staged.is_about_policies and not change_found.is_exact and not is_sampled
     return Preview(
         change_found,
@@ -190,7 +194,8 @@ def preview_changes(
 class StagedChange:
     """Changes that are checked, as one: the snapshots, and what they leave of policies, people and facts.
 
-    `policies` are None where they would be gone. `by` is who would make the changes.
+    `policies` are None where they would be gone. Unless it `has_everybody`, `people` are a part of
+    those whom it concerns. `by` is who would make the changes.
     """
 
     before: Snapshot
@@ -201,6 +206,7 @@ class StagedChange:
     grants: GrantStage
     is_about_policies: bool
     has_grant_changes: bool
+    has_everybody: bool
     by: Actor
 
     def prove(self) -> ChangeProofs:
@@ -262,6 +268,7 @@ def stage_changes(*, changes: Sequence[Change], by: Actor) -> StagedChange:
             problems.append(Problem(code, pointer + _SUBJECT_POINTERS.get(change.kind, ""), error.detail))
     if problems:
         raise Invalid(problems)
+    grants.hand_over(departing=people.deleted_urns)
     before = snapshot_store.get_current()
     return StagedChange(
         before,
@@ -272,6 +279,7 @@ def stage_changes(*, changes: Sequence[Change], by: Actor) -> StagedChange:
         grants,
         all(change.kind in _POLICY_KINDS for change in changes),
         any(isinstance(change.value, GrantChange) for change in changes),
+        people.is_complete,
         by,
     )
 
@@ -291,6 +299,12 @@ def _apply_to_people(people: StagedPeople, change: Change) -> None:
         case RoleHolderChange(role, actors):
             change_roles = people.assign_roles if change.kind == ASSIGN_ROLES else people.unassign_roles
             change_roles(role=role, actors=actors)
+        case str(urn) if change.kind == DELETE_USER:
+            people.delete_user(user=urn)
+        case str(urn) if change.kind == DELETE_GROUP:
+            people.delete_group(group=urn)
+        case str(urn) if change.kind == DELETE_ROLE:
+            people.delete_role(role=urn)
         case str(user):
             people.set_active(user=user, is_active=change.kind == ACTIVATE)
         case PolicyPut() | StateChange() | FactChange() | GrantChange():

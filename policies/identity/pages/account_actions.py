@@ -70,6 +70,7 @@ def delete_user(request: HttpRequest, urn: str) -> HttpResponse:
         title=f"Remove {user.name}?",
         text="This cannot be undone. Suspending would keep the account and everything it has.",
         losses=lambda: [*list_account_losses(user), *removal_warnings.list_losses(urn=urn)],
+        effect=lambda: describe_effect({"delete_user": urn}, by=get_actor(request)),
         label="Remove user",
         cancel_url=reverse("user", args=[urn]),
     )

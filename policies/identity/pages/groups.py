@@ -12,6 +12,7 @@ from policies.engine.requirements import Requirement
 from policies.errors import NotFound
 from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
@@ -135,6 +136,7 @@ def delete_group(request: HttpRequest, urn: str) -> HttpResponse:
         title=f"Delete {group.name}?",
         text="This cannot be undone. The people in the group stay.",
         losses=lambda: _list_losses(group),
+        effect=lambda: describe_effect({"delete_group": urn}, by=get_actor(request)),
         label="Delete group",
         cancel_url=reverse("group", args=[urn]),
     )
@@ -197,8 +199,7 @@ def _build_member_rows(group: GroupProfile, members: list[User]) -> list[dict[st
 def _list_losses(group: GroupProfile) -> list[str]:
     members = credentials.count_members(groups=[group])[group.urn]
     policy_count = len(users_groups_roles.load_policy_urns_by_actor(actors=[group.urn])[group.urn])
-    members_text = "1 member loses" if members == 1 else f"{members} members lose"
-    losses = [f"{members_text} what policies and roles give to the group."]
+    losses = [f"{members} member{' leaves' if members == 1 else 's leave'} it."]
     if group.role_names:
         losses.append(f"Its roles are no longer assigned: {', '.join(group.role_names)}.")
     if policy_count:

@@ -7,8 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from policies.errors import Forbidden
-from policies.http.guard import needs
+from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
@@ -126,6 +127,7 @@ def delete_role(request: HttpRequest, urn: str) -> HttpResponse:
         title=f"Delete {role.name}?",
         text="This cannot be undone.",
         losses=lambda: _list_losses(role),
+        effect=lambda: describe_effect({"delete_role": urn}, by=get_actor(request)),
         label="Delete role",
         cancel_url=reverse("role", args=[urn]),
     )

@@ -140,6 +140,7 @@ def delete_service_account(request: HttpRequest, urn: str) -> HttpResponse:
         title=f"Delete {user.name}?",
         text="Programs that act as it are refused from now on. This cannot be undone.",
         losses=lambda: [*list_account_losses(user), *removal_warnings.list_losses(urn=urn)],
+        effect=lambda: describe_effect({"delete_user": urn}, by=get_actor(request)),
         label="Delete service account",
         cancel_url=reverse("service-account", args=[urn]),
     )

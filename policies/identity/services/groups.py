@@ -101,10 +101,15 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
 
     Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
     """
-    required_privileges.require(by=by, requirement=required_privileges.privilege_group("group.delete"))
+    require_removal(by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
         rows = GroupProfile.objects.select_related("group")
         people_writer.remove(users_groups_roles.get_row(rows, urn=urn), uow=uow)
+
+
+def require_removal(*, by: Actor) -> None:
+    """Raise Forbidden unless the actor may delete groups."""
+    required_privileges.require(by=by, requirement=required_privileges.privilege_group("group.delete"))
 
 
 def add_members(*, urn: str, members: Sequence[HolderInput], by: Actor, channel: str) -> list[str]:

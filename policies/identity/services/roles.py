@@ -123,11 +123,8 @@ def delete(*, urn: str, by: Actor, channel: str) -> None:
 
     Raises Forbidden (also for a role that is not editable), NotFound, Conflict while policies name it.
     """
-    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        role = _get_editable_role(urn, by=by)
-        if policy_urns := users_groups_roles.load_policy_urns_by_actor(actors=[urn])[urn]:
-            raise Conflict(f"{role.name} is named by {len(policy_urns)} policies: {', '.join(policy_urns[:5])}.")
+        role = get_deletable_role(urn, by=by)
         uow.announce_deactivation(urn)
         uow.audit(urn=urn, name=role.name, verb=Verb.DELETED, before=facts(role))
         group = role.group
@@ -253,6 +250,15 @@ def _write_document(role: Role, name: str, description: str, extra: Mapping[str,
 def get_role(urn: str) -> Role:
     """Return a role; raises NotFound."""
     return users_groups_roles.get_row(Role.objects.select_related("group"), urn=urn)
+
+
+def get_deletable_role(urn: str, *, by: Actor) -> Role:
+    """Return a role to delete. Raises Forbidden, NotFound, Conflict while policies name it."""
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
+    role = _get_editable_role(urn, by=by)
+    if policy_urns := users_groups_roles.load_policy_urns_by_actor(actors=[urn])[urn]:
+        raise Conflict(f"{role.name} is named by {len(policy_urns)} policies: {', '.join(policy_urns[:5])}.")
+    return role
 
 
 def _get_editable_role(urn: str, *, by: Actor) -> Role:

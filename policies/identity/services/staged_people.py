@@ -1,4 +1,4 @@
-"""Memberships, assignments of roles and states of users as changes would leave them; nothing is stored.
+"""Memberships, assignments of roles, states and deletions as changes would leave them; nothing is stored.
 
 Each change is checked by what its own write checks, but for what others would lose by it.
 """
@@ -6,17 +6,23 @@ Each change is checked by what its own write checks, but for what others would l
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, roles, users
-from policies.models import Membership, RoleAssignment
+from policies.models import GroupProfile, Membership, RoleAssignment
 from policies.models.fields import filter_storable
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution
 from policies.writes.validation import Checks
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+#: Most people whom the deletion of a group or role is worked out for.
+MAX_AFFECTED = 20_000
 
 
 class ChangedActor(NamedTuple):
@@ -35,6 +41,10 @@ class StagedPeople:
         self._memberships: dict[str, dict[str, bool]] = defaultdict(dict)
         self._assignments: dict[str, dict[str, bool]] = defaultdict(dict)
         self._states: dict[str, bool] = {}
+        #: Groups and roles that are deleted.
+        self.deleted_urns: set[str] = set()
+        #: Whether nobody was left out for being one too many.
+        self.is_complete = True
 
     def add_members(self, *, group: str, members: Sequence[str]) -> None:
         """Add users to a group. Raises as `groups.add_members`."""
@@ -81,6 +91,38 @@ class StagedPeople:
             raise Forbidden((), "The root user cannot be suspended or removed.")
         self._states[user] = is_active
 
+    def delete_user(self, *, user: str) -> None:
+        """Delete a user, who then can do nothing. Raises as `users.remove`."""
+        users.require_removal(urn=user, by=self._by)
+        row = users_groups_roles.get_row(users_groups_roles.select_present_users(), urn=user)
+        if row.is_root:
+            raise Forbidden((), "The root user cannot be removed.")
+        self._states[user] = False
+
+    def delete_group(self, *, group: str) -> None:
+        """Delete a group, which its members leave, also those from an identity source. Raises as `groups.remove`."""
+        groups.require_removal(by=self._by)
+        profile = users_groups_roles.get_row(GroupProfile.objects.all(), urn=group)
+        members = Membership.objects.filter(group=profile.group_id, user__is_removed=False).order_by("user__urn")
+        for urn in self._limit(members.values_list("user__urn", flat=True)):
+            self._memberships[urn][group] = False
+        self.deleted_urns.add(group)
+
+    def delete_role(self, *, role: str) -> None:
+        """Delete a role, which its holders lose. Raises as `roles.delete`."""
+        row = roles.get_deletable_role(role, by=self._by)
+        holding_groups = RoleAssignment.objects.filter(role=row, group__profile__is_removed=False)
+        members = Membership.objects.filter(group__in=holding_groups.order_by().values("group"))
+        holders = RoleAssignment.objects.filter(role=row, user__isnull=False).order_by("user__urn")
+        if members[: MAX_AFFECTED + 1].count() <= MAX_AFFECTED:
+            for urn in holding_groups.values_list("group__profile__urn", flat=True):
+                self._assignments[urn][role] = False
+        else:
+            self.is_complete = False
+        for urn in self._limit(holders.values_list("user__urn", flat=True)):
+            self._assignments[urn][role] = False
+        self.deleted_urns.add(role)
+
     def load_actors(self) -> dict[str, ChangedActor]:
         """Return the users whom the changes concern, as they are and as they would be."""
         urns = {*self._memberships, *self._states}
@@ -105,6 +147,12 @@ class StagedPeople:
                 ),
             )
         return {urn: changed for urn, changed in changed_actors.items() if changed.was != changed.now}
+
+    def _limit(self, urns: "QuerySet[Any, str]") -> list[str]:
+        """Return the first of these people, and note if there are more."""
+        first_urns = list(urns[: MAX_AFFECTED + 1])
+        self.is_complete &= len(first_urns) <= MAX_AFFECTED
+        return first_urns[:MAX_AFFECTED]
 
     def _load_roles(self, holders: Collection[str]) -> Mapping[str, frozenset[str]]:
         """Return the direct roles of each of these users and groups after the changes."""

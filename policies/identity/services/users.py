@@ -240,17 +240,22 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
 
     Raises Forbidden (also for the root user), NotFound, Conflict for the last user who can manage policies.
     """
+    require_removal(urn=urn, by=by)
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
+        if user.is_root:
+            raise Forbidden((), "The root user cannot be removed.")
+        people_writer.remove(user, uow=uow)
+
+
+def require_removal(*, urn: str, by: Actor) -> None:
+    """Raise Forbidden unless the actor may delete this user."""
     required_privileges.require(
         by=by,
         requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS
         if _is_service(urn)
         else required_privileges.privilege_group("user.delete"),
     )
-    with open_unit_of_work(by=by, channel=channel) as uow:
-        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
-        if user.is_root:
-            raise Forbidden((), "The root user cannot be removed.")
-        people_writer.remove(user, uow=uow)
 
 
 def check_username(checks: Checks, username: Any, pointer: str, *, by: Actor) -> None:

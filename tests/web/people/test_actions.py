@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from catalog.ingest import apply
+from policies.authoring.pages.net_change_wording import NOBODY
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import access_tokens, groups, invitations, password_resets, roles, users
 from policies.models import AccessToken, ChangeEvent, InviteToken, ResetToken, User
@@ -560,3 +561,31 @@ def test_who_was_put_away_meanwhile_gets_nothing_and_what_was_typed_stays(browse
     assert told.status_code == 404
     assert "removed in the meantime" in told.content.decode()
     assert jo not in users_groups_roles.load_member_urns(groups=[group])[group]
+
+
+OTTO = "urn:li:corpuser:otto"
+
+
+def test_a_deletion_says_who_loses_what_and_who_keeps_it(browse, crew, write):
+    group, client = crew["group"].urn, browse("root")
+    write("crew", displayName="Crew may", type="PLATFORM", privileges=["MANAGE_TAGS"], actors={"groups": [group]})
+    write("otto", displayName="Otto may", type="PLATFORM", privileges=["MANAGE_TAGS"], actors={"users": [OTTO]})
+    question = client.get(f"{GROUPS}/delete/{group}").context
+    assert "2 members leave it." in question["losses"]
+    assert [line for line in question["effect"] if "platform" in line] == [
+        "Stella Steward loses the platform privilege Manage Tags."
+    ]
+    removal = client.get(f"{USERS}/remove/{OTTO}").context
+    assert any(line.startswith("Otto Outsider loses") and "Manage Tags" in line for line in removal["effect"])
+    external = client.get(f"{GROUPS}/delete/{crew['external'].urn}").context
+    assert external["effect"] == [NOBODY]
+
+
+def test_deleting_a_role_says_what_its_holders_lose_or_why_it_stays(browse, crew, write):
+    client, role = browse("root"), crew["role"].urn
+    assert client.get(f"{ROLES}/delete/{role}").context["effect"] == [NOBODY]
+    write("named", displayName="Names it", actors={"roles": [role]})
+    (refusal,) = client.get(f"{ROLES}/delete/{role}").context["effect"]
+    assert refusal.startswith("Data Steward is named by 1 policies")
+    service = client.get(f"{SERVICES}/delete/{crew['service'].urn}").context
+    assert any(line.startswith("Nightly load loses") for line in service["effect"])

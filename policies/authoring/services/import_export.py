@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies, policy_storage, references
+from policies.authoring.services import draft_statements, policies, policy_storage, references
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput, PolicyWrite
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
@@ -60,7 +60,7 @@ class ProposedPolicy:
     family: str
     name: str
     document: Mapping[str, Any]
-    is_active: bool
+    is_in_force: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +144,17 @@ def read_proposals(value: Any) -> list[ProposedPolicy]:
 
     Raises Invalid with every problem. An empty list is valid here.
     """
+    items = _ImportReader(_file_entries(value)).plan(authorizer.SYSTEM)
+    stored_validity = draft_statements.load_validity([item.urn for item in items if item.urn])
     return [
         ProposedPolicy(
             urn=item.urn or f"{POLICY_PREFIX}proposed-{number}",
             family=item.draft.family,
             name=item.name,
             document=item.draft.document,
-            is_active=item.draft.state in (None, Policy.State.ACTIVE),
+            is_in_force=draft_statements.is_in_force(item.draft, stored_validity.get(item.urn or "", UNLIMITED)),
         )
-        for number, item in enumerate(_ImportReader(_file_entries(value)).plan(authorizer.SYSTEM), start=1)
+        for number, item in enumerate(items, start=1)
     ]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import net_change, policies
+from policies.authoring.services import net_change, policies, policy_storage
 from policies.authoring.services.change_guardrails import GuardrailVerdict, judge_guardrails
 from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
 from policies.authoring.services.net_change import NetChange
@@ -360,7 +360,7 @@ class _StagedPolicies:
 def _describe_report(policies: Mapping[str, Policy | None]) -> dict[str, Any]:
     """Return the report that finds the net change of these policies, however large it is."""
     proposed = [
-        {"urn": policy.urn, "family": policy.family, "state": policy.state, "document": policy.document}
+        {"urn": policy.urn, "family": policy.family, **policy_storage.policy_snapshot(policy)}
         for policy in policies.values()
         if policy is not None
     ]

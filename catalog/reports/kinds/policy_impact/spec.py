@@ -28,16 +28,16 @@ def _check_removed(value: Any) -> Iterable[Problem]:
 
 
 def prepare(report: Report, folder: Path) -> None:
-    """Write proposed.json: the proposed policies as they would be stored; inactive and removed ones as `gone`."""
+    """Write proposed.json: the proposed policies that would count now as they would be stored; all others as `gone`."""
     parameters: Mapping[str, Any] = report.parameters
     entries = import_export.read_proposals(parameters.get("proposed") or [])
     document = {
         "policies": [
             {"urn": entry.urn, "family": entry.family, "name": entry.name, "document": entry.document}
             for entry in entries
-            if entry.is_active
+            if entry.is_in_force
         ],
-        "gone": [*(parameters.get("removed") or []), *(entry.urn for entry in entries if not entry.is_active)],
+        "gone": [*(parameters.get("removed") or []), *(entry.urn for entry in entries if not entry.is_in_force)],
     }
     (folder / "proposed.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 

@@ -5,9 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from django.utils import timezone
-
-from policies.authoring.services import import_export, policies
+from policies.authoring.services import draft_statements, import_export, policies
 from policies.authoring.services.bundles.files import BundleFile
 from policies.authoring.services.bundles.kinds import (
     BundleChange,
@@ -21,7 +19,7 @@ from policies.authoring.services.import_export import PlannedPolicy
 from policies.authoring.services.policies import PolicyWrite
 from policies.engine import families
 from policies.engine.errors import MORE_PROBLEMS, Problem
-from policies.engine.families.validity import UNLIMITED, Phase, Validity
+from policies.engine.families.validity import UNLIMITED, Validity
 from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.errors import Invalid
 from policies.models import Policy
@@ -120,14 +118,7 @@ def stage_policies(changes: Sequence[BundleChange], *, by: Actor) -> dict[str, P
 
 def compile_entry(entry: FileEntry) -> tuple[Statement, ...]:
     """Return the statements of a policy that count now: none of one that is inactive or out of its time."""
-    draft = entry.draft.draft
-    family = families.get(draft.family)
-    columns = family.column_values(draft.document)
-    validity = draft.validity or Validity(columns.get("valid_from"), columns.get("valid_until"))
-    is_active = columns.get("state", draft.state) in (None, Policy.State.ACTIVE)
-    if not is_active or validity.find_phase(timezone.now()) != Phase.CURRENT:
-        return ()
-    return family.compile(draft.document, StatementOrigin(entry.key, entry.name))
+    return draft_statements.compile_in_force(entry.draft.draft, StatementOrigin(entry.key, entry.name))
 
 
 def _read_entries(

@@ -10,7 +10,7 @@ from time import sleep
 
 import pytest
 
-from authzsite.early_bodies import MAX_READS_OF_ADDRESS
+from authzsite.early_bodies import MAX_SLOW_READS_OF_ADDRESS
 from authzsite.middleware import MAX_DRAINS
 from tests.clients import installations
 from tests.clients.installations import Installation
@@ -65,7 +65,8 @@ def test_slow_clients_hold_no_slot_and_come_too_late(site: Installation, path: s
     assert [ask(site), ask(site)] == [200, 200]
     with ExitStack() as stack:
         slow_clients = [
-            stack.enter_context(closing(begin(site, path, source="127.0.0.2"))) for _ in range(MAX_READS_OF_ADDRESS)
+            stack.enter_context(closing(begin(site, path, source="127.0.0.2")))
+            for _ in range(MAX_SLOW_READS_OF_ADDRESS)
         ]
         # More than run at once.
         assert [ask(site) for _ in range(5)] == [200] * 5
@@ -79,8 +80,18 @@ def test_slow_clients_hold_no_slot_and_come_too_late(site: Installation, path: s
         sleep(BODY_SECONDS * 1.5)
         for client in slow_clients:
             client.sendall(QUESTION[-1:])
-        assert [read_status(client) for client in slow_clients] == [408] * MAX_READS_OF_ADDRESS
+        assert [read_status(client) for client in slow_clients] == [408] * MAX_SLOW_READS_OF_ADDRESS
     assert ask(site, source="127.0.0.2") == 200
+
+
+def test_bodies_that_come_at_once_from_one_address_are_no_slow_ones(tmp_path: Path) -> None:
+    # A proxy sends the requests of all its clients from its own address.
+    number = 3 * MAX_SLOW_READS_OF_ADDRESS
+    with installations.running(tmp_path, BODY_SECONDS="300") as site, ExitStack() as stack:
+        clients = [stack.enter_context(closing(begin(site))) for _ in range(number)]
+        for client in clients:
+            client.sendall(QUESTION[-1:])
+        assert [read_status(client) for client in clients] == [200] * number
 
 
 def test_bodies_that_are_too_long_and_never_come_do_not_stop_the_server(site: Installation) -> None:

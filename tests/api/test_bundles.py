@@ -16,6 +16,7 @@ document:
   state: ACTIVE
   privileges: [EDIT_ENTITY_TAGS]
   actors: {{users: [{JO}]}}
+  resources: {{filter: {{criteria: [{{field: TYPE, values: [dataset]}}]}}}}
 """
 FILES = {"policies/editors.yaml": EDITORS}
 SOURCE = "https://git.example.com/access"

@@ -4,16 +4,20 @@ import os
 import signal
 import subprocess
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from select import select
 
 import pytest
 import servers
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 180
+#: Seconds in which a process ends that was killed or whose parent is gone: those of Spark notice it by themselves.
+ORPHAN_SECONDS = 20
 
 
 def descendants(pid: int) -> set[int]:
@@ -30,6 +34,27 @@ def descendants(pid: int) -> set[int]:
     while found := {child for child, parent in parents.items() if parent in family} - family:
         family |= found
     return family
+
+
+def open_handles(pids: set[int]) -> dict[int, str]:
+    """File descriptors of these processes and what they run; each is readable from the end of its process on."""
+    handles: dict[int, str] = {}
+    for pid in pids:
+        with suppress(ProcessLookupError, FileNotFoundError):
+            command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+            handles[os.pidfd_open(pid)] = command
+    return handles
+
+
+def find_survivors(handles: dict[int, str]) -> list[str]:
+    """What those run that have not ended after ORPHAN_SECONDS; closes the descriptors."""
+    survivors, deadline = dict(handles), time.monotonic() + ORPHAN_SECONDS
+    while survivors and (ended := select(survivors, [], [], max(deadline - time.monotonic(), 0))[0]):
+        for handle in ended:
+            del survivors[handle]
+    for handle in handles:
+        os.close(handle)
+    return list(survivors.values())
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -78,8 +103,6 @@ def test_first_start_second_start_and_both_ways_to_stop(tmp_path):
         assert said[-1].startswith(f"authzsite is up at http://127.0.0.1:{port} - sign in as datahub with")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=10) as answer:
             assert answer.status == 200
-        family = descendants(make.pid)
-        assert len(family) >= 5
 
         second = subprocess.run(
             ["make", "run"],
@@ -93,14 +116,16 @@ def test_first_start_second_start_and_both_ways_to_stop(tmp_path):
         assert second.stderr.startswith(f"Port {port} is taken; choose another one: make run PORT=")
         assert second.stdout == ""
 
+        family = open_handles(descendants(make.pid))
+        assert len(family) >= 5
         make.send_signal(signal.SIGTERM)
-    assert not any(Path(f"/proc/{pid}").exists() for pid in family)
+    assert find_survivors(family) == []
 
     with site(port=port, folder=folder) as (make, said):
         assert "Loading the sample catalog" not in said
-        family = descendants(make.pid)
+        family = open_handles(descendants(make.pid))
         os.killpg(make.pid, signal.SIGINT)
-    assert not any(Path(f"/proc/{pid}").exists() for pid in family)
+    assert find_survivors(family) == []
 
 
 @pytest.mark.parametrize("port", ["http", "0", "70000", "-1", "80 00"])

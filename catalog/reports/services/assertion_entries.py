@@ -15,6 +15,7 @@ from policies.authoring.services.bundles.files import BundleFile, find_duplicate
 from policies.authoring.services.bundles.kinds import (
     BundleChange,
     ChangeKind,
+    EntryDefaults,
     FileEntry,
     ReadContext,
     StoredEntry,
@@ -32,7 +33,7 @@ OBJECT_PREFIX = "urn:li:accessAssertion:"
 _MAX_EDITED_LENGTH = 65_536
 
 
-class AssertionEntries:
+class AssertionEntries(EntryDefaults):
     """The kind of assertions."""
 
     folder, noun, key_field = "assertions", "assertion", "name"
@@ -102,9 +103,6 @@ class AssertionEntries:
             by=by,
         )
 
-    def write_last(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
-        """Nothing names assertions."""
-
     def mark(self, keys: Collection[str], *, source: str | None) -> None:
         """Mark assertions as managed."""
         columns: Mapping[str, Any] = {"is_managed": True} | ({} if source is None else {"source": source})
@@ -118,9 +116,6 @@ class AssertionEntries:
     def locate_object(self, key: str) -> str:
         """Return the URN under which the change log has an assertion."""
         return f"{OBJECT_PREFIX}{key}"
-
-    def finish(self, changes: Sequence[BundleChange]) -> None:
-        """Nothing has to wait."""
 
 
 def _check_name(file: BundleFile, name: str) -> str:

@@ -1,6 +1,6 @@
 """Guardrails in a bundle. They are written first: the policies of the same bundle are held to them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from policies.authoring.services import guardrails
@@ -13,6 +13,7 @@ from policies.authoring.services.bundles.kinds import (
     StoredEntry,
     choose_changes,
 )
+from policies.authoring.services.bundles.row_entries import RowEntries, read_each
 from policies.engine.errors import Problem
 from policies.engine.families.document_reader import escape
 from policies.engine.model import Actor
@@ -20,15 +21,15 @@ from policies.errors import Invalid
 from policies.models import Guardrail
 from policies.models.guardrail import LOCKOUT_URN
 from policies.pdp import snapshot_store
-from policies.writes import managed_rows, required_privileges
+from policies.writes import required_privileges
 
 _FIELDS = ("urn", "name", "description", "mode", "rule")
 
 
-class GuardrailEntries:
+class GuardrailEntries(RowEntries):
     """The kind of guardrails."""
 
-    folder, noun, key_field = "guardrails", "guardrail", "urn"
+    folder, noun, model = "guardrails", "guardrail", Guardrail
     requirement = required_privileges.MANAGE_GUARDRAILS
 
     def list_stored(self) -> list[StoredEntry]:
@@ -46,17 +47,11 @@ class GuardrailEntries:
 
     def read_entries(self, files: Sequence[BundleFile], _context: ReadContext, /) -> list[FileEntry]:
         """Return the guardrails of files. Raises Invalid with every problem."""
-        entries: list[FileEntry] = []
-        problems: list[Problem] = []
-        for file in files:
-            file_problems = _find_problems(file.value)
-            problems += map(file.locate, file_problems)
-            if not file_problems:
-                value = _build_value(file.value["urn"], _complete_fields(file.value))
-                entries.append(FileEntry(file, value["urn"], value["name"], value))
-        if problems:
-            raise Invalid(problems)
-        return entries
+        return read_each(
+            files,
+            find_problems=_find_problems,
+            build_value=lambda value: _build_value(value["urn"], _complete_fields(value)),
+        )
 
     def write(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
         """Delete, change and create guardrails, before what they judge is written."""
@@ -70,21 +65,6 @@ class GuardrailEntries:
                 guardrails.create(urn=change.key, by=by, channel=channel, **values)
             else:
                 guardrails.update(urn=change.key, by=by, channel=channel, **values)
-
-    def write_last(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
-        """Nothing names guardrails."""
-
-    def mark(self, keys: Collection[str], *, source: str | None) -> None:
-        """Mark guardrails as managed."""
-        managed_rows.mark_rows(Guardrail, keys, source=source)
-
-    def release(self, keys: Collection[str]) -> None:
-        """Mark guardrails as not managed."""
-        managed_rows.release_rows(Guardrail, keys)
-
-    def locate_object(self, key: str) -> str:
-        """Return the URN."""
-        return key
 
     def finish(self, changes: Sequence[BundleChange]) -> None:
         """Judge what was written again: when it was stored, the policies of the bundle were not."""

@@ -117,6 +117,16 @@ class BundleKind(Protocol):
         """Do what has to wait until everything is committed."""
 
 
+class EntryDefaults:
+    """What a kind does unless other kinds may name its entries, or something of it has to wait."""
+
+    def write_last(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
+        """Nothing: what is deleted was deleted by `write`."""
+
+    def finish(self, changes: Sequence[BundleChange]) -> None:
+        """Nothing has to wait."""
+
+
 def load_kinds() -> dict[str, BundleKind]:
     """Return folder → kind, in the order in which they are written."""
     kinds = (import_string(path)() for path in settings.BUNDLE_KINDS)

@@ -1,7 +1,7 @@
 """Policies in a bundle: the entries of an exported file (`import_export`), one in each file."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from policies.authoring.services.bundles.kinds import (
     StoredEntry,
     choose_changes,
 )
+from policies.authoring.services.bundles.row_entries import RowEntries
 from policies.authoring.services.import_export import PlannedPolicy
 from policies.authoring.services.policies import PolicyWrite
 from policies.engine import families
@@ -23,13 +24,13 @@ from policies.engine.families.validity import UNLIMITED, Validity
 from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.errors import Invalid
 from policies.models import Policy
-from policies.writes import managed_rows, required_privileges
+from policies.writes import required_privileges
 
 
-class PolicyEntries:
+class PolicyEntries(RowEntries):
     """The kind of policies."""
 
-    folder, noun, key_field = "policies", "policy", "urn"
+    folder, noun, model = "policies", "policy", Policy
     requirement = required_privileges.MANAGE_POLICIES
 
     def list_stored(self) -> list[StoredEntry]:
@@ -68,24 +69,6 @@ class PolicyEntries:
         deleted_urns = [change.key for change in choose_changes(changes, ChangeKind.DELETE)]
         if writes or deleted_urns:
             policies.write_many(writes=writes, by=by, channel=channel, deleted_urns=deleted_urns)
-
-    def write_last(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
-        """Nothing names policies."""
-
-    def mark(self, keys: Collection[str], *, source: str | None) -> None:
-        """Mark policies as managed."""
-        managed_rows.mark_rows(Policy, keys, source=source)
-
-    def release(self, keys: Collection[str]) -> None:
-        """Mark policies as not managed."""
-        managed_rows.release_rows(Policy, keys)
-
-    def locate_object(self, key: str) -> str:
-        """Return the URN."""
-        return key
-
-    def finish(self, changes: Sequence[BundleChange]) -> None:
-        """Nothing has to wait."""
 
 
 def read_unstored(files: Sequence[BundleFile]) -> list[FileEntry]:

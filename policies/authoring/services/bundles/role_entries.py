@@ -1,6 +1,7 @@
 """Roles in a bundle: their names and descriptions. Who holds a role is no part of it: people are not code."""
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from policies.authoring.services.bundles.files import BundleFile
 from policies.authoring.services.bundles.kinds import (
@@ -11,24 +12,24 @@ from policies.authoring.services.bundles.kinds import (
     StoredEntry,
     choose_changes,
 )
+from policies.authoring.services.bundles.row_entries import RowEntries, read_each
 from policies.engine.errors import Problem
 from policies.engine.families.document_reader import escape
 from policies.engine.model import Actor
-from policies.errors import Invalid
 from policies.identity.services import roles
 from policies.models import Role
 from policies.models.people import MAX_NAME_LENGTH
 from policies.models.roles import ROLE_PREFIX
-from policies.writes import managed_rows, required_privileges
+from policies.writes import required_privileges
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
 
 _FIELDS = ("urn", "name", "description")
 
 
-class RoleEntries:
+class RoleEntries(RowEntries):
     """The kind of roles."""
 
-    folder, noun, key_field = "roles", "role", "urn"
+    folder, noun, model = "roles", "role", Role
     requirement = required_privileges.MANAGE_POLICIES
 
     def list_stored(self) -> list[StoredEntry]:
@@ -47,17 +48,11 @@ class RoleEntries:
     def read_entries(self, files: Sequence[BundleFile], _context: ReadContext, /) -> list[FileEntry]:
         """Return the roles of files. Raises Invalid with every problem."""
         fixed_urns = set(Role.objects.filter(is_editable=False).values_list("urn", flat=True))
-        entries: list[FileEntry] = []
-        problems: list[Problem] = []
-        for file in files:
-            file_problems = _find_problems(file.value, fixed_urns)
-            problems += map(file.locate, file_problems)
-            if not file_problems:
-                value = _build_value(file.value["urn"], file.value["name"], file.value.get("description") or "")
-                entries.append(FileEntry(file, value["urn"], value["name"], value))
-        if problems:
-            raise Invalid(problems)
-        return entries
+        return read_each(
+            files,
+            find_problems=partial(_find_problems, fixed_urns=fixed_urns),
+            build_value=lambda value: _build_value(value["urn"], value["name"], value.get("description") or ""),
+        )
 
     def write(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
         """Create and change roles, before policies name them."""
@@ -75,21 +70,6 @@ class RoleEntries:
         """Delete roles, once no policy names them."""
         for change in choose_changes(changes, ChangeKind.DELETE):
             roles.delete(urn=change.key, by=by, channel=channel)
-
-    def mark(self, keys: Collection[str], *, source: str | None) -> None:
-        """Mark roles as managed."""
-        managed_rows.mark_rows(Role, keys, source=source)
-
-    def release(self, keys: Collection[str]) -> None:
-        """Mark roles as not managed."""
-        managed_rows.release_rows(Role, keys)
-
-    def locate_object(self, key: str) -> str:
-        """Return the URN."""
-        return key
-
-    def finish(self, changes: Sequence[BundleChange]) -> None:
-        """Nothing has to wait."""
 
 
 def _build_value(urn: str, name: str, description: str) -> dict[str, str]:

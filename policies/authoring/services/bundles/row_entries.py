@@ -1,0 +1,53 @@
+"""Entries of a bundle that are rows with a URN, which are marked and released in one way."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from policies.authoring.services.bundles.files import BundleFile
+from policies.authoring.services.bundles.kinds import EntryDefaults, FileEntry
+from policies.engine.errors import Problem
+from policies.errors import Invalid
+from policies.models.managed import ManagedRow
+from policies.writes import managed_rows
+
+
+class RowEntries(EntryDefaults):
+    """What kinds of `model`, whose key is the URN, have in common."""
+
+    model: type[ManagedRow]
+    key_field = "urn"
+
+    def mark(self, keys: Collection[str], *, source: str | None) -> None:
+        """Mark rows as managed, from a source unless it is None."""
+        managed_rows.mark_rows(self.model, keys, source=source)
+
+    def release(self, keys: Collection[str]) -> None:
+        """Mark rows as not managed."""
+        managed_rows.release_rows(self.model, keys)
+
+    def locate_object(self, key: str) -> str:
+        """Return the URN."""
+        return key
+
+
+def read_each(
+    files: Sequence[BundleFile],
+    *,
+    find_problems: Callable[[object], Sequence[Problem]],
+    build_value: Callable[[Any], dict[str, Any]],
+) -> list[FileEntry]:
+    """Return the entry of each file: `build_value` makes its value, with `urn` and `name`, of what the file says.
+
+    Raises Invalid with what `find_problems` finds in any of the files, each with file and line.
+    """
+    entries: list[FileEntry] = []
+    problems: list[Problem] = []
+    for file in files:
+        file_problems = find_problems(file.value)
+        problems += map(file.locate, file_problems)
+        if not file_problems:
+            value = build_value(file.value)
+            entries.append(FileEntry(file, value["urn"], value["name"], value))
+    if problems:
+        raise Invalid(problems)
+    return entries

@@ -1,23 +1,18 @@
 """Members of a group: adding them, also for a time, changing their times, and removing them."""
 
-from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from policies.engine.families.validity import Phase, Validity
-from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages.change_effect import describe_effect
-from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import ask_and_act, form_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
-from policies.http.pages.times import OptionalTimesForm, TimesForm, build_holders, describe_times
 from policies.identity.pages.groups import SECTION, find_posted_group, get_present_group, require_on_group
+from policies.identity.pages.holder_forms import HolderForms
 from policies.identity.queries import users_groups_roles
 from policies.identity.queries.users_groups_roles import HolderTimes
 from policies.identity.services import groups
@@ -25,7 +20,6 @@ from policies.models import GroupProfile
 from policies.models.fields import is_storable
 from policies.models.people import USER_PREFIX
 from policies.writes import required_privileges
-from policies.writes.timed_holders import TimedHolder
 
 
 @form_view(signed_in)
@@ -35,36 +29,12 @@ def add_members(request: HttpRequest, urn: str) -> HttpResponse:
     group = find_posted_group(request, urn)
     name = urn if group is None else group.name
     picker = PeoplePicker("members", "People", "user", help="User names will do, too.", group=urn, is_required=True)
-    page = FormPage(
-        request,
-        OptionalTimesForm,
+    return _build_forms(request, urn, name).run_addition(
+        picker,
         title=f"Add members to {name}",
         label="Add members",
-        section=SECTION,
-        crumb=name,
-        cancel_url=reverse("group", args=[urn]),
-        pickers=[picker],
-        are_pickers_first=True,
-        effect=lambda: _describe_addition(page.form, urn, picker.chosen_urns, request) if picker.is_sound else [],
+        report=lambda number: f"Added {number} member{'' if number == 1 else 's'}.",
     )
-
-    def add(
-        *,
-        members: Sequence[str],
-        valid_from: datetime | None,
-        valid_until: datetime | None,
-        reason: str,
-        by: Actor,
-        channel: str,
-    ) -> list[str]:
-        holders = build_holders(members, valid_from=valid_from, valid_until=valid_until, reason=reason)
-        return groups.add_members(urn=urn, members=holders, by=by, channel=channel)
-
-    def report_addition(added_urns: list[str]) -> HttpResponse:
-        message = f"Added {len(added_urns)} member{'' if len(added_urns) == 1 else 's'}."
-        return redirect_with_message(request, message, "group", urn)
-
-    return page.run(add, report_addition)
 
 
 @form_view(signed_in)
@@ -73,27 +43,12 @@ def change_member_times(request: HttpRequest, urn: str) -> HttpResponse:
     require_on_group(request, required_privileges.group_members(), urn)
     group, member = get_present_group(urn), request.GET.get("member", "")
     name, times = _load_member(group, member)
-    page = FormPage(
-        request,
-        TimesForm,
+    return _build_forms(request, urn, group.name).run_time_change(
+        member,
+        Validity(times.valid_from, times.valid_until),
         title=f"Time of {name} in {group.name}",
         subtitle="At its end the membership is removed, and the change log says so.",
-        label="Save",
-        section=SECTION,
-        crumb=group.name,
-        cancel_url=reverse("group", args=[urn]),
-        initial={"valid_from": times.valid_from, "valid_until": times.valid_until},
-        effect=lambda: _describe_addition(page.form, urn, [member], request),
-    )
-
-    def save(
-        *, valid_from: datetime | None, valid_until: datetime | None, reason: str, by: Actor, channel: str
-    ) -> list[str]:
-        holder = TimedHolder(member, Validity(valid_from, valid_until), reason)
-        return groups.add_members(urn=urn, members=[holder], by=by, channel=channel)
-
-    return page.run(
-        save, lambda _: redirect_with_message(request, f"Saved the time of {name} in {group.name}.", "group", urn)
+        message=f"Saved the time of {name} in {group.name}.",
     )
 
 
@@ -135,6 +90,14 @@ def _load_member(group: GroupProfile, urn: str) -> tuple[str, HolderTimes]:
     return users[0].name, times
 
 
-def _describe_addition(form: forms.Form, group: str, members: Sequence[str], request: HttpRequest) -> list[str]:
-    change = {"add_members": {"group": group, "members": members}}
-    return [*describe_times(form), *describe_effect(change, by=get_actor(request))]
+def _build_forms(request: HttpRequest, group: str, name: str) -> HolderForms:
+    return HolderForms(
+        request,
+        SECTION,
+        page="group",
+        urn=group,
+        name=name,
+        field="members",
+        give=partial(groups.add_members, urn=group),
+        build_change=lambda members: {"add_members": {"group": group, "members": members}},
+    )

@@ -1,27 +1,21 @@
 """Holders of a role: assigning the role, also for a time, changing the time, and taking it."""
 
-from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from policies.engine.families.validity import Validity
-from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages.change_effect import describe_effect
-from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import ask_and_act, form_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
-from policies.http.pages.times import OptionalTimesForm, TimesForm, build_holders, describe_times
+from policies.identity.pages.holder_forms import HolderForms
 from policies.identity.pages.roles import MANAGE_GUARD, SECTION
 from policies.identity.queries import policy_mentions, users_groups_roles
 from policies.identity.services import roles
 from policies.pdp import display_names
-from policies.writes.timed_holders import TimedHolder
 
 #: Maximum number of policies that a warning names.
 _MAX_WARNED_POLICIES = 5
@@ -35,36 +29,12 @@ def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
     picker = PeoplePicker(
         "actors", "Users and groups", "holder", help="They keep the roles they have.", is_required=True
     )
-    page = FormPage(
-        request,
-        OptionalTimesForm,
+    return _build_forms(request, urn, name).run_addition(
+        picker,
         title=f"Assign {name}",
         label="Assign",
-        section=SECTION,
-        crumb=name,
-        cancel_url=reverse("role", args=[urn]),
-        pickers=[picker],
-        are_pickers_first=True,
-        effect=lambda: _describe_assignment(page.form, urn, picker.chosen_urns, request) if picker.is_sound else [],
+        report=lambda number: f"{number} more hold{'s' if number == 1 else ''} {name}.",
     )
-
-    def assign(
-        *,
-        actors: Sequence[str],
-        valid_from: datetime | None,
-        valid_until: datetime | None,
-        reason: str,
-        by: Actor,
-        channel: str,
-    ) -> list[str]:
-        holders = build_holders(actors, valid_from=valid_from, valid_until=valid_until, reason=reason)
-        return roles.grant(urn=urn, actors=holders, by=by, channel=channel)
-
-    def report_assignment(granted_urns: list[str]) -> HttpResponse:
-        message = f"{len(granted_urns)} more hold{'s' if len(granted_urns) == 1 else ''} {name}."
-        return redirect_with_message(request, message, "role", urn)
-
-    return page.run(assign, report_assignment)
 
 
 @form_view(MANAGE_GUARD)
@@ -75,27 +45,12 @@ def change_holder_times(request: HttpRequest, urn: str) -> HttpResponse:
     if row is None:
         raise NotFound(f"{actor!r} does not hold {role.name}.")
     name = display_names.load_names(urns=[actor]).get(actor, actor)
-    page = FormPage(
-        request,
-        TimesForm,
+    return _build_forms(request, urn, role.name).run_time_change(
+        actor,
+        Validity(row.valid_from, row.valid_until),
         title=f"Time of {name} as {role.name}",
         subtitle="At its end the role is taken away, and the change log says so.",
-        label="Save",
-        section=SECTION,
-        crumb=role.name,
-        cancel_url=reverse("role", args=[urn]),
-        initial={"valid_from": row.valid_from, "valid_until": row.valid_until},
-        effect=lambda: _describe_assignment(page.form, urn, [actor], request),
-    )
-
-    def save(
-        *, valid_from: datetime | None, valid_until: datetime | None, reason: str, by: Actor, channel: str
-    ) -> list[str]:
-        holder = TimedHolder(actor, Validity(valid_from, valid_until), reason)
-        return roles.grant(urn=urn, actors=[holder], by=by, channel=channel)
-
-    return page.run(
-        save, lambda _: redirect_with_message(request, f"Saved the time of {name} as {role.name}.", "role", urn)
+        message=f"Saved the time of {name} as {role.name}.",
     )
 
 
@@ -144,6 +99,14 @@ def _join_policy_names(names: list[str]) -> str:
     return f"{', '.join(names[:_MAX_WARNED_POLICIES])}{suffix}"
 
 
-def _describe_assignment(form: forms.Form, role: str, actors: Sequence[str], request: HttpRequest) -> list[str]:
-    change = {"assign_roles": {"role": role, "actors": actors}}
-    return [*describe_times(form), *describe_effect(change, by=get_actor(request))]
+def _build_forms(request: HttpRequest, role: str, name: str) -> HolderForms:
+    return HolderForms(
+        request,
+        SECTION,
+        page="role",
+        urn=role,
+        name=name,
+        field="actors",
+        give=partial(roles.grant, urn=role),
+        build_change=lambda actors: {"assign_roles": {"role": role, "actors": actors}},
+    )

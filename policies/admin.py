@@ -20,6 +20,7 @@ from django.utils.safestring import SafeString
 
 from policies.authoring.services import policies
 from policies.authoring.services.preview import MAX_CHANGES
+from policies.engine.wording import word_count
 from policies.errors import Forbidden, PolicyAppError
 from policies.http.guard import get_actor, needs
 from policies.http.pages.change_effect import ProposedChange, describe_effect
@@ -203,7 +204,7 @@ class PolicyAdmin(ReadOnlyAdmin):
         return _render_confirmation(
             self,
             request,
-            title=f"{verb} {len(policy_rows):,} {'policy' if len(policy_rows) == 1 else 'policies'}?",
+            title=f"{verb} {word_count(len(policy_rows), 'policy', 'policies')}?",
             names=[row.name for row in policy_rows],
             changes=[{"set_state": {"urn": row.urn, "state": state}} for row in policy_rows],
         )
@@ -257,7 +258,7 @@ class UserAdmin(ReadOnlyAdmin):
         return _render_confirmation(
             self,
             request,
-            title=f"{verb} {len(user_rows):,} {'user' if len(user_rows) == 1 else 'users'}?",
+            title=f"{verb} {word_count(len(user_rows), 'user', 'users')}?",
             names=[row.name for row in user_rows],
             changes=[{kind: row.urn} for row in user_rows if not row.is_root],
         )

@@ -23,6 +23,7 @@ from catalog.external_roles.forms import ExternalRoleFilterForm, ExternalRoleFor
 from catalog.external_roles.queries import ExternalRole
 from catalog.models import Entity
 from policies.engine.requirements import any_of_requirement
+from policies.engine.wording import word_count
 from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
@@ -171,9 +172,9 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
         title=f"Delete {role.name}?",
         text="The role itself stays in its source system; only its description here is deleted.",
         losses=lambda: [
-            f"It is no longer recorded who holds it: {_format_count(len(role.users), 'user', 'users')} and "
-            f"{_format_count(len(role.groups), 'group', 'groups')}.",
-            f"It is removed from the Access tab of {_format_count(entity_count, 'entity', 'entities')}.",
+            f"It is no longer recorded who holds it: {word_count(len(role.users), 'user', 'users')} and "
+            f"{word_count(len(role.groups), 'group', 'groups')}.",
+            f"It is removed from the Access tab of {word_count(entity_count, 'entity', 'entities')}.",
         ],
         label="Delete external role",
         cancel_url=reverse("external-role", args=[urn]),
@@ -217,10 +218,6 @@ def _load_role(request: HttpRequest, urn: str, *, with_datasets: bool = False) -
 def _build_rows(request: HttpRequest, entities: list[Entity]) -> list[Any]:
     by, role_urns = get_actor(request), [entity.urn for entity in entities]
     return build_rows(reading.load_roles(urns=role_urns, by=by), reading.count_opened_entities(urns=role_urns, by=by))
-
-
-def _format_count(number: int, singular: str, plural: str) -> str:
-    return f"{number:,} {singular if number == 1 else plural}"
 
 
 def _resource(urn: str) -> ResourceRef:

@@ -94,6 +94,11 @@ def get_condition_label(condition: str | None) -> str:
     return CONDITION_LABELS.get(condition or Condition.EQUALS, condition or "")
 
 
+def word_count(number: int, noun: str, plural_noun: str) -> str:
+    """Return a number with its noun, as "1 person" and "2,000 people"."""
+    return f"{number:,} {noun if number == 1 else plural_noun}"
+
+
 def join_words(words: Iterable[str], conjunction: str, more_count: int = 0) -> str:
     """Return words as a list in a sentence (a, b and c), with the number of those that are not named."""
     *first, last = [*words, *([f"{more_count:,} more"] if more_count > 0 else [])] or [""]

@@ -17,6 +17,7 @@ from policies.authoring.services.preview import Change
 from policies.engine import families
 from policies.engine.families import cdap
 from policies.engine.model import Actor
+from policies.engine.wording import word_count
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.http.pages.change_effect import ProposedChange
 from policies.pdp import authorizer
@@ -98,8 +99,8 @@ def describe_net_change(change: NetChange) -> list[str]:
 def _describe_side(side: ChangeSide, verbs: _Verbs, names: Mapping[str, str]) -> Iterator[str]:
     if not side.total.pairs:
         return
-    entities = _count(side.total.entities, "entity", "entities")
-    people = _count(side.total.people, "person", "people")
+    entities = word_count(side.total.entities, "entity", "entities")
+    people = word_count(side.total.people, "person", "people")
     yield f"{people} {_choose_verb(verbs, side.total.people)} access to {entities}."
     rows = [(item.actor, item.privilege, (item.entities, item.examples)) for item in side.items]
     groups = _group_items(rows)
@@ -109,7 +110,7 @@ def _describe_side(side: ChangeSide, verbs: _Verbs, names: Mapping[str, str]) ->
         suffix = f", {prefix}{examples_text}" if examples_text else ""
         yield (
             f"{_join_people(actors, names)} {_choose_verb(verbs, len(actors))} {_join_privileges(privileges)}"
-            f" on {_count(number, 'entity', 'entities')}{suffix}."
+            f" on {word_count(number, 'entity', 'entities')}{suffix}."
         )
     yield from _describe_rest(groups, rows)
 
@@ -135,7 +136,7 @@ def _describe_kept(items: Sequence[KeptAccess], names: Mapping[str, str]) -> Ite
         verb = _choose_verb(("keeps", "keep"), len(actors))
         yield (
             f"{_join_people(actors, names)} {verb} {_join_privileges(privileges)}"
-            f" on {_count(number, 'entity', 'entities')}, through {through_text}."
+            f" on {word_count(number, 'entity', 'entities')}, through {through_text}."
         )
     yield from _describe_rest(groups, rows)
 
@@ -186,7 +187,3 @@ def _load_names(change: NetChange) -> Mapping[str, str]:
 
 def _name(names: Mapping[str, str], urn: str) -> str:
     return names.get(urn) or urn
-
-
-def _count(number: int, noun: str, plural_noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else plural_noun}"

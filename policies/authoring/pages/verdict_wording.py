@@ -13,6 +13,7 @@ from policies.engine import families
 from policies.engine.guardrails.sentences import describe_example, list_rule_urns
 from policies.engine.model import Actor
 from policies.engine.proofs.sentences import describe_proofs
+from policies.engine.wording import word_count
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import Guardrail
 from policies.pdp import authorizer
@@ -59,7 +60,7 @@ def describe_verdicts(verdicts: Iterable[GuardrailVerdict]) -> list[str]:
     if not unmet_verdicts and verdict_list:
         return ["Every guardrail holds."]
     if holding_count:
-        sentences.append(f"{holding_count:,} other {'guardrail holds' if holding_count == 1 else 'guardrails hold'}.")
+        sentences.append(f"{word_count(holding_count, 'other guardrail holds', 'other guardrails hold')}.")
     return sentences
 
 
@@ -91,7 +92,7 @@ def describe_replay(replay: Replay) -> dict[str, Any]:
 
 
 def _describe_counts(replay: Replay) -> str:
-    request_text = _count(replay.requests, "logged request", "logged requests")
+    request_text = word_count(replay.requests, "logged request", "logged requests")
     parts = [
         f"{number:,} would now be {outcome}"
         for number, outcome in ((replay.now_denied, "refused"), (replay.now_allowed, "allowed"))
@@ -102,13 +103,13 @@ def _describe_counts(replay: Replay) -> str:
 
 def _describe_item(item: ReplayedAccess, names: Mapping[str, str]) -> str:
     parts = [
-        f"{_count(number, 'request', 'requests')} {outcome}"
+        f"{word_count(number, 'request', 'requests')} {outcome}"
         for number, outcome in ((item.now_denied, "refused"), (item.now_allowed, "allowed"))
         if number
     ]
     examples = ", ".join(names.get(urn) or urn for urn in item.examples)
     prefix = "for example " if item.entities > len(item.examples) else ""
-    scope = f", on {_count(item.entities, 'entity', 'entities')}" if item.entities else ""
+    scope = f", on {word_count(item.entities, 'entity', 'entities')}" if item.entities else ""
     return (
         f"{names.get(item.actor) or item.actor}: {families.display_privilege(item.privilege)}{scope}"
         f"{f' ({prefix}{examples})' if examples else ''}: {' and '.join(parts)}, last on {item.last_asked:%d %B %Y}."
@@ -122,13 +123,9 @@ def _list_limits(replay: Replay) -> Iterator[str]:
             " happens that much more often."
         )
     if replay.left_out:
-        requests = _count(replay.left_out, "request is", "requests are")
+        requests = word_count(replay.left_out, "request is", "requests are")
         yield f"{requests} left out, since the log does not hold the whole question."
     if not replay.is_exact:
         yield "There were too many different questions: only those asked last were answered again."
     if len(replay.items) > MAX_REPLAYED:
         yield f"The {MAX_REPLAYED} with most requests are named."
-
-
-def _count(number: int, noun: str, plural_noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else plural_noun}"

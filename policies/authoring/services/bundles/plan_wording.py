@@ -8,6 +8,7 @@ from policies.authoring.services.bundles.planning import BundlePlan
 from policies.authoring.services.change_guardrails import GuardrailVerdict
 from policies.engine.guardrails.sentences import describe_example, list_rule_urns
 from policies.engine.proofs.verdicts import Proof, Verdict
+from policies.engine.wording import word_count
 from policies.models import Guardrail
 from policies.pdp import display_names
 
@@ -43,9 +44,9 @@ def _render_effect(effect: PlanEffect | None) -> Iterator[str]:
         ("lose", change.lost, change.platform_lost),
     ):
         if side.total.pairs:
-            people = f"{side.total.people:,} {'person' if side.total.people == 1 else 'people'}"
+            people = word_count(side.total.people, "person", "people")
             verb = f"{word}s" if side.total.people == 1 else word
-            entities = f"{side.total.entities:,} {'entity' if side.total.entities == 1 else 'entities'}"
+            entities = word_count(side.total.entities, "entity", "entities")
             yield f"{people} {verb} access to {entities}:"
             yield from (f"    {item.actor} {item.privilege}, entities: {item.entities}" for item in side.items)
         yield from (f"    {item.actor} would {word} {item.privilege} on the platform" for item in platform)

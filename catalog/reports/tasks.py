@@ -11,7 +11,7 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
-from catalog.reports.run import launcher, run_state, runner
+from catalog.reports.run import launcher, pruning, run_state, runner
 from policies.pdp.authorizer import SYSTEM
 from policies.propagation import task_queue
 
@@ -21,7 +21,7 @@ MESSAGE_EXPIRY_SECONDS = 60
 
 @worker_shutting_down.connect
 def end_jobs(**_: Any) -> None:
-    """End the jobs of this worker when it shuts down."""
+    """End the jobs of this worker when it shuts down; their runs are queued again."""
     launcher.STOP_EVENT.set()
 
 
@@ -29,10 +29,15 @@ def end_jobs(**_: Any) -> None:
 def run_report(report_id: str, **_: Any) -> str:
     """Run a report and return its status. A message that arrives twice, or too late, changes nothing.
 
-    While REPORTS_AT_ONCE others run it stays queued: the one that ends first enqueues the one that waits longest.
+    While REPORTS_AT_ONCE others run it stays queued: the one that ends first enqueues the one that waits longest, and
+    so does a worker that is stopped.
     """
-    status = runner.run_report(UUID(report_id), max_running=settings.REPORTS_AT_ONCE)
-    if status != Report.Status.QUEUED and (next_report_id := run_state.find_next_queued()) is not None:
+    is_stopping = launcher.STOP_EVENT.is_set
+    status = Report.Status.QUEUED
+    if not is_stopping():
+        status = runner.run_report(UUID(report_id), max_running=settings.REPORTS_AT_ONCE)
+    has_ended = status != Report.Status.QUEUED or is_stopping()
+    if has_ended and (next_report_id := run_state.find_next_queued()) is not None:
         task_queue.enqueue(run_state.RUN_TASK, str(next_report_id), expires=MESSAGE_EXPIRY_SECONDS)
     return status.value
 
@@ -66,5 +71,5 @@ def run_nightly_reports(**_: Any) -> int:
     reports = [report for report in new_reports if report is not None]
     for report in reports:
         task_queue.enqueue(run_state.RUN_TASK, str(report.pk))
-    run_state.delete_old()
+    pruning.delete_old()
     return len(reports)

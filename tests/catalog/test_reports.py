@@ -16,7 +16,7 @@ from authzsite.celery import app
 from catalog.models import Report, ReportRow
 from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
-from catalog.reports.run import launcher, result_loader, run_state, runner
+from catalog.reports.run import launcher, pruning, result_loader, run_state, runner
 from catalog.reports.services import reports
 from catalog.reports.snapshot import writer
 from catalog.reports.spec import Parameter, ParameterType, ReportSpec
@@ -293,9 +293,60 @@ def test_old_runs_are_forgotten(settings: Any):
     settings.REPORTS_KEPT = 1
     old, new = made(), made()
     Report.objects.filter(pk=old.pk).update(requested_at=timezone.now() - timedelta(days=1))
-    assert run_state.delete_old() == 1
+    assert pruning.delete_old() == 1
     assert list(Report.objects.all()) == [new]
     assert not run_state.report_folder(old.pk).exists()
+
+
+def test_failures_and_other_questions_delete_no_last_good_results(settings: Any):
+    settings.REPORTS_KEPT = 2
+    older, good, other = made(), made(), made("warn")
+    failures = [made("refuse") for _ in range(3)]
+    for age, report in enumerate([*reversed(failures), other, good, older]):
+        Report.objects.filter(pk=report.pk).update(requested_at=timezone.now() - timedelta(days=age))
+    assert pruning.delete_old() == 2
+    assert set(Report.objects.all()) == {good, other, *failures[1:]}
+    assert good.rows.count() == 2
+    assert run_state.report_folder(good.pk).exists()
+    assert pruning.delete_old() == 0
+
+
+def test_of_many_questions_the_last_ones_keep_their_results(settings: Any):
+    settings.REPORTS_KEPT = 1
+    first = made()
+    Report.objects.filter(pk=first.pk).update(requested_at=timezone.now() - timedelta(days=1))
+    last = made("warn")
+    assert pruning.delete_old() == 1
+    assert list(Report.objects.all()) == [last]
+
+
+def test_a_run_whose_worker_is_stopped_is_made_again_once(monkeypatch: pytest.MonkeyPatch):
+    sent: list[tuple[str, ...]] = []
+    monkeypatch.setattr(app, "send_task", lambda _, args, **__: sent.append(args))
+    queued = reports.request_report(kind="things", parameters={"wanted": "hang"}, by=SYSTEM, is_queued=False)
+    update_progress = run_state.update_progress
+
+    def stop(report: Report, **progress: Any) -> bool:
+        if progress["stage"] == "Working":
+            report_tasks.end_jobs()
+        return update_progress(report, **progress)
+
+    monkeypatch.setattr(run_state, "update_progress", stop)
+    try:
+        assert report_tasks.run_report(str(queued.pk)) == Report.Status.QUEUED
+        assert not run_state.report_folder(queued.pk).joinpath("attempt-1").exists()
+        assert report_tasks.run_report(str(queued.pk)) == Report.Status.QUEUED, "it begins nothing more"
+        queued.refresh_from_db()
+        assert (queued.status, queued.attempts) == (Report.Status.QUEUED, 1)
+        assert sent == [(str(queued.pk),)] * 2
+        launcher.STOP_EVENT.clear()
+        assert report_tasks.run_report(str(queued.pk)) == FAILED
+    finally:
+        launcher.STOP_EVENT.clear()
+    queued.refresh_from_db()
+    assert (queued.status, queued.attempts) == (FAILED, 2)
+    assert queued.problem.startswith("The worker that made this report was stopped before it was finished")
+    assert not run_state.report_folder(queued.pk).exists()
 
 
 def test_the_command_says_what_came_of_it(capsys: pytest.CaptureFixture[str]):

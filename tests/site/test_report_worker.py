@@ -1,4 +1,4 @@
-"""A real worker is killed in the middle of a report: another one makes it again, seconds later."""
+"""A real worker is killed or stopped in the middle of a report: another one makes it again, seconds later."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 from tests.clients import installations
 
@@ -23,6 +23,15 @@ if [ -e "$VAR_DIR/began" ]; then echo "This was made again." >&2; exit 10; fi
 touch "$VAR_DIR/began"
 exec cat
 """
+
+#: The same, but it works until its worker is gone each time.
+STUBBORN_PROGRAM = """#!/bin/sh
+touch "$VAR_DIR/began"
+exec cat
+"""
+
+#: How many seconds a worker that is stopped in the middle of a report may take to end.
+QUICK_SECONDS = 15
 
 
 @contextmanager
@@ -57,23 +66,50 @@ def wait_for(folder: Path, status: str) -> tuple[str, int, str]:
     raise AssertionError(f"The report does not come to be {status}, it is {find_report(folder)}.")
 
 
-def test_a_report_whose_worker_is_killed_is_made_again_by_another_one(tmp_path: Path) -> None:
-    program = tmp_path / "spark-submit"
-    program.write_text(PROGRAM)
+def prepare(folder: Path, program_text: str) -> dict[str, str]:
+    """Set up an installation with a report in the queue, and return the environment of its processes."""
+    program = folder / "spark-submit"
+    program.write_text(program_text)
     program.chmod(0o755)
     environment = installations.environment_of(
-        tmp_path, SPARK_SUBMIT=str(program), REPORT_LEASE_SECONDS=str(LEASE_SECONDS)
+        folder, SPARK_SUBMIT=str(program), REPORT_LEASE_SECONDS=str(LEASE_SECONDS)
     )
     installations.set_up(environment, ["report", "policy_hygiene"])
+    return environment
+
+
+def wait_for_job(folder: Path) -> None:
+    """Return once the job of the report works."""
+    for _ in range(LOOKS):
+        if (folder / "began").exists():
+            return
+        sleep(BETWEEN)
+    raise AssertionError(f"The job does not begin; the report is {find_report(folder)}.")
+
+
+def test_a_report_whose_worker_is_killed_is_made_again_by_another_one(tmp_path: Path) -> None:
+    environment = prepare(tmp_path, PROGRAM)
     with ExitStack() as stack:
         first = stack.enter_context(started("worker", environment))
-        for _ in range(LOOKS):
-            if (tmp_path / "began").exists():
-                break
-            sleep(BETWEEN)
+        wait_for_job(tmp_path)
         assert find_report(tmp_path)[:2] == ("RUNNING", 1)
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
         stack.enter_context(started("worker", environment))
         stack.enter_context(started("beat", environment))
         assert wait_for(tmp_path, "FAILED") == ("FAILED", 2, "This was made again.")
+
+
+def test_a_report_whose_worker_is_replaced_is_made_again_once_and_then_fails(tmp_path: Path) -> None:
+    environment = prepare(tmp_path, STUBBORN_PROGRAM)
+    for attempt, status in ((1, "QUEUED"), (2, "FAILED")):
+        with started("worker", environment) as worker:
+            wait_for_job(tmp_path)
+            worker.terminate()
+            began = monotonic()
+            assert worker.wait(LOOKS * BETWEEN) == 0
+            assert monotonic() - began < QUICK_SECONDS
+        assert find_report(tmp_path)[:2] == (status, attempt)
+        assert not list((tmp_path / "reports").glob("*/*"))
+        (tmp_path / "began").unlink()
+    assert find_report(tmp_path)[2].startswith("The worker that made this report was stopped")

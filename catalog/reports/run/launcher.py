@@ -20,7 +20,7 @@ from typing import IO
 
 from django.conf import settings
 
-#: Set when this worker shuts down: running jobs then fail instead of delaying the shutdown.
+#: Set when this worker shuts down: running jobs then end instead of delaying the shutdown.
 STOP_EVENT = threading.Event()
 
 #: Exit codes of a job (catalog/reports/spark/job.py).
@@ -49,6 +49,16 @@ class JobFailed(Exception):
 
 class JobCancelled(Exception):
     """A job was ended because its run was cancelled."""
+
+
+class WorkerStopping(Exception):
+    """What this worker does for a run ended because the worker shuts down."""
+
+
+def check_worker() -> None:
+    """Raise WorkerStopping when this worker shuts down."""
+    if STOP_EVENT.is_set():
+        raise WorkerStopping
 
 
 @dataclass(slots=True)
@@ -110,8 +120,8 @@ ProgressCallback = Callable[[Progress, str], bool]
 def run(*, module: str, source: Path, target: Path, on_progress: ProgressCallback) -> str:
     """Run the job `module` on the snapshot at `source`, with results at `target`, and return its log.
 
-    Raises JobCancelled when `on_progress` returns False, and JobFailed for any other failure, among them a job that
-    takes longer than REPORT_MINUTES. No process of the job is left running.
+    Raises JobCancelled when `on_progress` returns False, WorkerStopping, and JobFailed for any other failure, among
+    them a job that takes longer than REPORT_MINUTES. No process of the job is left running.
     """
     deadline = time.monotonic() + settings.REPORT_MINUTES * 60
     output = _JobOutput()
@@ -129,6 +139,10 @@ def run(*, module: str, source: Path, target: Path, on_progress: ProgressCallbac
         _end_process(process)
         for reader in readers:
             reader.join()
+    if code == -signal.SIGTERM:
+        # Service managers signal every process of a service at once, and this one may not have noticed yet.
+        STOP_EVENT.wait(PROGRESS_SECONDS)
+        check_worker()
     if code != EXIT_DONE:
         raise JobFailed(_failure_sentence(code, output), output.log)
     return output.log
@@ -187,16 +201,17 @@ _SECRET_VARIABLES = frozenset(
 def _wait_for_exit(
     process: subprocess.Popen[str], output: _JobOutput, on_progress: ProgressCallback, deadline: float
 ) -> int:
-    """Wait for the end of the job, reporting progress, and return its exit code. Raises JobCancelled and JobFailed."""
+    """Wait for the end of the job, reporting progress, and return its exit code.
+
+    Raises JobCancelled, WorkerStopping and JobFailed.
+    """
     while True:
         try:
             return process.wait(PROGRESS_SECONDS)
         except subprocess.TimeoutExpired:
             if not on_progress(output.progress, output.log):
                 raise JobCancelled from None
-            if STOP_EVENT.is_set():
-                sentence = "The worker was stopped before this report was finished. Start it again."
-                raise JobFailed(sentence, output.log) from None
+            check_worker()
             if time.monotonic() > deadline:
                 minutes = settings.REPORT_MINUTES
                 raise JobFailed(f"The job was ended after {minutes} minutes (REPORT_MINUTES).", output.log) from None

@@ -1,12 +1,11 @@
 """State transitions of a report: queued, claimed by one worker, ended once. Each checks the previous state.
 
-The first transition wins; a later one returns False and changes nothing. When a worker disappears, its run is queued
-again after REPORT_LEASE_SECONDS for another worker, and fails the second time. Each attempt has a number and a folder,
-so a worker that returns after its lease changes nothing.
+The first transition wins; a later one returns False and changes nothing. When a worker is stopped, its run is queued
+again for another one, and when it disappears, after REPORT_LEASE_SECONDS; the second time the run fails. Each attempt
+has a number and a folder, so a worker that returns after its lease changes nothing.
 """
 
 import logging
-import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -40,6 +39,10 @@ DELETE_BATCH_SIZE = 10_000
 _HEARTBEATS_PER_LEASE = 5
 
 _REQUEUED_STAGE = "The worker that made this report ended before it was finished; another one makes it again"
+_STOPPED_WORKER_PROBLEM = (
+    "The worker that made this report was stopped before it was finished, and it was the second attempt. "
+    "Start it again when no workers are being replaced."
+)
 _LOST_WORKER_PROBLEM = (
     "The worker that made this report ended before it was finished, and so did the one that made it again. "
     "Look into the log of the workers before you start it once more: it may need more memory than they have."
@@ -146,20 +149,31 @@ def cancel(report_id: UUID) -> bool:
     return _finish(_select_open(report_id), Report.Status.CANCELLED)
 
 
+def end_stopped(report: Report) -> bool:
+    """Queue the run of a worker that is being stopped again, or fail it without attempts left.
+
+    Returns False when the attempt is over already.
+    """
+    return _end_attempt(report, _select_running(report), problem=_STOPPED_WORKER_PROBLEM)
+
+
 def expire() -> int:
     """Requeue the runs whose worker disappeared, or fail those without attempts left; return the number of both."""
     cutoff = timezone.now() - lease_duration()
     silent_reports = Report.objects.filter(status=Report.Status.RUNNING, seen_at__lt=cutoff)
-    return sum(_requeue_or_fail(report, cutoff) for report in silent_reports)
+    return sum(
+        # No heartbeat arrived meanwhile.
+        _end_attempt(report, _select_running(report).filter(seen_at__lt=cutoff), problem=_LOST_WORKER_PROBLEM)
+        for report in silent_reports
+    )
 
 
-def _requeue_or_fail(report: Report, cutoff: datetime) -> bool:
-    """End an attempt without a heartbeat since `cutoff`; return False when one arrived meanwhile."""
-    lost_attempt = _select_running(report).filter(seen_at__lt=cutoff)
+def _end_attempt(report: Report, attempt: QuerySet[Report], *, problem: str) -> bool:
+    """Queue a run again, or fail it with `problem` without attempts left; return whether `attempt` was there to end."""
     if report.attempts >= MAX_ATTEMPTS:
-        is_ended = _finish(lost_attempt, Report.Status.FAILED, problem=_LOST_WORKER_PROBLEM)
+        is_ended = _finish(attempt, Report.Status.FAILED, problem=problem)
     else:
-        is_ended = bool(lost_attempt.update(status=Report.Status.QUEUED, stage=_REQUEUED_STAGE, done=0, total=0))
+        is_ended = bool(attempt.update(status=Report.Status.QUEUED, stage=_REQUEUED_STAGE, done=0, total=0))
     if is_ended:
         log.warning("report_worker_gone", extra={"report": str(report.pk), "attempts": report.attempts})
         drop_rows(report.pk)
@@ -182,19 +196,6 @@ def list_overdue() -> list[UUID]:
     cutoff = timezone.now() - lease_duration()
     queued_reports = Report.objects.filter(status=Report.Status.QUEUED, requested_at__lt=cutoff)
     return list(queued_reports.order_by("requested_at").values_list("pk", flat=True))
-
-
-def delete_old() -> int:
-    """Delete the ended runs of each kind beyond the last REPORTS_KEPT, with rows and files; return their number."""
-    count = 0
-    ended_reports = Report.objects.exclude(status__in=Report.OPEN_STATUSES)
-    for kind in ended_reports.order_by().values_list("kind", flat=True).distinct():
-        for report in ended_reports.filter(kind=kind).order_by("-requested_at")[settings.REPORTS_KEPT :]:
-            drop_rows(report.pk)
-            shutil.rmtree(report_folder(report.pk), ignore_errors=True)
-            report.delete()
-            count += 1
-    return count
 
 
 def drop_rows(report_id: UUID) -> None:

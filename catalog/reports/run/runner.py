@@ -14,7 +14,7 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, result_loader, run_state
-from catalog.reports.run.launcher import JobCancelled, JobFailed, Progress
+from catalog.reports.run.launcher import JobCancelled, JobFailed, Progress, WorkerStopping
 from catalog.reports.snapshot import writer
 from catalog.reports.spec import ReportSpec
 from policies.errors import PolicyAppError
@@ -31,7 +31,8 @@ class _RunCancelled(Exception):
 def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Status:
     """Run a queued report and return its final status; a run that is not queued is left alone.
 
-    With `max_running` it stays queued while that many others run.
+    With `max_running` it stays queued while that many others run; when this worker is stopped in the middle, it is
+    queued again for another one.
     """
     report = run_state.claim(report_id, max_running=max_running)
     if report is None:
@@ -42,11 +43,13 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
             _run_steps(report, attempt_folder)
     except (_RunCancelled, JobCancelled):
         pass
+    except WorkerStopping:
+        run_state.end_stopped(report)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in it, the row must not say RUNNING for ever
         job_log = error.log if isinstance(error, JobFailed) else None
         run_state.fail(report, problem=_describe_problem(report, error), log=job_log)
     if not run_state.is_current_attempt(report):
-        # The lease of this worker expired, and another worker has the run.
+        # Another worker makes the run: this one is being stopped, or its lease expired.
         shutil.rmtree(attempt_folder, ignore_errors=True)
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
     report.refresh_from_db()
@@ -113,12 +116,14 @@ def _load_results(report: Report, spec: ReportSpec, target: Path, job_log: str) 
     )
     with transaction.atomic():
         spec.after_load(report, spec)
-        _check_not_cancelled(run_state.mark_ready(report, summary=summary, log=job_log))
+        if not run_state.mark_ready(report, summary=summary, log=job_log):
+            raise _RunCancelled
 
 
 def _check_not_cancelled(is_active: bool) -> None:  # noqa: FBT001 - wraps a step that says so
     if not is_active:
         raise _RunCancelled
+    launcher.check_worker()
 
 
 def _describe_problem(report: Report, error: Exception) -> str:

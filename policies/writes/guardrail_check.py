@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 from policies.engine.guardrails.breaches import Breach, find_added
 from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule
-from policies.engine.guardrails.sentences import describe_example, describe_rule, list_rule_urns
+from policies.engine.guardrails.sentences import add_example, describe_rule, list_rule_urns, word_added_breach
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement
 from policies.engine.proofs.verdicts import describe_question
 from policies.engine.snapshot import Snapshot
@@ -235,8 +235,8 @@ def _is_certain(breach: Breach | TodaysBreach) -> bool:
 def _word_refusal(guardrail: Guardrail, breach: Breach | TodaysBreach, example: Mapping[str, Any] | None) -> str:
     """Return the sentences of a refusal: the guardrail by name, what it says, and the example or why there is none."""
     names = authorizer.load_names(urns=list_rule_urns(guardrail.rule) | list_rule_urns(example))
-    outcome = "would be broken by this" if _is_certain(breach) else "could not be shown to hold after this"
-    reason = breach.reason if isinstance(breach, Breach) else ""
-    last_sentence = reason and f" {reason}" if example is None else f" For example {describe_example(example, names)}"
-    rule_sentence = describe_rule(guardrail.rule, names)
-    return f"The guardrail {guardrail.name} {outcome}, so nothing is stored. {rule_sentence}{last_sentence}"
+    clause = word_added_breach(f"The guardrail {guardrail.name}", is_certain=_is_certain(breach))
+    sentences = f"{clause}, so nothing is stored. {describe_rule(guardrail.rule, names)}"
+    if example is None and isinstance(breach, Breach) and breach.reason:
+        return f"{sentences} {breach.reason}"
+    return add_example(sentences, example, names)

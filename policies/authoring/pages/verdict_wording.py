@@ -10,7 +10,7 @@ from policies.authoring.services.change_proofs import ChangeProofs
 from policies.authoring.services.preview import Change
 from policies.authoring.services.replay import Replay, ReplayedAccess
 from policies.engine import families
-from policies.engine.guardrails.sentences import describe_example, list_rule_urns
+from policies.engine.guardrails.sentences import add_example, list_rule_urns, word_added_breach
 from policies.engine.model import Actor
 from policies.engine.proofs.sentences import describe_proofs
 from policies.engine.wording import word_count
@@ -68,15 +68,13 @@ def _describe_verdict(verdict: GuardrailVerdict, names: Mapping[str, str]) -> st
     name = f"The guardrail {verdict.name}" if verdict.name else "A guardrail"
     is_known = verdict.verdict == Guardrail.Status.BROKEN
     if verdict.is_added:
-        outcome = "would be broken by this" if is_known else "could not be shown to hold after this"
         is_enforced = verdict.mode == Guardrail.Mode.ENFORCE
         consequence = "so this cannot be saved" if is_enforced else "which is saved and reported"
-        sentence = f"{name} {outcome}, {consequence}. {verdict.sentence}"
+        sentence = f"{word_added_breach(name, is_certain=is_known)}, {consequence}. {verdict.sentence}"
     else:
         outcome = "is broken already, and stays so" if is_known else "is not known to hold, with or without this"
         sentence = f"{name} {outcome}."
-    example = "" if verdict.example is None else f" For example {describe_example(verdict.example, names)}"
-    return f"{sentence.strip()}{example}"
+    return add_example(sentence.strip(), verdict.example, names)
 
 
 def describe_replay(replay: Replay) -> dict[str, Any]:

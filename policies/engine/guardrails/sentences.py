@@ -43,6 +43,16 @@ def describe_example(example: _Document, names: Mapping[str, str]) -> str:
     return f"{person}: {privilege} {words.describe_example_resource(resource)}."
 
 
+def add_example(sentence: str, example: _Document | None, names: Mapping[str, str]) -> str:
+    """Return a sentence followed by its example, if there is one."""
+    return sentence if example is None else f"{sentence} For example {describe_example(example, names)}"
+
+
+def word_added_breach(guardrail_name: str, *, is_certain: bool) -> str:
+    """Return the clause on a guardrail that a change breaks, or of which nobody knows whether it does."""
+    return f"{guardrail_name} {'would be broken by this' if is_certain else 'could not be shown to hold after this'}"
+
+
 class _RuleWords:
     """Parts of the sentences."""
 

@@ -6,7 +6,7 @@ from policies.authoring.services.bundles import planning
 from policies.authoring.services.bundles.net_effect import PlanEffect
 from policies.authoring.services.bundles.planning import BundlePlan
 from policies.authoring.services.change_guardrails import GuardrailVerdict
-from policies.engine.guardrails.sentences import describe_example, list_rule_urns
+from policies.engine.guardrails.sentences import add_example, describe_example, list_rule_urns
 from policies.engine.proofs.verdicts import Proof, Verdict
 from policies.engine.wording import word_count
 from policies.models import Guardrail
@@ -58,14 +58,13 @@ def _render_effect(effect: PlanEffect | None) -> Iterator[str]:
 
 
 def _word_verdict(verdict: GuardrailVerdict) -> str:
-    """Return what is known of a guardrail after a plan."""
+    """Return the line on a guardrail: whether it holds after the plan, its rule unless it does, and an example."""
     outcome = "not known" if verdict.verdict is Guardrail.Status.UNKNOWN else verdict.verdict.value
     if verdict.is_added and verdict.mode == Guardrail.Mode.ENFORCE:
         outcome = f"{outcome}, so applying is refused"
     sentence = f" {verdict.sentence}" if verdict.verdict is not Guardrail.Status.HOLDS else ""
     names = display_names.load_names(urns=list_rule_urns(verdict.example))
-    example = "" if verdict.example is None else f" For example {describe_example(verdict.example, names)}"
-    return f"Guardrail {verdict.name or verdict.urn}: {outcome}.{sentence}{example}"
+    return add_example(f"Guardrail {verdict.name or verdict.urn}: {outcome}.{sentence}", verdict.example, names)
 
 
 def _word_proof(proof: Proof, *, verb: str, other: str) -> str:

@@ -46,7 +46,11 @@ def run(*, is_quick: bool) -> list[Table]:
         rows = snapshots.write(company, source, {"privileges": [HOT]})
         before, began = _processor_seconds(), time.perf_counter()
         launcher.run(
-            module=effective_access_spec.SPEC.module, source=source, target=target, on_progress=lambda *_: True
+            module=effective_access_spec.SPEC.module,
+            source=source,
+            target=target,
+            spark_folder=Path(name) / "spark",
+            on_progress=lambda *_: True,
         )
         spent, worked = time.perf_counter() - began, _processor_seconds() - before
         began = time.process_time()

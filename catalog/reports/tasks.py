@@ -4,14 +4,14 @@ from typing import Any
 from uuid import UUID
 
 from celery import shared_task
-from celery.signals import worker_shutting_down
+from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
-from catalog.reports.run import launcher, pruning, run_state, runner
+from catalog.reports.run import launcher, leftovers, pruning, run_state, runner
 from policies.pdp.authorizer import SYSTEM
 from policies.propagation import task_queue
 
@@ -23,6 +23,13 @@ MESSAGE_EXPIRY_SECONDS = 60
 def end_jobs(**_: Any) -> None:
     """End the jobs of this worker when it shuts down; their runs are queued again."""
     launcher.STOP_EVENT.set()
+
+
+@worker_ready.connect
+def remove_leftovers(**_: Any) -> None:
+    """Remove what workers that were killed left behind, when a worker starts."""
+    leftovers.remove_spark_folders()
+    leftovers.remove_attempt_folders()
 
 
 @shared_task(name=run_state.RUN_TASK, ignore_result=True)
@@ -46,9 +53,12 @@ def run_report(report_id: str, **_: Any) -> str:
 def watch_reports(**_: Any) -> int:
     """Requeue the reports whose worker disappeared, and resend overdue messages, which may be lost.
 
-    Returns the number of runs whose worker disappeared.
+    Removes the folders of those runs and returns their number.
     """
     lost_worker_count = run_state.expire()
+    leftovers.remove_spark_folders()
+    if lost_worker_count:
+        leftovers.remove_attempt_folders()
     for report_id in run_state.list_overdue():
         task_queue.enqueue(run_state.RUN_TASK, str(report_id), expires=MESSAGE_EXPIRY_SECONDS)
     return lost_worker_count

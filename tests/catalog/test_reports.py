@@ -123,7 +123,13 @@ def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
         return progress.stage != "Working"
 
     with pytest.raises(launcher.JobCancelled):
-        launcher.run(module=KIND.module, source=tmp_path / "in", target=tmp_path / "out", on_progress=tell)
+        launcher.run(
+            module=KIND.module,
+            source=tmp_path / "in",
+            target=tmp_path / "out",
+            spark_folder=tmp_path / "spark",
+            on_progress=tell,
+        )
     reports.cancel(report_id=report.pk, by=SYSTEM)
     assert runner.run_report(report.pk) == CANCELLED
     with pytest.raises(Conflict):

@@ -78,6 +78,11 @@ def prepare(folder: Path, program_text: str) -> dict[str, str]:
     return environment
 
 
+def list_leftovers(folder: Path) -> list[Path]:
+    """Return the files of runs, of Spark and of its workers."""
+    return [*folder.glob("reports/*/*"), *folder.glob("spark/runs/*"), *folder.glob("spark/local/*")]
+
+
 def wait_for_job(folder: Path) -> None:
     """Return once the job of the report works."""
     for _ in range(LOOKS):
@@ -95,9 +100,12 @@ def test_a_report_whose_worker_is_killed_is_made_again_by_another_one(tmp_path: 
         assert find_report(tmp_path)[:2] == ("RUNNING", 1)
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
-        stack.enter_context(started("worker", environment))
+        second = stack.enter_context(started("worker", environment))
         stack.enter_context(started("beat", environment))
         assert wait_for(tmp_path, "FAILED") == ("FAILED", 2, "This was made again.")
+        second.terminate()
+        second.wait(LOOKS * BETWEEN)
+    assert list_leftovers(tmp_path) == []
 
 
 def test_a_report_whose_worker_is_replaced_is_made_again_once_and_then_fails(tmp_path: Path) -> None:
@@ -110,6 +118,6 @@ def test_a_report_whose_worker_is_replaced_is_made_again_once_and_then_fails(tmp
             assert worker.wait(LOOKS * BETWEEN) == 0
             assert monotonic() - began < QUICK_SECONDS
         assert find_report(tmp_path)[:2] == (status, attempt)
-        assert not list((tmp_path / "reports").glob("*/*"))
+        assert list_leftovers(tmp_path) == []
         (tmp_path / "began").unlink()
     assert find_report(tmp_path)[2].startswith("The worker that made this report was stopped")

@@ -117,7 +117,11 @@ def _snapshot(tmp_path: Path) -> tuple[Path, Path]:
 def _failed(source: Path, target: Path, tell: launcher.ProgressCallback = lambda *_: True) -> str:
     with pytest.raises(launcher.JobFailed) as found:
         launcher.run(
-            module="catalog.reports.kinds.effective_access.job", source=source, target=target, on_progress=tell
+            module="catalog.reports.kinds.effective_access.job",
+            source=source,
+            target=target,
+            spark_folder=target.with_name("spark"),
+            on_progress=tell,
         )
     assert not (target / "summary.json").exists()
     return str(found.value)

@@ -96,7 +96,13 @@ def test_a_report_counts_the_same_on_two_workers(
         return True
 
     source, target = tmp_path / "in", tmp_path / "out"
-    launcher.run(module="catalog.reports.kinds.effective_access.job", source=source, target=target, on_progress=tell)
+    launcher.run(
+        module="catalog.reports.kinds.effective_access.job",
+        source=source,
+        target=target,
+        spark_folder=target.with_name("spark"),
+        on_progress=tell,
+    )
     people = {row["person"]: row["entities"] for row in slices.read(target, "people")}
     assert people == {urn("jo"): 40, urn("al"): 3}
     assert "Starting Spark" in stages

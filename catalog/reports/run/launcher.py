@@ -7,6 +7,7 @@ its progress as JSON lines on standard output; all other output is its log.
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,8 +118,10 @@ class _JobOutput:
 ProgressCallback = Callable[[Progress, str], bool]
 
 
-def run(*, module: str, source: Path, target: Path, on_progress: ProgressCallback) -> str:
+def run(*, module: str, source: Path, target: Path, spark_folder: Path, on_progress: ProgressCallback) -> str:
     """Run the job `module` on the snapshot at `source`, with results at `target`, and return its log.
+
+    All files of Spark lie in `spark_folder`, which is removed after the job, however it ended.
 
     Raises JobCancelled when `on_progress` returns False, WorkerStopping, and JobFailed for any other failure, among
     them a job that takes longer than REPORT_MINUTES. No process of the job is left running.
@@ -126,8 +129,9 @@ def run(*, module: str, source: Path, target: Path, on_progress: ProgressCallbac
     deadline = time.monotonic() + settings.REPORT_MINUTES * 60
     output = _JobOutput()
     try:
-        process = _start_process(module, source, target)
+        process = _start_process(module, source, target, spark_folder)
     except OSError as error:
+        shutil.rmtree(spark_folder, ignore_errors=True)
         raise JobFailed(f"The job cannot be started: {error.strerror or error}.", "") from error
     readers = [
         _LineReader(process.stdout, output.take_output_line),
@@ -138,7 +142,9 @@ def run(*, module: str, source: Path, target: Path, on_progress: ProgressCallbac
     finally:
         _end_process(process)
         for reader in readers:
+            # Ends when every process that writes there has ended, so that none of them uses the folder any more.
             reader.join()
+        shutil.rmtree(spark_folder, ignore_errors=True)
     if code == -signal.SIGTERM:
         # Service managers signal every process of a service at once, and this one may not have noticed yet.
         STOP_EVENT.wait(PROGRESS_SECONDS)
@@ -148,7 +154,9 @@ def run(*, module: str, source: Path, target: Path, on_progress: ProgressCallbac
     return output.log
 
 
-def _start_process(module: str, source: Path, target: Path) -> subprocess.Popen[str]:
+def _start_process(module: str, source: Path, target: Path, spark_folder: Path) -> subprocess.Popen[str]:
+    temporary_folder = spark_folder / "local"
+    temporary_folder.mkdir(parents=True, exist_ok=True)
     arguments = ["--input", source.as_uri(), "--output", target.as_uri()]
     if settings.SPARK_SUBMIT:
         script = settings.BASE_DIR / Path(*module.split(".")).with_suffix(".py")
@@ -165,7 +173,7 @@ def _start_process(module: str, source: Path, target: Path) -> subprocess.Popen[
     return subprocess.Popen(
         command,
         cwd=settings.BASE_DIR,
-        env=_build_environment(),
+        env=_build_environment(spark_folder, temporary_folder),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -180,11 +188,20 @@ def _master_arguments() -> list[str]:
     return ["--master", settings.SPARK_MASTER] if settings.SPARK_MASTER else []
 
 
-def _build_environment() -> dict[str, str]:
+def _build_environment(spark_folder: Path, temporary_folder: Path) -> dict[str, str]:
     """Return the environment of the job, without the secrets of this process."""
     inherited_variables = {key: value for key, value in os.environ.items() if key not in _SECRET_VARIABLES}
     path = os.pathsep.join(filter(None, (str(settings.BASE_DIR), os.environ.get("PYTHONPATH"))))
-    job_variables = {"SPARK_MASTER": settings.SPARK_MASTER, "VAR_DIR": str(settings.VAR_DIR), "PYTHONPATH": path}
+    job_variables = {
+        "SPARK_MASTER": settings.SPARK_MASTER,
+        "SPARK_FOLDER": str(spark_folder),
+        "TMPDIR": str(temporary_folder),
+        "PYTHONPATH": path,
+    }
+    if settings.SPARK_SUBMIT:
+        # Java is there before the job can say where its temporary files go.
+        options = (os.environ.get("SPARK_SUBMIT_OPTS", ""), f'"-Djava.io.tmpdir={temporary_folder}"')
+        job_variables["SPARK_SUBMIT_OPTS"] = " ".join(filter(None, options))
     return {
         **inherited_variables,
         **job_variables,

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports.registry import KINDS
-from catalog.reports.run import launcher, result_loader, run_state
+from catalog.reports.run import launcher, leftovers, result_loader, run_state
 from catalog.reports.run.launcher import JobCancelled, JobFailed, Progress, WorkerStopping
 from catalog.reports.snapshot import writer
 from catalog.reports.spec import ReportSpec
@@ -46,6 +46,8 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
     except WorkerStopping:
         run_state.end_stopped(report)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in it, the row must not say RUNNING for ever
+        # First, since the sentence about a full disk may have to be stored on it.
+        shutil.rmtree(attempt_folder, ignore_errors=True)
         job_log = error.log if isinstance(error, JobFailed) else None
         run_state.fail(report, problem=_describe_problem(report, error), log=job_log)
     if not run_state.is_current_attempt(report):
@@ -80,6 +82,7 @@ def _run_steps(report: Report, folder: Path) -> None:
         module=spec.module,
         source=source,
         target=target,
+        spark_folder=leftovers.find_spark_folder(report),
         on_progress=lambda *arguments: _on_progress(report, *arguments),
     )
     _load_results(report, spec, target, job_log)

@@ -117,7 +117,9 @@ def _error_sentence(error: Py4JError) -> str:
 
 
 def find_local_folder() -> Path:
-    """Return the folder of Spark's files on this machine."""
+    """Return the folder of Spark's files on this machine: the one that a run of a report has for itself, if any."""
+    if run_folder := os.environ.get("SPARK_FOLDER", "").strip():
+        return Path(run_folder)
     return Path(os.environ.get("VAR_DIR", "").strip() or _PROJECT_FOLDER / "var") / "spark"
 
 

@@ -1,0 +1,74 @@
+"""What killed workers leave behind is removed, and nothing that somebody works on or reads."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from catalog.models import Report
+from catalog.reports import tasks as report_tasks
+from catalog.reports.registry import KINDS
+from catalog.reports.run import leftovers, run_state
+from policies.pdp.authorizer import SYSTEM
+from tests import finished
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _folders(settings: Any, tmp_path: Path) -> None:
+    settings.REPORTS_DIR, settings.VAR_DIR = tmp_path / "reports", tmp_path
+
+
+def claim(kind: str) -> Report:
+    """Return a run that a worker works on, with its folders."""
+    queued = run_state.queue(spec=KINDS[kind], parameters={}, by=SYSTEM.urn)
+    assert queued is not None
+    return claim_again(queued)
+
+
+def claim_again(report: Report) -> Report:
+    """Return the next attempt of a queued run, with its folders."""
+    claimed = run_state.claim(report.pk)
+    assert claimed is not None
+    for folder in (run_state.attempt_folder(claimed), leftovers.find_spark_folder(claimed)):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text("left")
+    return claimed
+
+
+def list_folders(tmp_path: Path) -> set[str]:
+    """Return the folders of Spark and of attempts that are there, below the folder of the installation."""
+    folders = [*tmp_path.glob("spark/runs/*"), *tmp_path.glob("reports/*/*")]
+    return {str(folder.relative_to(tmp_path)) for folder in folders}
+
+
+def test_folders_of_killed_workers_are_removed_and_those_in_use_stay(tmp_path: Path):
+    running, lost = claim("policy_hygiene"), claim("unused_access")
+    Report.objects.filter(pk=lost.pk).update(seen_at=timezone.now() - 2 * run_state.lease_duration())
+    report_tasks.remove_leftovers()
+    assert len(list_folders(tmp_path)) == 4, "until its lease ends the worker may be there"
+    assert report_tasks.watch_reports() == 1
+    in_use = {f"reports/{running.pk}/attempt-1", f"spark/runs/{running.pk}-1"}
+    assert list_folders(tmp_path) == in_use
+    again = claim_again(lost)
+    leftovers.find_spark_folder(lost).mkdir()
+    run_state.attempt_folder(lost).mkdir()
+    report_tasks.remove_leftovers()
+    assert list_folders(tmp_path) == in_use | {f"reports/{again.pk}/attempt-2", f"spark/runs/{again.pk}-2"}
+
+
+def test_results_and_folders_of_others_stay(tmp_path: Path):
+    ready = finished.ready(tmp_path, "effective_access", {"people": []})
+    attempt = run_state.report_folder(ready.pk) / "attempt-1"
+    attempt.mkdir(parents=True)
+    for name in (f"reports/{ready.pk}/output", "reports/other/attempt-1", "reports/other/attempt-x"):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    before = list_folders(tmp_path)
+    assert leftovers.remove_attempt_folders() == 0, "its worker may be moving the results"
+    assert list_folders(tmp_path) == before
+    Report.objects.filter(pk=ready.pk).update(finished_at=timezone.now() - timedelta(days=1))
+    assert leftovers.remove_attempt_folders() == 1
+    assert list_folders(tmp_path) == before - {f"reports/{ready.pk}/attempt-1"}

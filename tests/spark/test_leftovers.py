@@ -1,0 +1,117 @@
+"""However a job ends, its processes and its files are gone: cancelled, killed, or on a full disk."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from catalog.reports.run import launcher
+from tests.spark import slices
+from tests.spark.conftest import QUICK_JAVA
+from tests.spark.test_effective_access import VIEW
+from tests.worlds import World
+
+pytestmark = pytest.mark.spark
+
+JOB = "catalog.reports.kinds.effective_access.job"
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A snapshot to report about."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JAVA)
+    world = World()
+    world.user("jo")
+    world.entity("dataset:d1")
+    slices.write(world, tmp_path / "in", grants=slices.GRANTS, parameters={"privileges": [VIEW]})
+    return tmp_path / "in"
+
+
+class Run:
+    """A run of the job, and what was there while it counted."""
+
+    def __init__(self, source: Path, spark_folder: Path) -> None:
+        self.source, self.spark_folder = source, spark_folder
+        self.files: set[str] = set()
+        self.processes: set[int] = set()
+
+    def start(self, *, killed: str = "", is_cancelled: bool = False, target: Path | None = None) -> None:
+        """Run the job; once it counts, kill a program of it, or cancel it."""
+
+        def interfere(progress: launcher.Progress, _: str) -> bool:
+            if progress.stage != "Counting":
+                return True
+            self.files = {file.name for file in self.spark_folder.rglob("*")}
+            self.processes = list_processes(self.spark_folder)
+            for process in self.processes:
+                if killed and (Path("/proc") / str(process) / "comm").read_text().startswith(killed):
+                    os.kill(process, signal.SIGKILL)
+            return not is_cancelled
+
+        launcher.run(
+            module=JOB,
+            source=self.source,
+            target=target or self.source.with_name("out"),
+            spark_folder=self.spark_folder,
+            on_progress=interfere,
+        )
+
+    def assert_nothing_is_left(self) -> None:
+        """Check that there was something, and that nothing of it is left."""
+        assert self.files
+        assert len(self.processes) >= 2
+        assert not self.spark_folder.exists()
+        assert list_processes(self.spark_folder) == set()
+
+
+def list_processes(spark_folder: Path) -> set[int]:
+    """Return the processes whose environment names this folder."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"SPARK_FOLDER={spark_folder}\0".encode() in (place / "environ").read_bytes():
+                found.add(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_cancelled_job_leaves_nothing(source: Path, tmp_path: Path):
+    run = Run(source, tmp_path / "spark")
+    with pytest.raises(launcher.JobCancelled):
+        run.start(is_cancelled=True)
+    run.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("program", ["python", "java"])
+def test_a_killed_job_leaves_nothing(source: Path, tmp_path: Path, program: str):
+    run = Run(source, tmp_path / "spark")
+    with pytest.raises(launcher.JobFailed):
+        run.start(killed=program)
+    run.assert_nothing_is_left()
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    """A file system of this size at a folder; skips the test where none can be mounted."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small file system, and not in every container")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_job_on_a_full_disk_leaves_nothing_and_says_so(source: Path, tmp_path: Path):
+    disk = tmp_path / "disk"
+    with small_disk(disk, "12k"):
+        run = Run(source, disk / "spark")
+        with pytest.raises(launcher.JobFailed, match="no room left on the disk"):
+            run.start(target=disk / "out")
+        run.assert_nothing_is_left()

@@ -265,11 +265,11 @@ def test_rows_that_are_not_understood_are_kept_and_counted(checked: dict[str, An
             ("bq", "bq.jsonl", "It is no JSON object with a resource."),
             ("pg", "pg.csv", "There is no CUBE to grant on."),
             ("pg", "pg.csv", unknown.format("FLY")),
-            ("snow", "shown.csv", "It names no object."),
-            ("snow", "shown.csv", "It names no privilege."),
-            ("snow", "shown.csv", "It names nobody who has it."),
-            ("snow", "users.csv", "It has not the columns of the first line."),
-            ("snow", "users.csv", "It is not UTF-8."),
+            ("snow", "snow/shown.csv", "It names no object."),
+            ("snow", "snow/shown.csv", "It names no privilege."),
+            ("snow", "snow/shown.csv", "It names nobody who has it."),
+            ("snow", "snow/users.csv", "It has not the columns of the first line."),
+            ("snow", "snow/users.csv", "It is not UTF-8."),
         ]
     )
     assert {one["export"]: one["bad"] for one in checked["exports"]} == {"snow": 5, "bq": 4, "pg": 2, "streams": 0}

@@ -1,6 +1,7 @@
-"""Facts of exports in one table, whatever their form: each fact comes from one row of one file.
+"""Facts of exports in one table, whatever their form: each fact comes from one line of one file.
 
-A row that cannot be parsed becomes a BAD fact with its reason, so that no row of a file is lost.
+Every line gives at least one fact: a row that cannot be understood a BAD one with its reason, a row that is passed over
+a PASSED one with its rule, so that no row of a file is lost.
 """
 
 from collections.abc import Mapping
@@ -20,8 +21,8 @@ class FactKind(StrEnum):
     """The kinds of facts.
 
     GRANT: `grantee` has a privilege on `object`. INHERIT: the role `grantee` has all that the role `object` has.
-    MEMBER: `grantee` holds the role `object`. ROLE: the role `object` exists. PASSED: about neither the data of tables
-    nor roles. BAD: not parsed; `object` is the row.
+    MEMBER: `grantee` holds the role `object`. ROLE: the role `object` exists. PASSED: passed by `rule`. BAD: not
+    understood, for a `reason`. In both, `object` is the text of the row. NO_ROW: a blank line or a header.
     """
 
     GRANT = "GRANT"
@@ -30,6 +31,7 @@ class FactKind(StrEnum):
     ROLE = "ROLE"
     PASSED = "PASSED"
     BAD = "BAD"
+    NO_ROW = "NO_ROW"
 
 
 class Grantee(StrEnum):
@@ -40,11 +42,17 @@ class Grantee(StrEnum):
     GROUP = "GROUP"
 
 
-#: Names as in the source, and `…_key` for comparison with the catalog; `bit` is one privilege of the form's vocabulary,
-#: `level` its level; `is_container` when the object contains tables.
+#: `file` is the path in the folder of exports, `block` and `line` the place in it (`forms.lines`); `has_header`: the
+#: file has to begin with a header; `is_counted` is false in all but one of the facts of a row. Names as in the source,
+#: and `…_key` for comparison with the catalog; `bit` is one privilege of the form's vocabulary, `level` its level;
+#: `is_container` when the object contains tables.
 FACT_COLUMNS = {
     "export": "string",
     "file": "string",
+    "block": "bigint",
+    "line": "bigint",
+    "has_header": "boolean",
+    "is_counted": "boolean",
     "what": "string",
     "object": "string",
     "object_key": "string",
@@ -55,6 +63,7 @@ FACT_COLUMNS = {
     "grantee": "string",
     "grantee_key": "string",
     "reason": "string",
+    "rule": "string",
 }
 
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, exports, parsing, repairs, tables
+from catalog.reports.kinds.role_mapping_check import declared, drift, exports, repairs, tables
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity, DifferenceType, Stage
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, BadExports, Export
+from catalog.reports.kinds.role_mapping_check.forms import lines, readers
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
@@ -38,10 +39,6 @@ def compute_results(job: Job) -> Summary:
         return _compute_in_stages(job)
     except BadExports as error:
         raise BadInput(str(error)) from error
-    except PySparkException as error:
-        if "CSV header does not conform" in str(error):
-            raise BadInput("Files of one export have different columns in their first lines.") from error
-        raise
 
 
 def _compute_in_stages(job: Job) -> Summary:
@@ -64,7 +61,8 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     print_progress("Reading the exports of grants")
     folder = _read_exports_folder(job)
     export_list = exports.parse_exports(_read_text(job, f"{folder}/{exports.EXPORTS_FILE}"))
-    facts = stage("facts", parsing.read_facts(job.spark, folder, export_list))
+    facts = stage("facts", readers.read_facts(job.spark, folder, export_list))
+    _check_headers(facts)
     counts = _count_facts(facts)
     print_progress("Comparing with the catalog", 1, 4)
     declared_access = declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
@@ -92,6 +90,12 @@ def _read_text(job: Job, path: str) -> str:
     except (AnalysisException, ValueError) as error:
         raise BadInput(f"{path.rpartition('/')[2]} of the exports of grants cannot be read.") from error
     return str(row["value"])
+
+
+def _check_headers(facts: DataFrame) -> None:
+    """Raise BadExports when a file has another header than the other files of its export."""
+    for row in lines.find_other_headers(facts).orderBy("file").head(1):
+        raise BadExports(f"{row['file']} has other columns in its first line than the other files of its export.")
 
 
 def _count_facts(facts: DataFrame) -> Mapping[tuple[str, str, bool], int]:

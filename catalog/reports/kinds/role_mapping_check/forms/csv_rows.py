@@ -1,0 +1,45 @@
+"""Reads CSV with a header, one row a line, and says of each line why it cannot be read."""
+
+import csv
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
+from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, find_first_line, read_lines
+
+_MARKS_OTHER_COLUMNS = "has_other_columns"
+
+
+def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, required: Sequence[str]) -> DataFrame:
+    """Return the lines of CSV files: their columns, named in lower case, and LINE_COLUMNS. Raises BadExports."""
+    lines = read_lines(spark, folder, pattern, has_header=True)
+    header = [name.strip().strip("\ufeff").lower() for name in next(csv.reader([find_first_line(lines)]), [])]
+    if missing_names := [name for name in required if name not in header]:
+        raise BadExports(f"The files {pattern} of the export {export.name} lack the column {missing_names[0]}.")
+    if len({*header, *LINE_COLUMNS}) < len(header) + len(LINE_COLUMNS):
+        raise BadExports(f"The files {pattern} of the export {export.name} have a column twice.")
+    quoted_names = ["`" + name.replace("`", "``") + "`" for name in header]
+    schema = ", ".join(f"{name} string" for name in (*quoted_names, _MARKS_OTHER_COLUMNS))
+    options = {"columnNameOfCorruptRecord": _MARKS_OTHER_COLUMNS, "mode": "PERMISSIVE", "escape": '"'}
+    rows = lines.withColumn("parsed", f.from_csv("row_text", schema, options)).select(*LINE_COLUMNS, "parsed.*")
+    problem = f.when(_has_open_quote(), "A quotation mark is not closed.").when(
+        f.col(_MARKS_OTHER_COLUMNS).isNotNull(), "It has not the columns of the first line."
+    )
+    # A file may be put together from several, each with its header.
+    is_header = reduce(and_, (f.lower(f.trim(name)) == text for name, text in zip(quoted_names, header, strict=True)))
+    return rows.withColumns(
+        {
+            "row_problem": f.coalesce("row_problem", problem),
+            "is_row": f.col("is_row") & ~f.coalesce(is_header, f.expr("false")),
+        }
+    ).drop(_MARKS_OTHER_COLUMNS)
+
+
+def _has_open_quote() -> Column:
+    text = f.col("row_text")
+    quote_count = f.length(text) - f.length(f.replace(text, f.lit('"'), f.lit("")))
+    return text.contains('"') & (quote_count % 2 == 1)

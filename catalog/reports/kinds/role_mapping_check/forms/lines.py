@@ -1,0 +1,62 @@
+"""Reads text files line by line, each line with its place, from any storage that Spark reads.
+
+Spark divides large files into blocks that are read at the same time, and numbers no lines. The place of a line is
+therefore its file, the start of its block, and a number that grows by one from line to line of a block; `number_lines`
+makes numbers of the file out of these.
+"""
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
+
+#: Columns that every form's rows have: the path of the file in the folder, the block and the line; whether the line is
+#: a row (and neither blank nor a header); its text, and why it cannot be read; whether its file begins with a header.
+LINE_COLUMNS = ("row_file", "row_block", "row_line", "is_row", "row_text", "row_problem", "has_header")
+
+#: What Java puts in place of bytes that are not UTF-8.
+_REPLACEMENT = "\ufffd"
+
+
+def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bool = False) -> DataFrame:
+    """Return every line of the files of a pattern with LINE_COLUMNS; it is left to the form to find headers."""
+    # The stars of a pattern match no slash, so that paths have as many parts as the pattern.
+    path = f.substring_index("_metadata.file_path", "/", -(pattern.count("/") + 1))
+    is_not_utf8 = f.col("value").rlike(_REPLACEMENT)
+    return spark.read.text(f"{folder}/{pattern}").select(
+        path.alias("row_file"),
+        f.col("_metadata.file_block_start").alias("row_block"),
+        f.monotonically_increasing_id().alias("row_line"),
+        (f.trim("value") != "").alias("is_row"),
+        f.when(is_not_utf8, f.regexp_replace("value", _REPLACEMENT, _REPLACEMENT))
+        .otherwise(f.col("value"))
+        .alias("row_text"),
+        f.when(is_not_utf8, "It is not UTF-8.").alias("row_problem"),
+        f.expr("true" if has_header else "false").alias("has_header"),
+    )
+
+
+def find_first_line(lines: DataFrame) -> str:
+    """Return the first line of one of the files, '' where all of them are empty."""
+    first_lines = lines.filter("row_block = 0").select("row_text").head(1)
+    return str(first_lines[0]["row_text"]) if first_lines else ""
+
+
+def find_other_headers(facts: DataFrame) -> DataFrame:
+    """Return (file) of the files whose first line is not the header of their export."""
+    first_kinds = (
+        facts.filter("has_header").groupBy("file").agg(f.min_by("what", f.struct("block", "line")).alias("what"))
+    )
+    return first_kinds.filter(f.col("what") != FactKind.NO_ROW).select("file")
+
+
+def number_lines(rows: DataFrame, facts: DataFrame) -> DataFrame:
+    """Return rows with `file`, `block` and `line`, with `line` as its number in the file; `facts` are all of them.
+
+    Every line gives a fact, so that the first and the last of a block are the first and the last of its lines.
+    """
+    blocks = facts.groupBy("file", "block").agg(f.min("line").alias("first"), f.max("line").alias("last"))
+    earlier_blocks = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
+    earlier_lines = f.coalesce(f.sum(f.col("last") - f.col("first") + 1).over(earlier_blocks), f.lit(0))
+    offsets = blocks.select("file", "block", (earlier_lines - f.col("first") + 1).alias("offset"))
+    return rows.join(offsets, ["file", "block"]).withColumn("line", f.col("line") + f.col("offset")).drop("offset")

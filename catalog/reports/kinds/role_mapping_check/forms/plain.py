@@ -1,0 +1,56 @@
+"""The plain form: CSV with object_type, object, privilege, grantee_type and grantee."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
+    build_csv_facts,
+    find_missing_names,
+    on_container,
+    on_role,
+    on_table,
+    to_person,
+    to_role,
+)
+from catalog.reports.kinds.role_mapping_check.forms.csv_rows import read_csv
+from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, describe_unknown_level
+from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word, split_name
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
+
+_COLUMNS = ("object_type", "object", "privilege", "grantee_type", "grantee")
+
+
+def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
+    """Return the facts of an export in the plain form. Raises BadExports."""
+    return [read_files(spark, folder, export, pattern) for pattern in (*export.grants, *export.members)]
+
+
+def read_files(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
+    """Return the facts of files in the plain form. Raises BadExports."""
+    rows = read_csv(spark, folder, export, pattern, _COLUMNS).withColumns(
+        {name: normalize_word(name) for name in ("object_type", "privilege", "grantee_type")}
+    )
+    rows = rows.withColumn("path", f.when(on_role(), f.col("object")).otherwise(split_name("object")))
+    return build_csv_facts(rows, export, _decide_outcome())
+
+
+def _decide_outcome() -> RowOutcome:
+    is_membership = f.col("privilege").isin("USAGE", "MEMBER", "")
+    reason = f.coalesce(
+        find_missing_names(),
+        f.when((f.col("privilege") == "") & ~on_role(), "It names no privilege.")
+        .when(~to_role() & ~to_person(), f.concat(f.lit("Nobody is a "), "grantee_type", f.lit(".")))
+        .when(
+            ~on_role() & ~on_table() & ~on_container(),
+            f.concat(f.lit("There is no "), "object_type", f.lit(" to grant on.")),
+        )
+        .when(~on_role() & f.col("bit").isNull(), describe_unknown_level()),
+    )
+    kind = (
+        f.when(on_role() & is_membership & to_role(), FactKind.INHERIT)
+        .when(on_role() & is_membership, FactKind.MEMBER)
+        .when(on_role(), FactKind.ROLE)
+        .otherwise(FactKind.GRANT)
+    )
+    return RowOutcome(reason, f.lit(None).cast("string"), kind)

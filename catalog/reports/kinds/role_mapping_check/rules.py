@@ -1,0 +1,37 @@
+"""The rules by which rows of exports are passed over: each has a name, and a sentence for the report."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class PassRule(StrEnum):
+    """The rules. The value is the name in tables and files."""
+
+    UNKNOWN_TABLE = "unknown_table"
+    UNKNOWN_CONTAINER = "unknown_container"
+    OTHER_OBJECT = "other_object"
+    NO_DATA_PRIVILEGE = "no_data_privilege"
+    CONTAINER_PRIVILEGE = "container_privilege"
+    OTHER_GRANTEE = "other_grantee"
+    REVOKED = "revoked"
+    OTHER_SERVICE = "other_service"
+    DELETED_MEMBER = "deleted_member"
+    UNLISTED_ROLE = "unlisted_role"
+
+
+#: What each rule passes over, as pages say it.
+RULE_LABELS: Mapping[str, str] = {
+    PassRule.UNKNOWN_TABLE: "On a table that the catalog does not have",
+    PassRule.UNKNOWN_CONTAINER: "On a schema or database of which the catalog has no table",
+    PassRule.OTHER_OBJECT: "On something that holds no data of tables, such as a warehouse",
+    PassRule.NO_DATA_PRIVILEGE: "A privilege that does not reach data",
+    PassRule.CONTAINER_PRIVILEGE: "On a schema or database, where it does not reach the data of tables",
+    PassRule.OTHER_GRANTEE: "To something that is neither a role nor a person or group",
+    PassRule.REVOKED: "Revoked",
+    PassRule.OTHER_SERVICE: "On a resource of another service",
+    PassRule.DELETED_MEMBER: "To an account that was deleted",
+    PassRule.UNLISTED_ROLE: "A role of the service of which no level is known",
+}
+
+#: Rules whose rows can give access to data, which nobody compared: what is sensitive below them is a finding.
+REACHING_RULES = frozenset({PassRule.OTHER_GRANTEE, PassRule.UNLISTED_ROLE})

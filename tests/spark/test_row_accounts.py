@@ -1,0 +1,135 @@
+"""Every row of every golden export is compared, passed by a named rule, or quarantined with its place: once.
+
+A case is a folder of `golden_exports`, with `exports.json`, its files in the layout that the vendor publishes, and
+`rows.json`: what becomes of the rows of each export before they meet a catalog. A row is a line of CSV that is neither
+blank nor the header; in IAM policies one resource, role and member.
+"""
+
+import csv
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
+from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers, number_lines
+from catalog.reports.kinds.role_mapping_check.forms.readers import FORM_READERS, read_facts
+from tests.spark.drift_world import interpreted
+
+pytestmark = pytest.mark.spark
+
+GOLDEN = Path(__file__).with_name("golden_exports")
+CASES = sorted(file.parent.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("exports.json"))
+
+
+def exports_of(folder: Path) -> tuple[Export, ...]:
+    return parse_exports((folder / "exports.json").read_text(encoding="utf-8"))
+
+
+def count_rows(folder: Path, export: Export) -> int:
+    """Return how many rows stand in the files of an export."""
+    patterns = (*export.grants, *export.members)
+    return sum(map(count_file_rows, (file for pattern in patterns for file in folder.glob(pattern))))
+
+
+def count_file_rows(file: Path) -> int:
+    content = file.read_bytes()
+    text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode("utf-8", "replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    if ".json" in file.name:
+        return sum(map(count_bindings, lines))
+    header = header_words(lines[0])
+    return sum(header_words(line) != header for line in lines)
+
+
+def header_words(line: str) -> list[str]:
+    return [word.strip("\ufeff ").lower() for word in next(csv.reader([line]))]
+
+
+def count_bindings(line: str) -> int:
+    """Return the pairs of role and member of a policy; a line without a policy is one row."""
+    with suppress(ValueError, KeyError, StopIteration):
+        said = json.loads(line)
+        policy = next(said[key] for key in ("policy", "iam_policy", "iamPolicy") if key in said)
+        return sum(len(binding["members"]) for binding in policy["bindings"])
+    return 1
+
+
+def test_every_form_has_a_case() -> None:
+    assert {one.form for case in CASES for one in exports_of(GOLDEN / case)} == set(FORM_READERS)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
+    folder = GOLDEN / case
+    with interpreted(spark):
+        facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
+        counted = facts.filter("is_counted AND what <> 'NO_ROW'")
+        rows = number_lines(
+            counted.select("export", "file", "block", "line", "what", "reason", "rule"), facts
+        ).collect()
+        facts.unpersist()
+    found: dict[str, dict[str, Any]] = {}
+    for export in exports_of(folder):
+        mine = [row for row in rows if row["export"] == export.name]
+        found[export.name] = {
+            "compared": sum(row["what"] not in ("BAD", "PASSED") for row in mine),
+            "passed": dict(Counter(row["rule"] for row in mine if row["what"] == "PASSED")),
+            "quarantined": sorted([row["file"], row["line"], row["reason"]] for row in mine if row["what"] == "BAD"),
+        }
+        assert len(mine) == count_rows(folder, export)
+    assert found == json.loads((folder / "rows.json").read_text(encoding="utf-8"))
+
+
+def lines_of(spark: SparkSession, folder: Path) -> Iterator[tuple[str, int, str]]:
+    facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
+    rows = number_lines(facts.select("file", "block", "line", "grantee"), facts).collect()
+    facts.unpersist()
+    yield from sorted((row["file"], row["line"], row["grantee"]) for row in rows)
+
+
+def test_lines_are_those_of_the_file_in_however_many_blocks_it_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    export = {"name": "a", "platform": "p", "form": "csv", "grants": ["*.csv"]}
+    (tmp_path / "exports.json").write_text(json.dumps({"exports": [export]}), encoding="utf-8")
+    header = "object_type,object,privilege,grantee_type,grantee"
+    files = {
+        f"{name}.csv": [header, *(f"table,t,READ,user,{name}{number}" for number in range(2, 400))] for name in "xy"
+    }
+    for name, lines in files.items():
+        lines[7] = ""
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "1000")
+    try:
+        with interpreted(spark):
+            facts = read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))
+            assert facts.select("block").distinct().count() > 5
+            found = [one for one in lines_of(spark, tmp_path) if one[2] not in (None, "grantee")]
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", str(before))
+    assert found == [(f"{name}.csv", line, f"{name}{line}") for name in "xy" for line in range(2, 400) if line != 8]
+
+
+def test_a_file_with_another_header_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    export = {"name": "a", "platform": "p", "form": "csv", "grants": ["*.csv"]}
+    (tmp_path / "exports.json").write_text(json.dumps({"exports": [export]}), encoding="utf-8")
+    row = "table,t,READ,user,mara"
+    (tmp_path / "a.csv").write_text(f"object_type,object,privilege,grantee_type,grantee\n{row}\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text(f"object_type,object,privilege,grantee,grantee_type\n{row}\n", encoding="utf-8")
+    with interpreted(spark):
+        found = find_other_headers(read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))).collect()
+    assert len(found) == 1
+
+
+def test_an_empty_file_lacks_its_columns(spark: SparkSession, tmp_path: Path) -> None:
+    export = {"name": "a", "platform": "p", "form": "csv", "grants": ["a.csv"]}
+    (tmp_path / "exports.json").write_text(json.dumps({"exports": [export]}), encoding="utf-8")
+    (tmp_path / "a.csv").touch()
+    with pytest.raises(BadExports, match="lack the column object_type"):
+        read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))

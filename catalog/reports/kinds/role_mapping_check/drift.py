@@ -73,7 +73,7 @@ def compare(
     inherited_roles = compute_role_closure(facts, stage)
     existing_roles = stage("there", membership.find_existing_roles(facts))
     missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
-    grants = stage("granted", _select_reaching_grants(facts, declared_access))
+    grants = stage("granted", select_reaching_grants(facts, declared_access))
     pairs = _pair_roles_with_datasets(grants.filter(f.col("kind") == Grantee.ROLE), declared_access, inherited_roles)
     pairs = stage("pairs", pairs)
     differences = [
@@ -101,7 +101,7 @@ def compare(
 # -- grants -----------------------------------------------------------------------------------------------------------
 
 
-def _select_reaching_grants(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
+def select_reaching_grants(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
     """Return the grants that reach a dataset of the catalog: export, number, kind, grantee …, `at` the container."""
     all_grants = facts.filter(f.col("what") == FactKind.GRANT)
     dataset_keys = declared_access.datasets.select("export", "number", "key")

@@ -4,29 +4,23 @@ The snapshot has `grants_exports.json`: {"folder": "exports"}, the folder of `ex
 """
 
 import hashlib
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import fs
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, exports, repairs, tables
+from catalog.reports.kinds.role_mapping_check import declared, drift, repairs, tables
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity, DifferenceType, Stage
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, BadExports, Export
-from catalog.reports.kinds.role_mapping_check.forms import lines, readers
+from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
+from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, open_stages, read_exports
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
-
-#: Folder of intermediate tables inside the folder for results, deleted when the job ends.
-STAGES_FOLDER = "_stages"
 
 #: Columns that identify a difference across runs; severity and level are not among them.
 _IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")
@@ -36,33 +30,17 @@ _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 def compute_results(job: Job) -> Summary:
     """Compare, write every table and return the summary. Raises BadInput."""
     try:
-        return _compute_in_stages(job)
+        with open_stages(job) as stage:
+            return _compare_exports(job, stage)
     except BadExports as error:
         raise BadInput(str(error)) from error
 
 
-def _compute_in_stages(job: Job) -> Summary:
-    stage_numbers = count()
-
-    def stage(name: str, frame: DataFrame) -> DataFrame:
-        stage_path = f"{job.target}/{STAGES_FOLDER}/{next(stage_numbers)}-{name}"
-        frame.write.parquet(stage_path)
-        return job.spark.read.schema(frame.schema).parquet(stage_path)
-
-    filesystem, path = fs.FileSystem.from_uri(f"{job.target}/{STAGES_FOLDER}")
-    try:
-        return _compare_exports(job, stage)
-    finally:
-        if filesystem.get_file_info(path).type == fs.FileType.Directory:
-            filesystem.delete_dir(path)
-
-
 def _compare_exports(job: Job, stage: Stage) -> Summary:
     print_progress("Reading the exports of grants")
-    folder = _read_exports_folder(job)
-    export_list = exports.parse_exports(_read_text(job, f"{folder}/{exports.EXPORTS_FILE}"))
+    folder, export_list = read_exports(job)
     facts = stage("facts", readers.read_facts(job.spark, folder, export_list))
-    _check_headers(facts)
+    check_headers(facts)
     counts = _count_facts(facts)
     print_progress("Comparing with the catalog", 1, 4)
     declared_access = declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
@@ -77,25 +55,6 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     job.write_table(tables.QUARANTINE.name, _collect_bad_rows(facts))
     print_progress("Done", 4, 4)
     return _build_summary(findings, counts)
-
-
-def _read_exports_folder(job: Job) -> str:
-    folder = str(json.loads(_read_text(job, f"{job.source}/grants_exports.json"))["folder"])
-    return folder if ":/" in folder else f"{job.source}/{folder}"
-
-
-def _read_text(job: Job, path: str) -> str:
-    try:
-        (row,) = job.spark.read.text(path, wholetext=True).collect()
-    except (AnalysisException, ValueError) as error:
-        raise BadInput(f"{path.rpartition('/')[2]} of the exports of grants cannot be read.") from error
-    return str(row["value"])
-
-
-def _check_headers(facts: DataFrame) -> None:
-    """Raise BadExports when a file has another header than the other files of its export."""
-    for row in lines.find_other_headers(facts).orderBy("file").head(1):
-        raise BadExports(f"{row['file']} has other columns in its first line than the other files of its export.")
 
 
 def _count_facts(facts: DataFrame) -> Mapping[tuple[str, str, bool], int]:

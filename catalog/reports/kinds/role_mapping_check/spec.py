@@ -29,6 +29,16 @@ def _check_tags(value: Any) -> Iterable[Problem]:
             yield Problem(INVALID_PARAMETER, f"/{index}", f"{urn!r} is not the URN of a tag.")
 
 
+SENSITIVE_TAGS_PARAMETER = Parameter(
+    name="tags",
+    title="Sensitive tags",
+    input=ParameterType.TEXTS,
+    help="URNs of tags. What carries one counts as sensitive.",
+    default=SENSITIVE_TAGS,
+    check=_check_tags,
+)
+
+
 def prepare(_: Report, folder: Path) -> None:
     """Copy the exports beside the snapshot, so that they cannot change during the run; exports at a URL are only named.
 
@@ -53,16 +63,7 @@ SPEC = ReportSpec(
     description="Do Snowflake, BigQuery and others grant what the catalog says of their roles, and to whom?",
     module=f"{__package__}.job",
     excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE},
-    parameters=(
-        Parameter(
-            name="tags",
-            title="Sensitive tags",
-            input=ParameterType.TEXTS,
-            help="URNs of tags. What carries one counts as sensitive.",
-            default=SENSITIVE_TAGS,
-            check=_check_tags,
-        ),
-    ),
+    parameters=(SENSITIVE_TAGS_PARAMETER,),
     tables=(tables.FINDINGS, tables.COMPLIANCE, tables.EXPORTS, tables.QUARANTINE),
     # Nightly only where exports are configured.
     is_nightly=bool(settings.GRANTS_EXPORTS),

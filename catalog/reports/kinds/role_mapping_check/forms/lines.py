@@ -5,7 +5,7 @@ therefore its file, the start of its block, and a number that grows by one from 
 makes numbers of the file out of these.
 """
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
@@ -20,11 +20,9 @@ _REPLACEMENT = "\ufffd"
 
 def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bool = False) -> DataFrame:
     """Return every line of the files of a pattern with LINE_COLUMNS; it is left to the form to find headers."""
-    # The stars of a pattern match no slash, so that paths have as many parts as the pattern.
-    path = f.substring_index("_metadata.file_path", "/", -(pattern.count("/") + 1))
     is_not_utf8 = f.col("value").rlike(_REPLACEMENT)
     return spark.read.text(f"{folder}/{pattern}").select(
-        path.alias("row_file"),
+        build_path_column(pattern).alias("row_file"),
         f.col("_metadata.file_block_start").alias("row_block"),
         f.monotonically_increasing_id().alias("row_line"),
         (f.trim("value") != "").alias("is_row"),
@@ -34,6 +32,12 @@ def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bo
         f.when(is_not_utf8, "It is not UTF-8.").alias("row_problem"),
         f.expr("true" if has_header else "false").alias("has_header"),
     )
+
+
+def build_path_column(pattern: str) -> Column:
+    """Return the path in the folder of the file of a row."""
+    # The stars of a pattern match no slash, so that paths have as many parts as the pattern.
+    return f.substring_index("_metadata.file_path", "/", -(pattern.count("/") + 1))
 
 
 def find_first_line(lines: DataFrame) -> str:

@@ -9,10 +9,10 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 _NAME_PART_PATTERN = r'"((?:[^"]|"")*)"|([^."]+)'
 
 
-def split_name(name: str) -> Column:
+def split_name(name: Column | str) -> Column:
     """Return the parts of an SQL name, unquoted and joined by SEPARATOR."""
-    quoted_parts = f.regexp_extract_all(f.col(name), f.lit(_NAME_PART_PATTERN), f.lit(1))
-    bare_parts = f.regexp_extract_all(f.col(name), f.lit(_NAME_PART_PATTERN), f.lit(2))
+    quoted_parts = f.regexp_extract_all(name, f.lit(_NAME_PART_PATTERN), f.lit(1))
+    bare_parts = f.regexp_extract_all(name, f.lit(_NAME_PART_PATTERN), f.lit(2))
     name_parts = f.zip_with(
         quoted_parts,
         bare_parts,

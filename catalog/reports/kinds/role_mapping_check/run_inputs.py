@@ -1,0 +1,58 @@
+"""What jobs about exports of grants begin with: the exports, and a place for intermediate tables."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from pyarrow import fs
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+from catalog.reports.kinds.role_mapping_check import exports
+from catalog.reports.kinds.role_mapping_check.differences import Stage
+from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
+from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers
+from catalog.reports.spark.job import BadInput, Job
+
+#: Folder of intermediate tables inside the folder for results, deleted when the job ends.
+STAGES_FOLDER = "_stages"
+
+
+@contextmanager
+def open_stages(job: Job) -> Iterator[Stage]:
+    """Yield a function that stores an intermediate table and reads it; all of them are deleted at the end."""
+    stage_numbers = count()
+
+    def stage(name: str, frame: DataFrame) -> DataFrame:
+        stage_path = f"{job.target}/{STAGES_FOLDER}/{next(stage_numbers)}-{name}"
+        frame.write.parquet(stage_path)
+        return job.spark.read.schema(frame.schema).parquet(stage_path)
+
+    filesystem, path = fs.FileSystem.from_uri(f"{job.target}/{STAGES_FOLDER}")
+    try:
+        yield stage
+    finally:
+        if filesystem.get_file_info(path).type == fs.FileType.Directory:
+            filesystem.delete_dir(path)
+
+
+def read_exports(job: Job) -> tuple[str, tuple[Export, ...]]:
+    """Return the folder of the exports and what `exports.json` says of them. Raises BadInput and BadExports."""
+    folder = str(json.loads(_read_text(job, f"{job.source}/grants_exports.json"))["folder"])
+    folder = folder if ":/" in folder else f"{job.source}/{folder}"
+    return folder, exports.parse_exports(_read_text(job, f"{folder}/{exports.EXPORTS_FILE}"))
+
+
+def check_headers(rows: DataFrame) -> None:
+    """Raise BadExports when a file has another header than the other files of its export."""
+    for row in find_other_headers(rows).orderBy("file").head(1):
+        raise BadExports(f"{row['file']} has other columns in its first line than the other files of its export.")
+
+
+def _read_text(job: Job, path: str) -> str:
+    try:
+        (row,) = job.spark.read.text(path, wholetext=True).collect()
+    except (AnalysisException, ValueError) as error:
+        raise BadInput(f"{path.rpartition('/')[2]} of the exports of grants cannot be read.") from error
+    return str(row["value"])

@@ -61,7 +61,7 @@ def _snapshot() -> Iterator[Row]:
     writer.write(folder=folder, as_of=timezone.now())
     yield "snapshot of it all as files", time.perf_counter() - began, "s"
     yield "memory that this took", _peak() - before, "MiB"
-    yield "size of the files", sum(file.stat().st_size for file in folder.iterdir()) / 2**20, "MiB"
+    yield "size of the files", sum(file.stat().st_size for file in folder.rglob("*.*")) / 2**20, "MiB"
     shutil.rmtree(folder)
 
 

@@ -7,14 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.contrib.auth.models import Permission
 
 from catalog.access import coverage_sql
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
-from catalog.reports.snapshot import writer
-from catalog.reports.snapshot.reader import SCHEMA_VERSION
+from catalog.reports.snapshot import database_reader, partitions, writer
+from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.snapshot.schema import TABLES
 from catalog.reports.spec import UNTESTED_FACET_FIELDS
 from policies.authoring.services import policies
@@ -270,13 +271,16 @@ def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:
 
 def test_it_is_of_one_moment(tmp_path: Path) -> None:
     """What is committed after the first query is not in any table."""
-    with writer._open_consistent_connection() as connection:
-        writer._read_counters(connection)
+    with database_reader.open_database_reader() as database:
+        database.read_counters()
         _policy("late", actors={"allUsers": True})
-        tell(said(SALES, "globalTags", tags("late")))
-        for table in TABLES:
-            writer._write_table(connection, table, tmp_path)
-    found = read(tmp_path)
+        tell(said(SALES, "globalTags", tags("late")), said(f"{SALES}-late", "domainProperties", {"name": "Late"}))
+        (numbers,) = database.list_ranges()
+        found = {
+            table.name: pa.Table.from_batches(database.iterate_batches(table, numbers), table.schema).to_pylist()
+            for table in TABLES
+        }
+    assert f"{SALES}-late" not in {one["urn"] for one in found["entities"]}
     assert "urn:li:dataHubPolicy:late" not in {one["urn"] for one in found["policies"]}
     assert "urn:li:tag:late" not in {one["value"] for one in found["facets"]}
 
@@ -292,3 +296,51 @@ def test_it_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(PolicyVersion.DoesNotExist):
         writer.write(folder=tmp_path / "three", as_of=AS_OF)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two.part"]
+
+
+@pytest.fixture
+def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two entities a file, so that this company has several."""
+    monkeypatch.setattr(database_reader, "ENTITIES_PER_FILE", 2)
+
+
+@pytest.mark.usefixtures("small_files")
+def test_rows_of_entities_are_sorted_over_files_named_by_their_first_number(tmp_path: Path) -> None:
+    manifest = writer.write(folder=tmp_path / "one", as_of=AS_OF)
+    numbers = list(Entity.objects.filter(is_removed=False).order_by("pk").values_list("pk", flat=True))
+    files = [f"part-{number:020}.parquet" for number in (0, *numbers[2::2])]
+    for name, column in (("entities", "number"), ("facets", "entity")):
+        folder = tmp_path / "one" / f"{name}.parquet"
+        assert sorted(path.name for path in folder.iterdir()) == files
+        found = [pq.read_table(folder / file).column(column).to_pylist() for file in files]
+        together = [number for part in found for number in part]
+        assert together == sorted(together)
+        assert len(together) == manifest.rows[name]
+        for index, part in enumerate(found):
+            assert set(part) <= set(numbers[2 * index : 2 * index + 2])
+
+
+@pytest.mark.usefixtures("small_files")
+def test_a_partition_opens_the_files_of_its_entities_only(tmp_path: Path) -> None:
+    writer.write(folder=tmp_path / "one", as_of=AS_OF)
+    source = (tmp_path / "one").as_uri()
+    state, numbers = partitions.load_state(source, 1), partitions.read_entity_numbers(source)
+    urns = dict(Entity.objects.values_list("pk", "urn"))
+    bounds = [(start, end) for start in range(len(numbers)) for end in range(start + 1, len(numbers) + 1)]
+    assert len(bounds) > 10
+    for start, end in bounds:
+        found = partitions.load_partition(state, {selectors.TAG}, numbers[start:end])
+        assert list(found.postings.urns) == [urns[number.as_py()] for number in numbers[start:end]]
+    for path in (tmp_path / "one").glob("*.parquet/*"):
+        if path.name != "part-00000000000000000000.parquet":
+            path.write_bytes(b"no Parquet")
+    assert len(partitions.load_partition(state, {selectors.TAG}, numbers[:2]).numbers) == 2
+    with pytest.raises(CorruptSnapshot, match="cannot be read"):
+        partitions.load_partition(state, {selectors.TAG}, numbers[:3])
+
+
+def test_a_catalog_without_entities_has_every_table(tmp_path: Path) -> None:
+    Entity.objects.all().delete()
+    manifest = writer.write(folder=tmp_path / "one", as_of=AS_OF)
+    assert (manifest.rows["entities"], manifest.rows["facets"]) == (0, 0)
+    assert read(tmp_path / "one")["facets"] == []

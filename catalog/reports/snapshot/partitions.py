@@ -103,7 +103,7 @@ def load_partition(state: SnapshotState, fields: Collection[str], numbers: pa.Ar
         "type",
         *(_OBJECT_COLUMNS[field] for field in sorted(loaded_fields & _OBJECT_COLUMNS.keys())),
     ]
-    entities = reader.read_table(state.source, "entities", columns, _range_condition("number", numbers))
+    entities = _read_range(state.source, "entities", columns, numbers)
     entities = entities.filter(pc.is_in(entities.column("number"), value_set=numbers)).sort_by("number")
     present_numbers = entities.column("number").combine_chunks()
     urns = entities.column("urn").to_pylist()
@@ -133,12 +133,8 @@ def iterate_membership_rows(actors: Iterable[Actor], urns: Sequence[str]) -> Ite
 
 def _iterate_facet_groups(source: str, fields: Collection[str], numbers: pa.Array) -> Iterator[FacetGroup]:
     """Yield each facet value with the positions, among these numbers, of the entities that have it."""
-    facet_table = reader.read_table(
-        source,
-        "facets",
-        ["entity", *_TEXT_COLUMNS],
-        _range_condition("entity", numbers),
-        dictionary_columns=_TEXT_COLUMNS,
+    facet_table = _read_range(
+        source, "facets", ["entity", *_TEXT_COLUMNS], numbers, dictionary_columns=_TEXT_COLUMNS
     ).unify_dictionaries()
     entity_indexes = pc.index_in(facet_table.column("entity"), value_set=numbers)
     encoded_columns = [facet_table.column(name).combine_chunks() for name in _TEXT_COLUMNS]
@@ -162,11 +158,16 @@ def _iterate_facet_groups(source: str, fields: Collection[str], numbers: pa.Arra
         yield dictionaries[0][name], dictionaries[1][text], dictionaries[2][type_code], member_indexes
 
 
-def _range_condition(column: str, numbers: pa.Array) -> ds.Expression:
-    """Return the condition between the first and the last number, by which row groups can be skipped."""
+def _read_range(
+    source: str, name: str, columns: Sequence[str], numbers: pa.Array, dictionary_columns: Sequence[str] = ()
+) -> pa.Table:
+    """Return the rows between the first and the last of these sorted numbers; the first column has the number."""
+    column = ds.field(columns[0])
     if not len(numbers):
-        return ds.field(column) < ds.field(column)
-    return (ds.field(column) >= numbers[0]) & (ds.field(column) <= numbers[-1])
+        return reader.read_table(source, name, columns, column < column, dictionary_columns)
+    bounds = numbers[0].as_py(), numbers[-1].as_py()
+    condition = (column >= bounds[0]) & (column <= bounds[1])
+    return reader.read_table(source, name, columns, condition, dictionary_columns, bounds)
 
 
 # -- grants -----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The files of a snapshot as tables, documents and objects of the engine: policies, actors, hierarchies. No Django."""
 
 import json
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -28,17 +29,40 @@ def read_table(
     columns: Sequence[str] | None = None,
     condition: ds.Expression | None = None,
     dictionary_columns: Sequence[str] = (),
+    numbers: tuple[int, int] | None = None,
 ) -> pa.Table:
-    """Return a table of a snapshot. Raises CorruptSnapshot."""
+    """Return a table of a snapshot. Raises CorruptSnapshot.
+
+    With `numbers`, the first and the last number of some entities, files without rows of these are not opened; others
+    are read as far as `condition` says.
+    """
     try:
         filesystem, folder = fs.FileSystem.from_uri(source)
         file_format = ds.ParquetFileFormat(
             read_options=ds.ParquetReadOptions(dictionary_columns=list(dictionary_columns))
         )
-        files = ds.dataset(f"{folder}/{name}.parquet", filesystem=filesystem, format=file_format)
+        files = ds.dataset(
+            _list_files(filesystem, f"{folder}/{name}.parquet", numbers), filesystem=filesystem, format=file_format
+        )
         return files.to_table(columns=columns, filter=condition)
     except (OSError, pa.ArrowException) as error:
         raise CorruptSnapshot(f"{name}.parquet of the snapshot cannot be read.") from error
+
+
+def name_part(first_number: int | None) -> str:
+    """Return the name of a file with the rows of entities from a number on; None is the first file."""
+    return f"part-{first_number or 0:020}.parquet"
+
+
+def _list_files(filesystem: fs.FileSystem, path: str, numbers: tuple[int, int] | None) -> str | list[str]:
+    """Return the files of a table, or those that can have rows of entities from the first to the last number."""
+    if numbers is None or filesystem.get_file_info(path).type != fs.FileType.Directory:
+        return path
+    first_number, last_number = numbers
+    paths = sorted(info.path for info in filesystem.get_file_info(fs.FileSelector(path)))
+    names = [file_path.rpartition("/")[2] for file_path in paths]
+    start = max(bisect_right(names, name_part(first_number)) - 1, 0)
+    return paths[start : max(bisect_right(names, name_part(last_number)), start + 1)]
 
 
 def read_json(source: str, name: str) -> dict[str, Any]:

@@ -25,12 +25,17 @@ _HAS_REMOVED_GROUP = Q(group__profile__is_removed=True)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTable:
-    """A table: its columns and the query of its rows; `transform` converts rows of the query, if set."""
+    """A table: its columns and the query of its rows; `transform` converts rows of the query, if set.
+
+    `number_column` is the column of the query with the number of an entity; the rows are then written in its order, in
+    several files.
+    """
 
     name: str
     schema: pa.Schema
     rows: Callable[[], QuerySet[Any, Any]]
     transform: Callable[[Iterable[tuple[Any, ...]]], Iterator[tuple[Any, ...]]] | None = None
+    number_column: str | None = None
 
 
 def _build_schema(**types: str) -> pa.Schema:
@@ -102,10 +107,14 @@ TABLES = (
         "entities",
         _build_schema(number="int64", urn="string", type="string", object_id="string?", project="string?"),
         _select_entities,
+        number_column="pk",
     ),
     # Direct facets; `type` is the ownership type of an owner, else ''.
     SnapshotTable(
-        FACETS_TABLE, _build_schema(entity="int64", field="string", value="string", type="string"), _select_facets
+        FACETS_TABLE,
+        _build_schema(entity="int64", field="string", value="string", type="string"),
+        _select_facets,
+        number_column="entity_id",
     ),
     # Every node with each of its ancestors, to expand the facets of hierarchies.
     SnapshotTable("ancestries", _build_schema(node="string", ancestor="string"), _select_ancestries),

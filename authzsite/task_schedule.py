@@ -18,6 +18,7 @@ def build_schedule() -> dict[str, dict[str, Any]]:
     return {
         "refresh-policy-cache": _build_entry("policies.refresh_policy_cache", refresh_seconds),
         "forget-decisions": _build_entry("policies.forget_decisions", FORGET_EVERY_SECONDS),
+        "forget-uses": _build_entry("policies.forget_uses", FORGET_EVERY_SECONDS),
         "forget-sessions": _build_entry("policies.forget_sessions", FORGET_EVERY_SECONDS),
         "forget-changes": _build_entry("policies.forget_changes", FORGET_EVERY_SECONDS),
         "forget-aspect-versions": _build_entry("catalog.forget_aspect_versions", FORGET_EVERY_SECONDS),

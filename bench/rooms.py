@@ -32,7 +32,7 @@ ROOMS = {
         *("catalog/access/", "catalog/models/", "policies/models/", "policies/engine/ports.py"),
     ),
     "decision": ("policies/engine/", "policies/pdp/authorizer.py", "policies/pdp/snapshot_store.py"),
-    "decision log": ("policies/pdp/decision_log.py", "policies/pdp/bulk_insert.py"),
+    "decision log": ("policies/pdp/decision_log.py", "policies/pdp/bulk_insert.py", "policies/pdp/use_"),
     "counters": (
         *("policies/propagation/metrics.py", "policies/propagation/metric_buffer.py"),
         "authzsite/metrics_multiprocess.py",

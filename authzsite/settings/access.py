@@ -44,6 +44,8 @@ PUBLIC_URL = env.origin("PUBLIC_URL")
 # Denials are always logged; of allowed decisions, this share.
 DECISION_LOG_SAMPLE = env.fraction("DECISION_LOG_SAMPLE", default=0.01)
 DECISION_LOG_DAYS = env.integer("DECISION_LOG_DAYS", default=30, minimum=1)
+# Days for which the daily counts of used privileges are kept.
+DECISION_USE_DAYS = env.integer("DECISION_USE_DAYS", default=100, minimum=1)
 # Days for which the change log and the history of policies are kept; 0 keeps everything.
 CHANGE_LOG_DAYS = env.integer("CHANGE_LOG_DAYS", default=0)
 POLICY_HISTORY_DAYS = env.integer("POLICY_HISTORY_DAYS", default=0)

@@ -2,11 +2,13 @@
 
     {"numbers": [{"title": "People", "value": 120}],
      "charts": [{"name": "domains", "title": "Access by domain", "over_time": false, "more": 3,
-                 "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}]}
+                 "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}],
+     "notes": ["Every use is counted since 2026-05-01."]}
 
 `urn` is omitted for a bar that is not about an entity; `label` may be omitted where `urn` is present. Bars are in
 display order; `more` is the number of bars that the job left out. With `over_time` the same bars of earlier runs are
-drawn as lines. Items of another shape are ignored, so that a job may write more than is displayed.
+drawn as lines. `notes` are sentences on what the results rest on. Items of another shape are
+ignored, so that a job may write more than is displayed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -58,10 +60,11 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The headline numbers and the charts of one run."""
+    """The headline numbers and the charts of one run, and sentences on what they rest on."""
 
     numbers: tuple[Number, ...]
     charts: tuple[Chart, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def serialize(self) -> dict[str, Any]:
         """Return the summary as summary.json has it."""
@@ -78,7 +81,11 @@ class Summary:
             }
             for chart in self.charts
         ]
-        return {"numbers": [asdict(number) for number in self.numbers], "charts": charts}
+        return {
+            "numbers": [asdict(number) for number in self.numbers],
+            "charts": charts,
+            "notes": list(self.notes),
+        }
 
     @classmethod
     def parse(cls, summary: Any) -> "Summary":
@@ -99,7 +106,9 @@ class Summary:
             for item in _list_objects(summary, "charts")
             if "name" in item
         )
-        return cls(numbers, tuple(chart for chart in charts if chart.bars))
+        notes = summary.get("notes") if isinstance(summary, Mapping) else None
+        texts = tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
+        return cls(numbers, tuple(chart for chart in charts if chart.bars), texts)
 
     @property
     def urns(self) -> frozenset[str]:
@@ -117,7 +126,7 @@ class Summary:
             )
             for chart in self.charts
         )
-        return Summary(self.numbers, tuple(charts))
+        return Summary(self.numbers, tuple(charts), self.notes)
 
 
 def _parse_bars(chart: Mapping[str, Any]) -> Iterator[Bar]:

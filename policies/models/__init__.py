@@ -1,4 +1,4 @@
-"""Tables of policies, users, groups, roles, tokens, events and decisions."""
+"""Tables of policies, users, groups, roles, tokens, events, decisions and uses."""
 
 from policies.models.decision import LoggedDecision
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
@@ -8,6 +8,7 @@ from policies.models.people import GroupProfile, Membership, ScheduledMembership
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
 from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
 from policies.models.tokens import AccessToken
+from policies.models.use import DailyUse, UseCounter, UseGap
 from policies.models.version import PolicyVersion
 from policies.models.words import NameWord
 from policies.models.writes import Gate, open_write, retry_deadlock
@@ -16,6 +17,7 @@ __all__ = [
     "AccessToken",
     "ChangeEvent",
     "ChangeSet",
+    "DailyUse",
     "Gate",
     "GroupProfile",
     "Guardrail",
@@ -33,6 +35,8 @@ __all__ = [
     "RoleAssignment",
     "ScheduledMembership",
     "ScheduledRoleAssignment",
+    "UseCounter",
+    "UseGap",
     "User",
     "Verb",
     "open_write",

@@ -82,7 +82,7 @@ def _decide_all(
 def answer_and_log(
     *, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0, snapshot: Snapshot | None = None
 ) -> list[Decision]:
-    """Return the decisions of `answer_many`, and enqueue a sample of them for the decision log.
+    """Return the decisions of `answer_many`, enqueue a sample of them for the decision log and count what they use.
 
     For questions that arrive through a channel or precede an action; not for questions of a page about its own buttons.
     """
@@ -95,7 +95,8 @@ def answer_and_log(
 def log_decisions(
     requests: Sequence[tuple[Actor, AccessRequest]], decisions: Sequence[Decision], *, seconds: float
 ) -> None:
-    """Enqueue a sample of answered decisions for the decision log; each took this many seconds."""
+    """Enqueue a sample of answered decisions for the decision log and count what they use; each took these seconds."""
+    decision_log.count_uses(requests, decisions)
     indexes = decision_log.sample_indexes(decisions)
     log_context = decision_log.current_context() if indexes else None
     if log_context is not None:
@@ -138,15 +139,30 @@ def build_refusal(decision: Decision) -> Forbidden:
 def require_cached(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
     """Raise Forbidden unless the actor holds one of these lists of platform privileges; for checks made at every call.
 
-    The result depends on the policies and the actor only, so it is computed once for each pair of them.
+    The result depends on the policies and the actor only, so it is computed once for each pair of them; every call is
+    a use.
     """
-    if settings.AUTH_POLICIES_ENABLED:
-        per_snapshot.memoize((__name__, by, any_of), lambda: require(by=by, any_of=any_of).is_allowed)
+    if settings.AUTH_POLICIES_ENABLED and not count_known_use(by=by, any_of=any_of):
+        per_snapshot.memoize((__name__, by, any_of), lambda: _detach(require(by=by, any_of=any_of)))
+
+
+def count_known_use(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> bool:
+    """Count what the decision of an earlier `require_cached` uses; return whether there is one."""
+    decision: Decision | None = per_snapshot.find((__name__, by, any_of))
+    if decision is None:
+        return False
+    decision_log.count_uses([(by, AccessRequest(any_of_requirement(any_of)))], [decision])
+    return True
+
+
+def _detach(decision: Decision) -> Decision:
+    """Return the decision without the snapshot, which could not be forgotten otherwise."""
+    return decision._replace(source=None, bits=0, grants=decision.statements)
 
 
 def is_known_to_hold(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> bool:
     """Return whether `require_cached` would return without deciding anything."""
-    return not kept_settings.AUTH_POLICIES_ENABLED or per_snapshot.find((__name__, by, any_of)) is True
+    return not kept_settings.AUTH_POLICIES_ENABLED or per_snapshot.find((__name__, by, any_of)) is not None
 
 
 def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:

@@ -3,6 +3,8 @@
 A process logs from `start` to `stop`, and only inside `bind_request`, so decisions of management commands and tasks are
 not logged. Every denial is logged, and the share settings.DECISION_LOG_SAMPLE of what is allowed. A request never waits
 for the log: entries that exceed the queue while the database is away are dropped, counted and reported in the log.
+
+Beside the log the same thread writes how often each privilege was used (`use_counts`), of which nothing is left out.
 """
 
 import itertools
@@ -21,7 +23,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from policies import deadlines
-from policies.engine.model import Decision
+from policies.engine.model import Actor, Decision
 from policies.engine.requirements import Requirement
 from policies.kept_settings import kept_settings
 from policies.models import LoggedDecision
@@ -29,8 +31,10 @@ from policies.models.decision import MAX_WANTED_LENGTH
 from policies.models.fields import MAX_URN_LENGTH, is_storable, json_text
 from policies.outages import find_outage
 from policies.pdp import bulk_insert
+from policies.pdp.access_requests import AccessRequest
 from policies.pdp.bound_value import BoundValue
 from policies.pdp.requirement_text import format_requirement, parse_requirement
+from policies.pdp.use_writing import ProcessUses
 from policies.propagation import metrics
 from policies.propagation.batch_thread import BatchThread
 
@@ -114,16 +118,24 @@ _REQUEST_CHANNEL: ContextVar[RequestChannel | None] = ContextVar("request_channe
 
 
 class BufferedLogWriter:
-    """The queue of decisions to write and the thread that writes it, which starts with the first decision."""
+    """The queue of decisions to write and the thread that writes it, which starts with the first decision.
 
-    def __init__(self, *, capacity: int = MAX_QUEUED_ENTRIES) -> None:
+    The thread also writes `uses`, if there are any to write.
+    """
+
+    def __init__(self, *, capacity: int = MAX_QUEUED_ENTRIES, uses: ProcessUses | None = None) -> None:
+        self._uses = uses
         self._capacity = capacity
         self._queue: deque[Entry] = deque()
         self._dropped_count = 0
         self._allowed_counter = itertools.count(1)
         self._lock = threading.Lock()
         self._thread = BatchThread(
-            self._write_batch, name="decision-log", collect_seconds=COLLECT_SECONDS, is_ended_by_owner=True
+            self._write_batch,
+            name="decision-log",
+            collect_seconds=COLLECT_SECONDS,
+            prepare=self._prepare,
+            is_ended_by_owner=True,
         )
         self._ends_at = float("inf")
 
@@ -148,18 +160,44 @@ class BufferedLogWriter:
             self._queue.append(entry)
         self._thread.wake()
 
+    def open_uses(self) -> None:
+        """Make this process known as one that counts uses, soon."""
+        self._thread.wake()
+
+    def count_uses(self, requests: Sequence[tuple[Actor, AccessRequest]], decisions: Sequence[Decision]) -> None:
+        """Count the uses of the decisions that allow; never blocks."""
+        if self._uses is not None:
+            self._uses.counts.add(requests, decisions, at=time.time())
+            self._thread.wake()
+
     def stop(self) -> None:
         """Write the queue and end the thread; what cannot be written within FINAL_SECONDS is dropped."""
         self._ends_at = time.monotonic() + FINAL_SECONDS
         self._thread.stop(2 * FINAL_SECONDS)
         self._report_dropped()
 
-    def _write_batch(self) -> None:
+    def _prepare(self) -> float | None:
+        return self._write_batch(has_log=False)
+
+    def _write_batch(self, *, has_log: bool = True) -> float | None:
         try:
-            self._write_all()
+            # Uses first: the log waits for a database that is away.
+            seconds = self._write_uses()
+            if has_log:
+                self._write_all()
         finally:
             # An idle connection would be missing from the pool of the requests.
             connection.close()
+        return seconds
+
+    def _write_uses(self) -> float | None:
+        """Write the uses that are due; return after how many seconds to call this again."""
+        if self._uses is None:
+            return None
+        if self._thread.is_stopping:
+            self._uses.finish(ends_at=self._ends_at)
+            return None
+        return self._uses.write_due()
 
     def _write_all(self) -> None:
         self._report_dropped()
@@ -214,7 +252,8 @@ _process_log = _ProcessDecisionLog()
 def start(*, capacity: int = MAX_QUEUED_ENTRIES) -> None:
     """Start the decision log of this process; the queue is written before the process ends."""
     stop()
-    _process_log.writer = BufferedLogWriter(capacity=capacity)
+    _process_log.writer = BufferedLogWriter(capacity=capacity, uses=ProcessUses())
+    _process_log.writer.open_uses()
     # Not atexit: processes that granian forks end as those of multiprocessing do, which do not run atexit handlers.
     _process_log.finalizer = Finalize(None, stop, exitpriority=0)
 
@@ -240,6 +279,13 @@ def sample_indexes(decisions: Sequence[Decision]) -> list[int]:
     if writer is None or _REQUEST_CHANNEL.get() is None:
         return []
     return writer.sample_indexes(decisions)
+
+
+def count_uses(requests: Sequence[tuple[Actor, AccessRequest]], decisions: Sequence[Decision]) -> None:
+    """Count the uses of the decisions that allow, if there is a log and a bound request."""
+    writer = _process_log.writer
+    if writer is not None and _REQUEST_CHANNEL.get() is not None:
+        writer.count_uses(requests, decisions)
 
 
 def current_context() -> tuple[BufferedLogWriter, RequestContext] | None:

@@ -1,6 +1,6 @@
 """Queries over the decision log, newest first, paged by position: page numbers would have to count every row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -10,7 +10,6 @@ from django.db.models.functions import Concat, StrIndex
 
 from policies.models import LoggedDecision
 from policies.models.fields import is_storable
-from policies.pdp.decision_log import CUT_MARK, MAX_LOGGED_ITEMS
 
 #: Row counts are exact up to this number.
 MAX_COUNTED_ROWS = 10_000
@@ -18,8 +17,6 @@ MAX_COUNTED_ROWS = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MAX_ROW_NUMBER = 2**63
-#: Separators between the privileges of the column `wanted`.
-_PRIVILEGE_SEPARATORS = frozenset(("and", "or", "|"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,35 +115,6 @@ def delete_old_decisions(*, before: datetime, batch: int) -> int:
     oldest_ids = LoggedDecision.objects.filter(at__lt=before).order_by("at", "id").values_list("id", flat=True)
     deleted_count, _ = LoggedDecision.objects.filter(id__in=list(oldest_ids[:batch])).delete()
     return deleted_count
-
-
-@dataclass(frozen=True, slots=True)
-class PrivilegeUse:
-    """A kind of allowed request of one actor: the privileges of its requirement, the allowing policies, the last time.
-
-    The log cuts long lists: `has_more_privileges` and `has_more_policies` say that there may be others than these.
-    """
-
-    actor: str
-    privileges: frozenset[str]
-    policies: frozenset[str]
-    last_at: datetime
-    has_more_privileges: bool
-    has_more_policies: bool
-
-
-def iterate_privilege_uses(*, since: datetime) -> Iterator[PrivilegeUse]:
-    """Yield each combination of actor, privileges and policies that was allowed since then, with its last time."""
-    rows = LoggedDecision.objects.filter(is_allowed=True, at__gte=since).order_by()
-    combinations = rows.values_list("actor", "wanted", "statements").annotate(last=Max("at"))
-    for actor, privileges_text, statements, last_at in combinations.iterator(chunk_size=2000):
-        policies = frozenset(statement["policy"] for statement in statements)
-        is_cut = privileges_text.endswith(CUT_MARK)
-        # The last word of a text that was cut is CUT_MARK; in older rows, the beginning of a name.
-        names = privileges_text.split()[: -1 if is_cut else None]
-        has_more_policies = len(statements) >= MAX_LOGGED_ITEMS
-        privileges = frozenset(names) - _PRIVILEGE_SEPARATORS
-        yield PrivilegeUse(actor, privileges, policies, last_at, is_cut, has_more_policies)
 
 
 def find_first_decision_time() -> datetime | None:

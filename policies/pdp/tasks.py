@@ -12,7 +12,7 @@ from django.core.cache import cache
 from django.db import close_old_connections
 from django.utils import timezone
 
-from policies.pdp import decision_log_queries, policy_change_events, retention, snapshot_store
+from policies.pdp import decision_log_queries, policy_change_events, retention, snapshot_store, use_queries
 
 #: Rows deleted by one statement.
 DELETE_BATCH_SIZE = 1_000
@@ -35,6 +35,19 @@ def forget_decisions(**_: Any) -> int:
     """Delete logged decisions older than DECISION_LOG_DAYS, in batches; return their number."""
     before = timezone.now() - timedelta(days=settings.DECISION_LOG_DAYS)
     return delete_all(lambda: decision_log_queries.delete_old_decisions(before=before, batch=DELETE_BATCH_SIZE))
+
+
+@shared_task(name="policies.forget_uses", ignore_result=True)
+def forget_uses(**_: Any) -> int:
+    """Delete counts of uses older than DECISION_USE_DAYS, in batches; return their number.
+
+    Days of which a process that is gone has not written everything are marked as incomplete, too.
+    """
+    now = timezone.now()
+    use_queries.close_gaps(now=now)
+    before = now.date() - timedelta(days=settings.DECISION_USE_DAYS)
+    use_queries.mark_deleted(before=before)
+    return delete_all(lambda: use_queries.delete_old_uses(before=before, batch=DELETE_BATCH_SIZE))
 
 
 @shared_task(name="policies.forget_sessions", ignore_result=True)

@@ -8,18 +8,22 @@ from multiprocessing.util import Finalize
 class BatchThread:
     """Calls `write_batch` in a thread of its own, `collect_seconds` after something was queued, and once at the end.
 
-    The thread starts with the first `wake`. It is ended before the process ends, unless `is_ended_by_owner`.
+    It is called again after as many seconds as it returns, if it returns any. The thread starts with the first `wake`,
+    and begins with `prepare`, which returns such seconds, too. It is ended before the process ends, unless
+    `is_ended_by_owner`.
     """
 
     def __init__(
         self,
-        write_batch: Callable[[], None],
+        write_batch: Callable[[], float | None],
         *,
         name: str,
         collect_seconds: float,
+        prepare: Callable[[], float | None] = lambda: None,
         is_ended_by_owner: bool = False,
     ) -> None:
         self._write_batch = write_batch
+        self._prepare = prepare
         self._name = name
         self._collect_seconds = collect_seconds
         self._is_ended_by_owner = is_ended_by_owner
@@ -64,11 +68,12 @@ class BatchThread:
                     Finalize(None, self.stop, exitpriority=0)
 
     def _run(self) -> None:
+        seconds = self._prepare()
         while not self._stop_event.is_set():
-            self._wake_event.wait()
+            self._wake_event.wait(seconds)
             self._stop_event.wait(self._collect_seconds)
             self._wake_event.clear()
             self._is_awake = False
-            self._write_batch()
+            seconds = self._write_batch()
         # What was queued between the last batch and the end.
         self._write_batch()

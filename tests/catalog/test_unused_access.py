@@ -1,4 +1,4 @@
-"""What of the decision log is laid beside a snapshot, and when it may be believed to be whole."""
+"""Which uses are laid beside a snapshot, and when they may be believed to be all."""
 
 import json
 from datetime import timedelta
@@ -9,76 +9,72 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports.kinds.unused_access import spec as unused_access_spec
-from catalog.reports.kinds.unused_access.usage import ANY
-from policies.models import LoggedDecision
-from policies.models.decision import MAX_WANTED_LENGTH
-from policies.pdp import decision_log_queries
+from policies.models import DailyUse, UseCounter, UseGap
 
-JO, VIEW, EDIT = "urn:li:corpuser:jo", "VIEW_ENTITY_PAGE", "EDIT_ENTITY"
+JO, AL, VIEW, EDIT = "urn:li:corpuser:jo", "urn:li:corpuser:al", "VIEW_ENTITY_PAGE", "EDIT_ENTITY"
 POLICY, OTHER = "urn:li:dataHubPolicy:one", "urn:li:dataHubPolicy:two"
 
 pytestmark = pytest.mark.django_db
 
 
-def log(days_ago: int, *policies: str, wanted: str = VIEW, is_allowed: bool = True) -> LoggedDecision:
-    statements = [{"policy": one, "name": "", "statement": 0, "effect": "allow"} for one in policies]
-    return LoggedDecision.objects.create(
-        at=timezone.now() - timedelta(days=days_ago),
-        actor=JO,
-        by=JO,
-        door="test",
-        wanted=wanted,
-        sub_resources=[],
-        is_allowed=is_allowed,
-        code="allowed",
-        policy_version=1,
-        statements=statements,
-        milliseconds=1,
-    )
+def count(days_ago, policy=POLICY, *, actor=JO, privilege=VIEW):
+    at = timezone.now() - timedelta(days=days_ago)
+    return DailyUse.objects.create(
+        day=at.date(), policy=policy, actor=actor, privilege=privilege, uses=1, last_at=at
+    ).last_at
+
+
+def leave_gap(days_ago):
+    day = timezone.now().date() - timedelta(days=days_ago)
+    UseGap.objects.create(first_day=day, last_day=day, cause=UseGap.Cause.STARTED)
 
 
 def prepared(folder, days=30):
     unused_access_spec.prepare(Report(parameters={"days": days, "privileges": []}), folder)
     said = json.loads((folder / "usage.json").read_text(encoding="utf-8"))
     rows = pq.read_table(folder / "usage.parquet").to_pylist()
-    return said, [(row["person"], row["privilege"], row["policy"]) for row in rows], rows
+    return said, {(row["person"], row["privilege"], row["policy"]): row["last"] for row in rows}
 
 
-def test_each_use_stands_once_with_its_last_time(tmp_path):
-    log(40, POLICY)
-    log(20, POLICY)
-    newest = log(10, POLICY)
-    log(5, POLICY, OTHER, wanted=f"{EDIT} and {VIEW} | VIEW_ENTITY or MANAGE_POLICIES")
-    log(1, POLICY, wanted="DELETE_ENTITY", is_allowed=False)
-    log(1, wanted="EDIT_ENTITY_TAGS")
-    _, pairs, rows = prepared(tmp_path)
-    names = [EDIT, VIEW, "VIEW_ENTITY", "MANAGE_POLICIES"]
-    assert set(pairs) == {(JO, name, policy) for name in names for policy in (POLICY, OTHER)} | {
-        (JO, "EDIT_ENTITY_TAGS", "")
+def test_each_use_stands_once_with_its_last_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(unused_access_spec, "_ROWS_PER_GROUP", 2)
+    count(40, OTHER)
+    count(30, actor=AL)
+    count(20)
+    newest = count(10)
+    count(5, "", privilege=EDIT)
+    count(3, OTHER, actor="")
+    _, rows = prepared(tmp_path)
+    assert rows.keys() == {(AL, VIEW, POLICY), (JO, VIEW, POLICY), (JO, EDIT, ""), ("", VIEW, OTHER)}
+    assert rows[JO, VIEW, POLICY] == newest.isoformat(timespec="seconds")
+
+
+@pytest.mark.parametrize(("gap", "is_sure"), [(31, True), (30, False), (1, False), (None, False)])
+def test_when_every_use_is_counted(tmp_path, gap, is_sure):
+    if gap is not None:
+        leave_gap(gap)
+    said, rows = prepared(tmp_path)
+    today = timezone.now().date()
+    complete_since = None if gap is None else (today - timedelta(days=gap - 1)).isoformat()
+    assert said.pop("counted_until")
+    assert said == {
+        "days": 30,
+        "since": (today - timedelta(days=30)).isoformat(),
+        "complete_since": complete_since,
+        "is_sure": is_sure,
     }
-    (last,) = (row["last"] for row in rows if (row["privilege"], row["policy"]) == (VIEW, POLICY))
-    assert last > newest.at.isoformat(timespec="seconds")
-    assert len(list(decision_log_queries.iterate_privilege_uses(since=timezone.now() - timedelta(days=30)))) == 3
+    assert rows == {}
 
 
-def test_lists_that_the_log_has_cut_may_have_more(tmp_path):
-    names = [f"PRIVILEGE_{number:03}" for number in range(100)]
-    cut = " and ".join(names)[: MAX_WANTED_LENGTH - 1] + "…"
-    log(3, POLICY, wanted=cut)
-    log(2, *[POLICY] * 20, wanted=VIEW)
-    _, pairs, _ = prepared(tmp_path)
-    whole = {name for name in names if f"{name} " in cut}
-    assert len(whole) < 100
-    assert set(pairs) == {(JO, name, POLICY) for name in (*whole, ANY, VIEW)} | {(JO, VIEW, ANY)}
-
-
-@pytest.mark.parametrize(
-    ("share", "kept", "began", "is_sure"),
-    [(1, 30, 31, True), (0.01, 30, 31, False), (1, 29, 31, False), (1, 30, 29, False), (1, 30, None, False)],
-)
-def test_when_the_log_is_whole(tmp_path, settings, share, kept, began, is_sure):
-    settings.DECISION_LOG_SAMPLE, settings.DECISION_LOG_DAYS = share, kept
-    if began is not None:
-        log(began, POLICY)
-    said, _, _ = prepared(tmp_path)
-    assert said == {"days": 30, "percent": 100.0 * share, "is_sure": is_sure}
+def test_a_process_that_was_killed_leaves_nothing_to_be_called_unused(tmp_path):
+    leave_gap(50)
+    row = UseCounter(id="5f1c2d1e-0000-4000-8000-000000000001", batch=1)
+    row.counted_until = timezone.now() - timedelta(seconds=200)
+    row.save()
+    said, _ = prepared(tmp_path)
+    # It may still be there: then its uses are known until then.
+    assert (said["is_sure"], said["counted_until"]) == (True, row.counted_until.isoformat(timespec="seconds"))
+    row.counted_until -= timedelta(seconds=200)
+    row.save()
+    said, _ = prepared(tmp_path)
+    assert not said["is_sure"]

@@ -18,7 +18,7 @@ from prometheus_client import REGISTRY
 
 from authzsite.decision_gateway import DecisionGateway, Environ
 from policies import deadlines
-from policies.models import LoggedDecision
+from policies.models import DailyUse, LoggedDecision
 from policies.pdp import decision_log, snapshot_store
 from policies.propagation.metric_buffer import metric_buffer
 from tests.api.conftest import client_of, stored  # noqa: F401  # fixtures
@@ -51,6 +51,7 @@ class Answer:
     headers: list[tuple[str, str]]
     body: bytes
     rows: list[dict[str, Any]]
+    uses: dict[tuple[str, str, str], int]
     counters: dict[str, float]
     was_handed_over: bool
 
@@ -89,6 +90,7 @@ class Site:
         begun: list[Any] = []
         calls, counted = self.calls, read_counters()
         LoggedDecision.objects.all().delete()
+        DailyUse.objects.all().delete()
         decision_log.start()
         try:
             answer = application(environ, lambda status, headers, *_: begun.append((status, headers)))
@@ -100,6 +102,10 @@ class Site:
             {name: value for name, value in row.items() if name not in FLEETING_COLUMNS}
             for row in LoggedDecision.objects.order_by("id").values()
         ]
+        uses = {
+            (row.policy, row.actor, row.privilege): row.uses
+            for row in DailyUse.objects.order_by("policy", "actor", "privilege")
+        }
         counters = {name: value - counted.get(name, 0) for name, value in read_counters().items()}
         ((status, headers),) = begun
         return Answer(
@@ -108,6 +114,7 @@ class Site:
             sorted((name, "now" if name == "Expires" else value) for name, value in headers),
             body,
             rows,
+            uses,
             {name: number for name, number in counters.items() if number},
             self.calls > calls,
         )
@@ -153,7 +160,7 @@ def compare(site: Site, path: str, body: bytes, **changes: Any) -> Answer:
     """Send a call both ways, compare everything, and return the answer of the short way."""
     by_view = site.call(site.view, site.environ(path, body, **changes))
     by_gateway = site.call(site.gateway, site.environ(path, body, **changes))
-    for part in ("status", "headers", "body", "rows", "counters"):
+    for part in ("status", "headers", "body", "rows", "uses", "counters"):
         assert getattr(by_gateway, part) == getattr(by_view, part), part
     return by_gateway
 
@@ -183,6 +190,17 @@ def compare(site: Site, path: str, body: bytes, **changes: Any) -> Answer:
 )
 def test_a_plain_call_is_answered_in_front_of_django(site, path, body):
     assert not compare(site, path, encode(body)).was_handed_over
+
+
+def test_a_question_about_another_is_a_use_of_the_privilege_to_ask(site):
+    answer = compare(site, AUTHORIZE, encode({**PLAIN, "actor": JO}))
+    assert answer.uses == {("urn:li:dataHubPolicy:tags", JO, "EDIT_ENTITY_TAGS"): 1}
+    kim = compare(site, AUTHORIZE, encode({**PLAIN, "actor": KIM}))
+    assert not kim.was_handed_over
+    assert {key[1:]: uses for key, uses in kim.uses.items()} == {
+        (JO, "CHECK_ACCESS"): 1,
+        (JO, "MANAGE_POLICIES"): 1,
+    }
 
 
 @pytest.mark.parametrize(

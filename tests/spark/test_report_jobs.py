@@ -125,12 +125,22 @@ def test_policy_hygiene(spark: SparkSession, world: World, tmp_path: Path):
 
 @pytest.mark.usefixtures("size")
 def test_unused_access(spark: SparkSession, world: World, tmp_path: Path):
-    said = {"days": 30, "percent": 100.0, "is_sure": True}
+    said = {
+        "days": 30,
+        "since": "2025-12-10",
+        "complete_since": "2025-12-01",
+        "counted_until": "2026-01-09T00:00:00+00:00",
+        "is_sure": True,
+    }
     given = job(spark, world, tmp_path, usage=said)
     uses = [{"person": JO, "privilege": VIEW, "policy": "urn:li:dataHubPolicy:readers", "last": "2026-01-01T00:00:00Z"}]
     pq.write_table(pa.Table.from_pylist(uses), tmp_path / "in" / "usage.parquet")
-    found = numbers(unused_access_job.compute_results(given))
-    assert (found["Policies without a use"], found["The log is whole (1: yes, 0: no)"]) == (1, 1)
+    summary = unused_access_job.compute_results(given)
+    found = numbers(summary)
+    assert (found["Policies without a use"], found["Every use is counted (1: yes, 0: no)"]) == (1, 1)
+    assert summary.notes == (
+        "Every use is counted since 2025-12-01; these are those from 2025-12-10 until 2026-01-09 00:00 UTC.",
+    )
     people = slices.read(tmp_path / "out", "people")
     assert [(row["person"], row["privilege"], row["state"]) for row in people] == [
         (AL, "VIEW_ENTITY", "UNUSED"),

@@ -4,11 +4,11 @@ Plain are evaluations of a subject and a resource by type and id and an action b
 options. Whatever else is sent, and whatever is refused, is left to the view.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from catalog.protocols.authzen import evaluation, request_models
-from policies.decisions.api.plain_calls import LeftToView, may_ask_check
+from policies.decisions.api.plain_calls import LeftToView, MayAskCheck
 from policies.engine.model import Actor
 from policies.http.api import plain_json
 
@@ -25,7 +25,7 @@ def answer_evaluation(body: bytes, by: Actor) -> bytes:
         and plain_json.has_all_texts(body, _count_texts(members))
     ):
         raise LeftToView
-    return plain_json.encode_ascii(evaluation.evaluate(members, by, may_ask_check(by)))
+    return _answer(evaluation.evaluate, members, by)
 
 
 def answer_evaluations(body: bytes, by: Actor) -> bytes:
@@ -41,7 +41,16 @@ def answer_evaluations(body: bytes, by: Actor) -> bytes:
     ):
         raise LeftToView
     members = {**batch, "evaluations": items}
-    return plain_json.encode_ascii(evaluation.evaluate_batch(members, by, may_ask_check(by)))
+    return _answer(evaluation.evaluate_batch, members, by)
+
+
+def _answer(
+    evaluate: Callable[[Mapping[str, Any], Actor, MayAskCheck], Any], members: Mapping[str, Any], by: Actor
+) -> bytes:
+    check_may_ask = MayAskCheck(by)
+    answer_body = plain_json.encode_ascii(evaluate(members, by, check_may_ask))
+    check_may_ask.count_use()
+    return answer_body
 
 
 def _is_plain(members: Any) -> bool:

@@ -87,10 +87,11 @@ class ChartOut(serializers.Serializer[Any]):
 
 
 class SummaryOut(serializers.Serializer[Any]):
-    """The headline numbers and charts of a run."""
+    """The headline numbers and charts of a run; `notes` are sentences on what they rest on."""
 
     numbers = NumberOut(many=True)
     charts = ChartOut(many=True)
+    notes = serializers.ListField(child=serializers.CharField())
 
 
 class RunOut(serializers.Serializer[Any]):

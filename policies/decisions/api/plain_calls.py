@@ -5,7 +5,7 @@ callers send. Whatever else is sent, and whatever is refused, is left to the vie
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from policies.decisions.api import answers, request_serializers
@@ -25,8 +25,10 @@ def answer_authorize(body: bytes, by: Actor) -> bytes:
     if not (request_serializers.is_plain_question(question) and plain_json.has_all_texts(body, _count_texts(question))):
         raise LeftToView
     started_at = time.perf_counter()
-    answer = answers.answer_question(question, by=by, check_may_ask=may_ask_check(by))
+    check_may_ask = MayAskCheck(by)
+    answer = answers.answer_question(question, by=by, check_may_ask=check_may_ask)
     answer_body = plain_json.encode(answer)
+    check_may_ask.count_use()
     metrics.record_authorize(time.perf_counter() - started_at)
     return answer_body
 
@@ -44,7 +46,12 @@ def answer_batch(body: bytes, by: Actor) -> bytes:
         or not plain_json.has_all_texts(body, 1 + sum(map(_count_texts, questions)))
     ):
         raise LeftToView
-    return plain_json.encode(answers.answer_batch(payload, by=by, check_may_ask=may_ask_check(by), is_validated=True))
+    check_may_ask = MayAskCheck(by)
+    answer_body = plain_json.encode(
+        answers.answer_batch(payload, by=by, check_may_ask=check_may_ask, is_validated=True)
+    )
+    check_may_ask.count_use()
+    return answer_body
 
 
 def _count_texts(question: Mapping[str, Any]) -> int:
@@ -52,14 +59,23 @@ def _count_texts(question: Mapping[str, Any]) -> int:
     return 2 * len(question) + ("resource" in question)
 
 
-def may_ask_check(by: Actor) -> Callable[[], None]:
-    """Return a check of whether the caller may ask about others that raises LeftToView unless that is known.
+class MayAskCheck:
+    """The check of whether the caller may ask about others, which raises LeftToView unless that is known.
 
     Deciding it is left to the view, which also logs that decision.
     """
 
-    def check() -> None:
-        if not authorizer.is_known_to_hold(by=by, any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES):
-            raise LeftToView
+    def __init__(self, by: Actor) -> None:
+        self._by = by
+        self._was_asked = False
 
-    return check
+    def __call__(self) -> None:
+        """Raise LeftToView unless the caller is known to hold a privilege for it."""
+        if not authorizer.is_known_to_hold(by=self._by, any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES):
+            raise LeftToView
+        self._was_asked = True
+
+    def count_use(self) -> None:
+        """Count the use of that privilege, if there was one: at the end, when nothing is left to the view any more."""
+        if self._was_asked:
+            authorizer.count_known_use(by=self._by, any_of=inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES)

@@ -1,6 +1,9 @@
-"""Job of unused access: privileges, memberships and policies without a use in the decision log for some days."""
+"""Job of unused access: privileges, memberships and policies without a counted use for some days."""
 
 import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from catalog.reports.kinds.policy_hygiene import hygiene
 from catalog.reports.kinds.unused_access import tables, unused
@@ -20,7 +23,7 @@ def compute_results(job: Job) -> Summary:
         snapshot.statements, {row["urn"]: row["name"] for row in job.read_table("policies").to_pylist()}
     )
     uses = (UsageRow(*row.values()) for row in job.read_table("usage", list(UsageRow._fields)).to_pylist())
-    usage = Usage(uses, policies, actors, is_sure=usage_document["is_sure"])
+    usage = Usage(uses, policies, is_sure=usage_document["is_sure"])
     query = unused.build_query(policies, actors, job.parameters.get("privileges") or ())
     fields = snapshot.tested_fields(query.privileges)
     held_privileges = set(map_partitions(job, unused.find_held, query, fields=fields, stage="Looking who holds what"))
@@ -38,13 +41,27 @@ def compute_results(job: Job) -> Summary:
     return Summary(
         numbers=(
             Number("Days looked back", usage_document["days"]),
-            Number("Percent of what is allowed that the log keeps", usage_document["percent"]),
-            Number("The log is whole (1: yes, 0: no)", int(usage_document["is_sure"])),
+            Number("Every use is counted (1: yes, 0: no)", int(usage_document["is_sure"])),
             *(
                 Number(f"{name.capitalize()} without a use", unused_counts[name])
                 for name in ("policies", "privileges", "memberships")
             ),
-        )
+        ),
+        notes=(_describe_counts(usage_document),),
+    )
+
+
+def _describe_counts(usage_document: Mapping[str, Any]) -> str:
+    """Return a sentence on the days of which every use is counted."""
+    complete_since, since = usage_document["complete_since"], usage_document["since"]
+    if usage_document["is_sure"]:
+        until = f"{datetime.fromisoformat(usage_document['counted_until']):%Y-%m-%d %H:%M} UTC"
+        return f"Every use is counted since {complete_since}; these are those from {since} until {until}."
+    if complete_since is None:
+        return "No use is counted yet, so nothing is called unused."
+    return (
+        f"Every use is counted only since {complete_since}, and the days of this report begin on {since}: what shows no"
+        " use may have been used, so nothing is called unused."
     )
 
 

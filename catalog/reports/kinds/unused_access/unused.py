@@ -1,8 +1,8 @@
-"""Unused access: privileges of people, memberships and policies without a use in the decision log.
+"""Unused access: privileges of people, memberships and policies without a counted use.
 
-The log names the policies that decided to allow. A use counts for every privilege that would have sufficed and that a
-deciding policy grants, and for every group through which the policy may have applied; where the log has cut the list of
-privileges or policies, for all that fit. Where the log is ambiguous, nothing is reported as unused.
+Counts name the policies that decided to allow. A use counts for every privilege that would have sufficed and that a
+deciding policy grants, and for every group through which the policy may have applied. Where that is ambiguous, nothing
+is reported as unused.
 """
 
 from collections import defaultdict
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from catalog.reports.kinds.policy_hygiene.hygiene import PolicyStatements
-from catalog.reports.kinds.unused_access.usage import ANY, UsageRow
+from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.snapshot.partition_facts import PartitionFacts, split_by_scope
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Effect, Question
-from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, OWNER_OF_ANY_TYPE
 from policies.engine.snapshot import Snapshot
 
-#: States: used; unused; without a logged use, where the log may be incomplete.
+#: States: used; unused; without a counted use, where counts may be missing.
 USED, UNUSED, NOT_SEEN = "USED", "UNUSED", "NOT_SEEN"
 
 
@@ -74,41 +74,22 @@ def find_held_on_platform(snapshot: Snapshot, query: UsageQuery) -> Iterator[Hel
 
 
 class Usage:
-    """The logged uses, and the state of access without one."""
+    """The counted uses, and the state of access without one."""
 
-    def __init__(
-        self, uses: Iterable[UsageRow], policies: Iterable[PolicyStatements], actors: Iterable[Actor], *, is_sure: bool
-    ) -> None:
+    def __init__(self, uses: Iterable[UsageRow], policies: Iterable[PolicyStatements], *, is_sure: bool) -> None:
         self._privileges_by_policy = {
             policy.urn: frozenset[str]().union(*(statement.privileges for statement in policy.statements))
             for policy in policies
         }
-        self._tokens_by_policy = {policy.urn: policy.tokens for policy in policies}
-        self._tokens_by_person = {actor.urn: actor.tokens for actor in actors}
-        self._uses = [known_use for use in uses for known_use in self._expand(use)]
+        self._uses = [use for use in uses if self._is_given(use)]
         self._unused_state = UNUSED if is_sure else NOT_SEEN
 
-    def _expand(self, use: UsageRow) -> Iterator[UsageRow]:
-        """Yield the use for each policy and privilege that it may have been about, if the policy has the privilege."""
-        for policy in self._list_policies(use.person) if use.policy == ANY else (use.policy,):
-            if use.privilege == ANY:
-                every_privilege = frozenset[str]().union(*self._privileges_by_policy.values())
-                privileges = self._privileges_by_policy.get(policy, every_privilege)
-            else:
-                privileges = self._privileges_by_policy.get(policy, frozenset((use.privilege,))) & {use.privilege}
-            yield from (use._replace(policy=policy, privilege=privilege) for privilege in privileges)
-
-    def _list_policies(self, person: str) -> list[str]:
-        """Return the policies that may apply to a person; all for a person who is gone."""
-        tokens = self._tokens_by_person.get(person)
-        return [
-            policy
-            for policy, policy_tokens in self._tokens_by_policy.items()
-            if tokens is None or _may_apply(policy_tokens, tokens | {ONESELF})
-        ]
+    def _is_given(self, use: UsageRow) -> bool:
+        """Whether the policy has the privilege still; what it had once was a use of something else."""
+        return use.privilege in self._privileges_by_policy.get(use.policy, (use.privilege,))
 
     def state(self, *, is_used: bool) -> str:
-        """Return USED, UNUSED, or NOT_SEEN when the log may be incomplete."""
+        """Return USED, UNUSED, or NOT_SEEN when counts may be missing."""
         return USED if is_used else self._unused_state
 
     def group_uses(self, key: Callable[[UsageRow], str]) -> Mapping[str, list[UsageRow]]:

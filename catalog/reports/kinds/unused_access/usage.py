@@ -1,13 +1,13 @@
-"""Uses of privileges, as the decision log has them and the snapshot of the report keeps them."""
+"""Uses of privileges, as the daily counts have them and the snapshot of the report keeps them."""
 
 from typing import NamedTuple
 
-#: Privilege or policy of a use whose list the log has cut: any that fits may have been used.
-ANY = "*"
-
 
 class UsageRow(NamedTuple):
-    """A person's use of a privilege by a policy; `last` is ISO 8601, `policy` "" for a use without a policy."""
+    """A person's uses of a privilege by a policy; `last` is ISO 8601.
+
+    `policy` is "" for uses without a policy, `person` for those of everybody who is not a stored user.
+    """
 
     person: str
     privilege: str

@@ -95,13 +95,13 @@ def test_a_run_that_ends_well(tmp_path: Path):
         ("texts", "The column count of things holds string."),
         ("narrow", "The results of things have no column count."),
         ("corrupt", "The results of things are corrupt: part-1.parquet cannot be read."),
-        ("full", "There is no room left on the disk."),
+        ("full", "There is no room left on the disk of {folder}. Free some, or let REPORTS_DIR name a larger disk."),
     ],
 )
-def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sentence: str):
+def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sentence: str, tmp_path: Path):
     good = made()
     report = made(wanted)
-    assert (report.status, report.problem) == (FAILED, sentence)
+    assert (report.status, report.problem) == (FAILED, sentence.format(folder=tmp_path))
     assert not report.rows.exists()
     assert not run_state.report_folder(report.pk).exists()
     good.refresh_from_db()

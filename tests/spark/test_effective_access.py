@@ -135,7 +135,8 @@ def test_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_corrupt_parquet(tmp_path: Path):
     source, target = _snapshot(tmp_path)
     (source / "policies.parquet").write_bytes(b"PAR1 and no more")
-    assert _failed(source, target) == "policies.parquet of the snapshot cannot be read."
+    sentence = "policies.parquet of the snapshot cannot be read. Start the report again, which takes another snapshot."
+    assert _failed(source, target) == sentence
 
 
 def test_the_java_program_is_killed_in_the_middle(tmp_path: Path):

@@ -21,6 +21,8 @@ from typing import IO
 
 from django.conf import settings
 
+from catalog.reports.run import spark_address
+
 #: Set when this worker shuts down: running jobs then end instead of delaying the shutdown.
 STOP_EVENT = threading.Event()
 
@@ -126,6 +128,8 @@ def run(*, module: str, source: Path, target: Path, spark_folder: Path, on_progr
     Raises JobCancelled when `on_progress` returns False, WorkerStopping, and JobFailed for any other failure, among
     them a job that takes longer than REPORT_MINUTES. No process of the job is left running.
     """
+    if problem := spark_address.find_problem(settings.SPARK_MASTER):
+        raise JobFailed(problem, "")
     deadline = time.monotonic() + settings.REPORT_MINUTES * 60
     output = _JobOutput()
     try:
@@ -253,7 +257,10 @@ def _end_process(process: subprocess.Popen[str]) -> None:
 def _failure_sentence(code: int, output: _JobOutput) -> str:
     """Return the reason of a failure: the signal that killed the job, else its last line of standard error."""
     if code < 0:
-        return f"The job was killed from outside ({signal.Signals(-code).name})."
+        return (
+            f"The job was killed from outside ({signal.Signals(-code).name}), most likely because the machine had no "
+            "memory left for it: give the machine more, or Spark less (SPARK_DRIVER_MEMORY)."
+        )
     return output.last_error or f"The job ended with code {code} and said nothing."
 
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from uuid import UUID
 
+from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import transaction
 from django.utils import timezone
@@ -135,9 +136,13 @@ def _describe_problem(report: Report, error: Exception) -> str:
         case JobFailed() | result_loader.UnreadableResults() | PolicyAppError():
             return str(error)
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            return "There is no room left on the disk."
+            return (
+                f"There is no room left on the disk of {error.filename or settings.REPORTS_DIR}. Free some, or let "
+                "REPORTS_DIR name a larger disk."
+            )
         case OSError():
-            return f"A file could not be read or written: {error.strerror or error}."
+            location = f"{error.filename} " if error.filename else "A file "
+            return f"{location}could not be read or written: {error.strerror or error}."
         case _:
             log.error("report_broken", extra={"report": str(report.pk)}, exc_info=error)
             if isinstance(error, DatabaseError):

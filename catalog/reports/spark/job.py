@@ -33,6 +33,7 @@ from catalog import reports
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
+from catalog.reports.spark import error_sentences
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_executors, open_context
 from catalog.reports.summary import Summary
 from catalog.reports.tables import ResultTable
@@ -40,8 +41,6 @@ from policies import engine
 from policies.engine.gc_pause import pause_gc
 
 EXIT_DONE, EXIT_BAD_INPUT, EXIT_FAILED = 0, 10, 11
-
-_SPARK_ENDED = "Spark ended before the report was finished."
 
 #: Packages of this project that executors need, and the file types shipped.
 _SHIPPED_MODULES: tuple[ModuleType, ...] = (engine, reports)
@@ -123,12 +122,16 @@ def run(name: str, compute: ComputeFunction, *, is_short: bool = True) -> int:
     try:
         with pause_gc():
             _run_job(name, compute, arguments.input.rstrip("/"), arguments.output.rstrip("/"), is_short=is_short)
-    except (BadInput, CorruptSnapshot) as error:
+    except CorruptSnapshot as error:
+        return _print_exit_sentence(EXIT_BAD_INPUT, f"{error} Start the report again, which takes another snapshot.")
+    except BadInput as error:
         return _print_exit_sentence(EXIT_BAD_INPUT, str(error))
     except (SparkUnavailable, _SparkFailed) as error:
         return _print_exit_sentence(EXIT_FAILED, str(error))
+    except ConnectionError:
+        return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_end_of_java())
     except OSError as error:
-        return _print_exit_sentence(EXIT_FAILED, _error_sentence(error, str(error)))
+        return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_error(str(error)))
     return EXIT_DONE
 
 
@@ -151,7 +154,7 @@ def _run_job(name: str, compute: ComputeFunction, source: str, target: str, *, i
             try:
                 summary = compute(Job(context, source, target, parameters, manifest, preload))
             except (Py4JError, PySparkException) as error:
-                raise _SparkFailed(_log_spark_error(error)) from None
+                raise _SparkFailed(_log_spark_error(error, source)) from None
     filesystem, folder = fs.FileSystem.from_uri(target)
     filesystem.create_dir(folder)
     with filesystem.open_output_stream(f"{folder}/summary.json") as stream:
@@ -199,26 +202,16 @@ class _SparkFailed(Exception):
     """A failure of Spark, with its sentence."""
 
 
-def _log_spark_error(error: Exception) -> str:
+def _log_spark_error(error: Exception, source: str) -> str:
     """Print the error of Spark to the log, as long as its JVM responds, and return the sentence about it."""
     try:
         text = str(error)
     except OSError:
-        return _SPARK_ENDED
+        return error_sentences.describe_end_of_java()
     sys.stderr.write(f"{text}\n")
-    return _error_sentence(error, text)
-
-
-def _error_sentence(error: Exception, text: str) -> str:
-    """Return the sentence about an error for the page of the run."""
-    if "No space left on device" in text:
-        return "There is no room left on the disk."
-    if "OutOfMemoryError" in text or "Not enough memory" in text:
-        return "Spark had too little memory (SPARK_DRIVER_MEMORY)."
-    if isinstance(error, Py4JJavaError | PySparkException | OSError):
-        first_line = next((line.strip() for line in text.splitlines() if line.strip()), "no reason was given")
-        return f"Spark could not do it: {first_line}"
-    return _SPARK_ENDED
+    if not isinstance(error, Py4JJavaError | PySparkException):
+        return error_sentences.describe_end_of_java()
+    return error_sentences.describe_error(text, source=source, folder=find_local_folder())
 
 
 def _print_exit_sentence(code: int, sentence: str) -> int:

@@ -13,6 +13,7 @@ from catalog.reports.kinds.role_mapping_check import exports
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers
+from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput, Job
 
 #: Folder of intermediate tables inside the folder for results, deleted when the job ends.
@@ -47,12 +48,28 @@ def read_exports(job: Job) -> tuple[str, tuple[Export, ...]]:
 def check_headers(rows: DataFrame) -> None:
     """Raise BadExports when a file has another header than the other files of its export."""
     for row in find_other_headers(rows).orderBy("file").head(1):
-        raise BadExports(f"{row['file']} has other columns in its first line than the other files of its export.")
+        other_files = row["neighbour"] or "the other files of its export"
+        raise BadExports(
+            f"{row['file']} has other columns in its first line than {other_files}. Files that one pattern names need "
+            "the same columns: export both in the same way."
+        )
 
 
 def _read_text(job: Job, path: str) -> str:
     try:
         (row,) = job.spark.read.text(path, wholetext=True).collect()
     except (AnalysisException, ValueError) as error:
-        raise BadInput(f"{path.rpartition('/')[2]} of the exports of grants cannot be read.") from error
+        if path.startswith(f"{job.source}/"):
+            raise BadInput(f"{path.rpartition('/')[2]} of the exports of grants cannot be read.") from error
+        raise BadInput(_describe_address(path, error)) from error
+    except Exception as error:
+        # Storage that cannot be reached is not among the exceptions of PySpark.
+        if path.startswith(f"{job.source}/"):
+            raise
+        raise BadInput(_describe_address(path, error)) from error
     return str(row["value"])
+
+
+def _describe_address(path: str, error: Exception) -> str:
+    """Return the sentence about a file of exports at a URL that cannot be read."""
+    return f"GRANTS_EXPORTS: {error_sentences.describe_address(path, str(error))}"

@@ -47,11 +47,20 @@ def find_first_line(lines: DataFrame) -> str:
 
 
 def find_other_headers(facts: DataFrame) -> DataFrame:
-    """Return (file) of the files whose first line is not the header of their export."""
+    """Return (file, neighbour) of the files whose first line is not the header of their export.
+
+    `neighbour` is the file with that header whose name is most alike, null where there is none.
+    """
     first_kinds = (
-        facts.filter("has_header").groupBy("file").agg(f.min_by("what", f.struct("block", "line")).alias("what"))
+        facts.filter("has_header")
+        .groupBy("export", "file")
+        .agg(f.min_by("what", f.struct("block", "line")).alias("what"))
     )
-    return first_kinds.filter(f.col("what") != FactKind.NO_ROW).select("file")
+    is_header = f.col("what") == FactKind.NO_ROW
+    neighbours = first_kinds.filter(is_header).select("export", f.col("file").alias("neighbour"))
+    pairs = first_kinds.filter(~is_header).join(neighbours, "export", "left")
+    distance = f.struct(f.levenshtein("file", "neighbour"), "neighbour")
+    return pairs.groupBy("file").agg(f.min_by("neighbour", distance).alias("neighbour"))
 
 
 def number_lines(rows: DataFrame, facts: DataFrame) -> DataFrame:

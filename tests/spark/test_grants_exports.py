@@ -20,8 +20,18 @@ def test_what_is_left_out_follows_from_form_and_platform() -> None:
     snow, bigquery, redshift = parse_exports(text(SNOW, big, red))
     assert (snow.dialect, snow.spelling, snow.has_groups) == ("snowflake", "upper", False)
     assert (bigquery.dialect, bigquery.spelling, bigquery.has_groups) == ("bigquery", "exact", True)
-    assert (redshift.dialect, redshift.spelling, redshift.has_groups) == ("postgres", "exact", False)
+    assert (redshift.dialect, redshift.spelling, redshift.has_groups) == ("redshift", "exact", False)
     assert (bigquery.vocabulary["x/y"], snow.vocabulary["SELECT"]) == (WRITE, READ)
+
+
+@pytest.mark.parametrize("form", ["databricks", "redshift", "postgres", "trino"])
+def test_forms_of_views_fold_names_and_have_a_dialect(form: str) -> None:
+    named = {"role_prefix": "r_", "email_domain": "x.example", "database": "dev"}
+    (export,) = parse_exports(text({"name": "a", "platform": "hive", "form": form, "grants": ["a"]} | named))
+    assert (export.dialect, export.spelling, export.has_groups) == (form, "lower", form == "databricks")
+    assert (export.owner, export.database) == ("", "dev")
+    # People have addresses, roles do not.
+    assert (export.role_name("r_Reader"), export.account_name("Ann")) == ("reader", "ann@x.example")
 
 
 def test_names_go_both_ways() -> None:
@@ -43,7 +53,10 @@ def test_names_go_both_ways() -> None:
         (text(SNOW | {"grants": "a.csv"}), ["exports/0/grants has to be a list of texts."]),
         (text(SNOW | {"has_groups": "yes"}), ["exports/0/has_groups has to be true or false."]),
         (text(SNOW | {"roles": {"a": 1}}), ["exports/0/roles has to be an object of texts."]),
-        (text(SNOW | {"form": "oracle"}), ["exports/0/form has to be one of snowflake, bigquery, csv."]),
+        (
+            text(SNOW | {"form": "oracle"}),
+            ["exports/0/form has to be one of snowflake, bigquery, databricks, redshift, postgres, trino, csv."],
+        ),
         (text(SNOW | {"levels": {"X": "MOST"}}), ["exports/0/levels/X has to be one of READ, WRITE, ADMIN."]),
         (text(SNOW | {"levels": {str(n): "READ" for n in range(60)}}), ["names too many privileges"]),
         (text(SNOW, SNOW), ["Two exports are called snow.", "give each its own instance"]),

@@ -61,7 +61,7 @@ ROLE_COLUMNS = ["export", "role"]
 Stage = Callable[[str, DataFrame], DataFrame]
 
 #: Grantees that stand for everybody in one of the sources.
-EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers")
+EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers", "account users")
 
 
 def select_difference_columns(rows: DataFrame, **columns: Column | str) -> DataFrame:

@@ -17,6 +17,11 @@ ROLE_TYPE_LEVELS: Mapping[str, int] = {
     **dict.fromkeys(("ADMIN", "ADMINISTRATOR", "OWN", "OWNER"), ADMIN),
 }
 
+_POSTGRES_PRIVILEGES: Mapping[str, int] = {
+    "SELECT": READ,
+    **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "TRUNCATE"), WRITE),
+    **dict.fromkeys(("OWNER", "ALL PRIVILEGES"), ADMIN),
+}
 #: Privileges of each form that reach the data of a table, with their levels, in the order of repairs.
 PRIVILEGES: Mapping[str, Mapping[str, int]] = {
     "snowflake": {
@@ -34,6 +39,19 @@ PRIVILEGES: Mapping[str, Mapping[str, int]] = {
         "roles/editor": WRITE,
         "roles/owner": ADMIN,
     },
+    "databricks": {
+        "SELECT": READ,
+        "MODIFY": WRITE,
+        # Who manages or owns an object can give himself every privilege on it.
+        **dict.fromkeys(("ALL PRIVILEGES", "MANAGE", "OWN", "OWNERSHIP"), ADMIN),
+    },
+    "redshift": _POSTGRES_PRIVILEGES,
+    "postgres": _POSTGRES_PRIVILEGES,
+    "trino": {
+        "SELECT": READ,
+        **dict.fromkeys(("INSERT", "UPDATE", "DELETE"), WRITE),
+        **dict.fromkeys(("OWNERSHIP", "ALL PRIVILEGES"), ADMIN),
+    },
     "csv": {
         **dict.fromkeys(("READ", "SELECT"), READ),
         **dict.fromkeys(("WRITE", "INSERT", "UPDATE", "DELETE", "TRUNCATE"), WRITE),
@@ -42,8 +60,10 @@ PRIVILEGES: Mapping[str, Mapping[str, int]] = {
 }
 #: Maximum number of privileges of a form: one bit each of a 64 bit number.
 _MAX_PRIVILEGES = 62
-_DIALECTS = ("snowflake", "bigquery", "postgres", "")
-_DIALECT_OF = {"snowflake": "snowflake", "bigquery": "bigquery", "postgres": "postgres", "redshift": "postgres"}
+_DIALECTS = ("snowflake", "bigquery", "postgres", "redshift", "databricks", "trino", "")
+_DIALECT_OF = {name: name for name in ("snowflake", "bigquery", "postgres", "redshift")}
+#: Forms whose rows name everything in lower case unless it is quoted, with a dialect of the same name.
+_LOWERCASE_FORMS = ("databricks", "redshift", "postgres", "trino")
 _SPELLINGS = ("upper", "lower", "exact")
 
 
@@ -60,7 +80,7 @@ class Export:
     role URNs; the identifier of any other role is `role_prefix` and its name in lower case. Names of people and groups
     lose `@email_domain`. `has_groups`: groups are members of roles in the source, instead of their members. `levels`
     are the levels of further privileges, `ignored_roles` the roles whose extra grants and members are not reported.
-    `owner` receives what a role should not own.
+    `owner` receives what a role should not own, `database` contains the tables of layouts that name none.
     """
 
     name: str
@@ -79,6 +99,7 @@ class Export:
     levels: Mapping[str, int] = field(default_factory=dict)
     ignored_roles: tuple[str, ...] = ()
     owner: str = "SYSADMIN"
+    database: str = ""
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
@@ -110,7 +131,8 @@ class Export:
         bare_name = identifier
         if identifier.lower().startswith(self.role_prefix.lower()):
             bare_name = identifier[len(self.role_prefix) :]
-        return self.account_name(bare_name)
+        # Only people have addresses there; the roles of BigQuery are groups with addresses of their own.
+        return self.spell(bare_name) if self.form in _LOWERCASE_FORMS else self.account_name(bare_name)
 
     def account_name(self, name: str) -> str:
         """Return the name in the source of a person or group of the catalog."""
@@ -170,9 +192,10 @@ def _find_unknown_values(entry: Mapping[str, Any], pointer: str) -> Iterable[str
 def _build_export(entry: Mapping[str, Any]) -> Export:
     form = entry["form"]
     defaults: dict[str, Any] = {
-        "dialect": _DIALECT_OF.get(entry["platform"], ""),
-        "spelling": "upper" if form == "snowflake" else "exact",
-        "has_groups": form == "bigquery",
+        "dialect": form if form in _LOWERCASE_FORMS else _DIALECT_OF.get(entry["platform"], ""),
+        "spelling": "lower" if form in _LOWERCASE_FORMS else "upper" if form == "snowflake" else "exact",
+        "has_groups": form in ("bigquery", "databricks"),
+        "owner": "" if form in _LOWERCASE_FORMS else "SYSADMIN",
     }
     arguments = {**defaults, **entry}
     for key in ("grants", "members", "ignored_roles"):

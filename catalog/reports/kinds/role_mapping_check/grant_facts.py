@@ -11,10 +11,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from catalog.reports.kinds.role_mapping_check import principals
 from catalog.reports.kinds.role_mapping_check.exports import Export
 
 #: Separator of the parts of a name in `object`; any printable character may be in a part.
-SEPARATOR = "\x1f"
+SEPARATOR = principals.SEPARATOR
 
 
 class FactKind(StrEnum):
@@ -69,7 +70,7 @@ FACT_COLUMNS = {
 
 def role_key(export: Export, name: Column) -> Column:
     """Return `Export.role_identifier` of a column."""
-    bare_name = without_domain(export, name)
+    bare_name = without_domain(export, principals.dotted_name(name))
     key: Column = f.concat(f.lit(export.role_prefix.lower()), bare_name)
     for source_name, identifier in export.roles.items():
         key = f.when(bare_name == export.normalize(source_name), f.lit(identifier.lower())).otherwise(key)

@@ -9,9 +9,11 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from catalog.reports.kinds.role_mapping_check.dialects import DIALECTS
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
 from catalog.reports.kinds.role_mapping_check.exports import ADMIN, LEVELS, READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee, list_privileges
+from catalog.reports.kinds.role_mapping_check.principals import GROUP, describe_principal, split_principal
 
 DifferenceRow = Mapping[str, Any]
 
@@ -19,13 +21,15 @@ _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 #: Privileges to grant for each level.
 _LEVEL_PRIVILEGES: Mapping[str, Mapping[int, str]] = {
     "snowflake": {READ: "SELECT", WRITE: "SELECT, INSERT, UPDATE, DELETE, TRUNCATE", ADMIN: "ALL PRIVILEGES"},
-    "postgres": {READ: "SELECT", WRITE: "SELECT, INSERT, UPDATE, DELETE, TRUNCATE", ADMIN: "ALL PRIVILEGES"},
+    **{name: dialect.levels for name, dialect in DIALECTS.items()},
     "bigquery": {
         READ: "roles/bigquery.dataViewer",
         WRITE: "roles/bigquery.dataEditor",
         ADMIN: "roles/bigquery.dataOwner",
     },
 }
+#: Privileges that are taken by giving the object another owner.
+_OWNER_PRIVILEGES = ("OWNERSHIP", "OWNER", "OWN")
 _MEMBERSHIP_COMMAND = ("identity", "groups", "memberships")
 _BIGQUERY_OBJECT_TYPES = {1: "PROJECT", 2: "SCHEMA", 3: "TABLE"}
 
@@ -34,9 +38,15 @@ def render_repair(export: Export | None, difference: DifferenceRow) -> str:
     """Return the statements that end a difference, one a line; a line that begins with -- is a manual step."""
     difference_type = DifferenceType(difference["type"])
     render = _RENDERERS.get(difference_type)
-    if render is None or export is None or not export.dialect:
+    if render is None or export is None or not export.dialect or _has_no_statement(export, difference_type):
         return _render_comment(_MANUAL_STEPS[difference_type].format(**_list_words(difference)))
     return render(export, difference)
+
+
+def _has_no_statement(export: Export, difference_type: DifferenceType) -> bool:
+    """Whether a difference is about roles and their members, and no statement of the dialect changes these."""
+    dialect = DIALECTS.get(export.dialect)
+    return dialect is not None and dialect.membership is None and difference_type in _ROLE_DIFFERENCES
 
 
 def render_sentence(difference: DifferenceRow) -> str:
@@ -52,13 +62,13 @@ def _list_words(difference: DifferenceRow) -> dict[str, Any]:
     return {
         **difference,
         "role": _role_label(difference),
-        "who": difference["grantee"] or difference["actor"],
+        "who": describe_principal(difference["grantee"] or difference["actor"] or ""),
         "there": _LEVEL_NAMES.get(difference["level"] or 0, ""),
         "wanted": _LEVEL_NAMES.get(difference["wanted"] or 0, ""),
         "object": _dotted_name(difference["object"]),
         "place": _dotted_name(difference["object"]) or difference["name"] or difference["entity"],
         "datasets": "1 dataset" if difference["count"] == 1 else f"{difference['count'] or 0:,} datasets",
-        "via": f" through {difference['via']}" if difference["via"] else "",
+        "via": f" through {describe_principal(difference['via'])}" if difference["via"] else "",
     }
 
 
@@ -77,6 +87,11 @@ _SENTENCES: Mapping[DifferenceType, str] = {
 _CONTAINER_GRANT_SENTENCE = "{role} has {there}{via} on {place}, which opens {datasets} that the catalog does not name."
 _ROLE_GRANT_SENTENCE = "{role} has {there}{via}, which opens {datasets} that the catalog does not name."
 
+#: Differences that are repaired by making, deleting, giving or taking a role.
+_ROLE_DIFFERENCES = (
+    *(DifferenceType.ROLE_GONE, DifferenceType.ROLE_WITHOUT_DATASETS),
+    *(DifferenceType.MEMBER_MISSING, DifferenceType.EXTRA_MEMBER),
+)
 #: What to do where there is no statement for it, or no dialect.
 _MANUAL_STEPS: Mapping[DifferenceType, str] = {
     DifferenceType.GRANT_MISSING: "Give {role} access to {name}.",
@@ -92,7 +107,9 @@ _MANUAL_STEPS: Mapping[DifferenceType, str] = {
 
 
 def _role_label(difference: DifferenceRow) -> str:
-    return str(difference["role"] if difference["role_urn"] else difference["grantee"] or difference["role"])
+    if difference["role_urn"]:
+        return str(difference["role"])
+    return describe_principal(difference["grantee"] or difference["role"] or "")
 
 
 def _dotted_name(name: str | None) -> str:
@@ -103,6 +120,8 @@ def _dotted_name(name: str | None) -> str:
 
 
 def _quote_identifier(export: Export, name: str) -> str:
+    if dialect := DIALECTS.get(export.dialect):
+        return dialect.quote_name(name)
     if export.dialect == "bigquery":
         return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
     return '"' + name.replace('"', '""') + '"'
@@ -129,16 +148,27 @@ def _object_path(export: Export, difference: DifferenceRow) -> list[str]:
     return [export.spell(part) for part in str(difference["name"]).split(".")]
 
 
+def _scope_clause(export: Export, difference: DifferenceRow) -> str:
+    """Return what follows the privileges in a statement, '' where a dialect has none for such an object."""
+    if dialect := DIALECTS.get(export.dialect):
+        path = _object_path(export, difference)
+        return dialect.render_object(dialect.scopes, path, _count_missing_parts(difference, path))
+    return f"ON {_object_clause(export, difference)}"
+
+
 def _object_clause(export: Export, difference: DifferenceRow) -> str:
     path = _object_path(export, difference)
     if export.dialect == "bigquery":
         object_type = _BIGQUERY_OBJECT_TYPES.get(len(path), "TABLE")
         return f"{object_type} {_quote_identifier(export, '.'.join(path))}"
-    # PostgreSQL connects to one database, so its name is not part of the name of a table.
-    parts = path[-2:] if export.dialect == "postgres" else path
-    is_schema = export.dialect == "postgres" and len(path) < 3 and difference["entity"] is None
-    object_type = "ALL TABLES IN SCHEMA" if is_schema else "TABLE"
-    return f"{object_type} {'.'.join(_quote_identifier(export, part) for part in (parts[-1:] if is_schema else parts))}"
+    if dialect := DIALECTS.get(export.dialect):
+        return dialect.render_object(dialect.objects, path, _count_missing_parts(difference, path))
+    return f"TABLE {'.'.join(_quote_identifier(export, part) for part in path)}"
+
+
+def _count_missing_parts(difference: DifferenceRow, path: Sequence[str]) -> int:
+    """Return how many parts of the name of a dataset that it contains an object lacks: none if it is a table."""
+    return max(len(str(difference["name"]).split(".")) - len(path), 0)
 
 
 def _grantee_clause(export: Export, difference: DifferenceRow) -> str:
@@ -150,6 +180,9 @@ def _grantee_clause(export: Export, difference: DifferenceRow) -> str:
 
 def _principal_clause(export: Export, kind: str | None, name: str) -> str:
     """Return a user or role; Snowflake says which it is, and its groups are roles."""
+    if dialect := DIALECTS.get(export.dialect):
+        principal_type, parts = split_principal(name)
+        return dialect.render_principal(principal_type or kind, parts[-1])
     noun = ("USER " if kind == Grantee.USER else "ROLE ") if export.dialect == "snowflake" else ""
     return noun + _quote_identifier(export, name)
 
@@ -169,7 +202,10 @@ def _render_grant(export: Export, difference: DifferenceRow, level: int) -> str:
     privilege_list = _LEVEL_PRIVILEGES[export.dialect][level]
     if export.dialect == "bigquery":
         privilege_list = _quote_identifier(export, privilege_list)
-    return f"GRANT {privilege_list} ON {_object_clause(export, difference)} TO {_grantee_clause(export, difference)};"
+    if export.dialect in DIALECTS and _count_missing_parts(difference, _object_path(export, difference)):
+        # What is granted is for the dataset alone, not for everything in its schema.
+        difference = {**difference, "object": None}
+    return f"GRANT {privilege_list} {_scope_clause(export, difference)} TO {_grantee_clause(export, difference)};"
 
 
 def _render_revokes(export: Export, difference: DifferenceRow, privileges: Sequence[str]) -> list[str]:
@@ -181,22 +217,30 @@ def _render_revokes(export: Export, difference: DifferenceRow, privileges: Seque
             for privilege in privileges
         ]
     statements = []
-    if "OWNERSHIP" in privileges or "OWNER" in privileges:
-        statements.append(_render_owner_change(export, object_clause))
-    other_privileges = [privilege for privilege in privileges if privilege not in ("OWNERSHIP", "OWNER")]
-    sql_privileges = _sql_privileges(other_privileges)
+    if not set(_OWNER_PRIVILEGES).isdisjoint(privileges):
+        statements.append(_render_owner_change(export, difference))
+    sql_privileges = _sql_privileges([privilege for privilege in privileges if privilege not in _OWNER_PRIVILEGES])
     if sql_privileges:
-        statements.append(f"REVOKE {', '.join(sql_privileges)} ON {object_clause} FROM {grantee_clause};")
+        scope_clause = _scope_clause(export, difference)
+        statement = f"REVOKE {', '.join(sql_privileges)} {scope_clause} FROM {grantee_clause};"
+        statements.append(statement if scope_clause else _render_comment(_describe_revoke(difference)))
     return statements
 
 
-def _render_owner_change(export: Export, object_clause: str) -> str:
-    owner = _quote_identifier(export, export.owner)
+def _describe_revoke(difference: DifferenceRow) -> str:
+    return _MANUAL_STEPS[DifferenceType.DIRECT_USER_GRANT].format(**_list_words(difference))
+
+
+def _render_owner_change(export: Export, difference: DifferenceRow) -> str:
+    object_clause, owner = _object_clause(export, difference), _quote_identifier(export, export.owner)
     if export.dialect == "snowflake":
         return f"GRANT OWNERSHIP ON {object_clause} TO ROLE {owner} COPY CURRENT GRANTS;"
-    if not object_clause.startswith("TABLE "):
-        return _render_comment(f"Hand {object_clause} on to {export.owner}, table by table.")
-    return f"ALTER {object_clause} OWNER TO {owner};"
+    dialect = DIALECTS[export.dialect]
+    if not object_clause or not export.owner:
+        return _render_comment(f"Hand {_dotted_name(difference['object'])} on to its right owner.")
+    if not dialect.owns_containers and not object_clause.startswith("TABLE "):
+        return _render_comment(f"Hand what {object_clause} contains on to {export.owner}, table by table.")
+    return f"ALTER {object_clause} {dialect.owner_change}{owner};"
 
 
 def _sql_privileges(privileges: Sequence[str]) -> list[str]:
@@ -219,8 +263,8 @@ def _repair_extra_grant(export: Export, difference: DifferenceRow) -> str:
 
 def _render_role_revoke(export: Export, difference: DifferenceRow) -> str:
     """Return the statement that takes the inherited role from the role of a difference."""
-    if export.dialect == "bigquery":
-        return _render_comment(f"Take {_role_label(difference)} out of {difference['via']}.")
+    if export.dialect == "bigquery" or _has_no_statement(export, DifferenceType.EXTRA_MEMBER):
+        return _render_comment(f"Take {_role_label(difference)} out of {describe_principal(difference['via'])}.")
     holder = difference["grantee"] or _role_name(export, difference)
     return _render_membership("REVOKE", export, difference["via"], Grantee.ROLE, holder)
 
@@ -253,7 +297,8 @@ def _repair_missing_role(export: Export, difference: DifferenceRow) -> str:
 def _repair_idle_role(export: Export, difference: DifferenceRow) -> str:
     if export.dialect == "bigquery":
         return _render_comment(f"Name the datasets that {_role_label(difference)} opens, or delete the group.")
-    return f"DROP ROLE {_quote_identifier(export, difference['grantee'])};"
+    principal_type, parts = split_principal(difference["grantee"])
+    return f"DROP {principal_type or 'ROLE'} {_quote_identifier(export, parts[-1])};"
 
 
 def _repair_missing_member(export: Export, difference: DifferenceRow) -> str:
@@ -271,10 +316,16 @@ def _render_membership(verb: str, export: Export, role: str, kind: str | None, a
     if export.dialect == "bigquery":
         command = "add" if verb == "GRANT" else "delete"
         return _render_command(*_MEMBERSHIP_COMMAND, command, f"--group-email={role}", f"--member-email={account}")
-    noun = " ROLE" if export.dialect == "snowflake" else ""
+    principal_type, parts = split_principal(role)
+    quoted_role = _quote_identifier(export, parts[-1])
+    if principal_type == GROUP:
+        action = "ADD" if verb == "GRANT" else "DROP"
+        return f"ALTER GROUP {quoted_role} {action} USER {_quote_identifier(export, account)};"
+    dialect = DIALECTS.get(export.dialect)
+    noun = "ROLE " if dialect is None else dialect.membership
     preposition = "TO" if verb == "GRANT" else "FROM"
     principal = _principal_clause(export, kind, account)
-    return f"{verb}{noun} {_quote_identifier(export, role)} {preposition} {principal};"
+    return f"{verb} {noun}{quoted_role} {preposition} {principal};"
 
 
 _RENDERERS: Mapping[DifferenceType, Callable[[Export, DifferenceRow], str]] = {

@@ -17,6 +17,10 @@ class PassRule(StrEnum):
     OTHER_SERVICE = "other_service"
     DELETED_MEMBER = "deleted_member"
     UNLISTED_ROLE = "unlisted_role"
+    COLUMN_PRIVILEGE = "column_privilege"
+    FUTURE_GRANT = "future_grant"
+    DENIED = "denied"
+    LISTED_PERSON = "listed_person"
 
 
 #: What each rule passes over, as pages say it.
@@ -31,7 +35,11 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.OTHER_SERVICE: "On a resource of another service",
     PassRule.DELETED_MEMBER: "To an account that was deleted",
     PassRule.UNLISTED_ROLE: "A role of the service of which no level is known",
+    PassRule.COLUMN_PRIVILEGE: "On single columns of a table",
+    PassRule.FUTURE_GRANT: "On tables that are made in future",
+    PassRule.DENIED: "Denied",
+    PassRule.LISTED_PERSON: "A person, who is no role",
 }
 
 #: Rules whose rows can give access to data, which nobody compared: what is sensitive below them is a finding.
-REACHING_RULES = frozenset({PassRule.OTHER_GRANTEE, PassRule.UNLISTED_ROLE})
+REACHING_RULES = frozenset({PassRule.OTHER_GRANTEE, PassRule.UNLISTED_ROLE, PassRule.COLUMN_PRIVILEGE})

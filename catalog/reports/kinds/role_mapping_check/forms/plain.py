@@ -18,7 +18,8 @@ from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome,
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word, split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 
-_COLUMNS = ("object_type", "object", "privilege", "grantee_type", "grantee")
+#: The columns of the form.
+COLUMNS = ("object_type", "object", "privilege", "grantee_type", "grantee")
 
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
@@ -28,7 +29,7 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
 
 def read_files(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the facts of files in the plain form. Raises BadExports."""
-    rows = read_csv(spark, folder, export, pattern, _COLUMNS).withColumns(
+    rows = read_csv(spark, folder, export, pattern, COLUMNS).withColumns(
         {name: normalize_word(name) for name in ("object_type", "privilege", "grantee_type")}
     )
     rows = rows.withColumn("path", f.when(on_role(), f.col("object")).otherwise(split_name("object")))

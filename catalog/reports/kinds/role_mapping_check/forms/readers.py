@@ -7,13 +7,25 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
-from catalog.reports.kinds.role_mapping_check.forms import bigquery, plain, snowflake
+from catalog.reports.kinds.role_mapping_check.forms import (
+    bigquery,
+    databricks,
+    plain,
+    postgres,
+    redshift,
+    snowflake,
+    trino,
+)
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import FormReader
 
 #: The reader of each form: returns frames with FACT_COLUMNS, in which each line of each file gives at least one fact.
 FORM_READERS: Mapping[str, FormReader] = {
     "snowflake": snowflake.read_export,
     "bigquery": bigquery.read_export,
+    "databricks": databricks.read_export,
+    "redshift": redshift.read_export,
+    "postgres": postgres.read_export,
+    "trino": trino.read_export,
     "csv": plain.read_export,
 }
 

@@ -9,20 +9,31 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 _NAME_PART_PATTERN = r'"((?:[^"]|"")*)"|([^."]+)'
 
 
-def split_name(name: Column | str) -> Column:
+_QUOTED_NAME_PATTERN = r'^"([^"]|"")+"$'
+
+
+def split_name(name: Column | str, quote: str = '"') -> Column:
     """Return the parts of an SQL name, unquoted and joined by SEPARATOR."""
-    quoted_parts = f.regexp_extract_all(name, f.lit(_NAME_PART_PATTERN), f.lit(1))
-    bare_parts = f.regexp_extract_all(name, f.lit(_NAME_PART_PATTERN), f.lit(2))
+    pattern = f.lit(_NAME_PART_PATTERN.replace('"', quote))
+    quoted_parts = f.regexp_extract_all(name, pattern, f.lit(1))
+    bare_parts = f.regexp_extract_all(name, pattern, f.lit(2))
     name_parts = f.zip_with(
         quoted_parts,
         bare_parts,
         lambda quoted_part, bare_part: f.when(bare_part != "", bare_part).otherwise(
-            f.replace(quoted_part, f.lit('""'), f.lit('"'))
+            f.replace(quoted_part, f.lit(2 * quote), f.lit(quote))
         ),
     )
     return f.array_join(name_parts, SEPARATOR)
 
 
-def normalize_word(name: str) -> Column:
+def unquote_name(name: Column) -> Column:
+    """Return a name of one part as the source stores it: without the quotation marks around it, if there are any."""
+    is_quoted = name.rlike(_QUOTED_NAME_PATTERN)
+    bare_name = f.substring(name, f.lit(2), f.length(name) - 2)
+    return f.when(is_quoted, f.replace(bare_name, f.lit('""'), f.lit('"'))).otherwise(name)
+
+
+def normalize_word(name: Column | str) -> Column:
     """Return a word of a fixed vocabulary in capitals, with spaces for underscores."""
     return f.translate(f.upper(f.trim(f.coalesce(name, f.lit("")))), "_", " ")

@@ -32,7 +32,10 @@ ROOMS = {
         *("catalog/access/", "catalog/models/", "policies/models/", "policies/engine/ports.py"),
     ),
     "decision": ("policies/engine/", "policies/pdp/authorizer.py", "policies/pdp/snapshot_store.py"),
-    "decision log": ("policies/pdp/decision_log.py", "policies/pdp/bulk_insert.py", "policies/pdp/use_"),
+    "decision log": (
+        *("policies/pdp/decision_log.py", "policies/pdp/bulk_insert.py"),
+        *("policies/pdp/use_counts.py", "policies/pdp/use_writing.py"),
+    ),
     "counters": (
         *("policies/propagation/metrics.py", "policies/propagation/metric_buffer.py"),
         "authzsite/metrics_multiprocess.py",

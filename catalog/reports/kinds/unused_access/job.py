@@ -41,7 +41,6 @@ def compute_results(job: Job) -> Summary:
     return Summary(
         numbers=(
             Number("Days looked back", usage_document["days"]),
-            Number("Every use is counted (1: yes, 0: no)", int(usage_document["is_sure"])),
             *(
                 Number(f"{name.capitalize()} without a use", unused_counts[name])
                 for name in ("policies", "privileges", "memberships")
@@ -56,12 +55,12 @@ def _describe_counts(usage_document: Mapping[str, Any]) -> str:
     complete_since, since = usage_document["complete_since"], usage_document["since"]
     if usage_document["is_sure"]:
         until = f"{datetime.fromisoformat(usage_document['counted_until']):%Y-%m-%d %H:%M} UTC"
-        return f"Every use is counted since {complete_since}; these are those from {since} until {until}."
+        return f"Every use is counted from {complete_since} on; these are those from {since} until {until}."
     if complete_since is None:
         return "No use is counted yet, so nothing is called unused."
     return (
-        f"Every use is counted only since {complete_since}, and the days of this report begin on {since}: what shows no"
-        " use may have been used, so nothing is called unused."
+        f"Every use is counted only from {complete_since} on, and the days of this report begin on {since}: what shows"
+        " no use may have been used, so nothing is called unused."
     )
 
 

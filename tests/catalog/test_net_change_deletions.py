@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from catalog.access.facet_source import OrmFacetSource
 from policies.authoring.services import net_change, preview
-from policies.authoring.services.preview import Change
+from policies.authoring.services.proposed_changes import Change
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from policies.engine.selectors import Resource

@@ -15,7 +15,7 @@ from catalog.cdap.grant_requests import GrantRequest
 from catalog.cdap.staged_grants import StagedGrants
 from catalog.models import Entity, EntityUserGrant, WildcardGrant
 from policies.authoring.services import net_change, preview
-from policies.authoring.services.preview import Change
+from policies.authoring.services.proposed_changes import Change
 from policies.engine.families import cdap
 from policies.engine.requirements import privilege_requirement
 from policies.errors import Conflict

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from catalog.external_roles.services import MAX_DATASETS
-from policies.authoring.services.preview import MAX_CHANGES
+from policies.authoring.services.proposed_changes import MAX_CHANGES
 from policies.authoring.services.replay import MAX_DAYS
 from policies.authoring.services.staged_facts import MAX_ATTACHMENTS
 from policies.decisions.api.request_serializers import MAX_ALTERNATIVES, MAX_BATCH_QUESTIONS, MAX_COLUMNS, MAX_LIST_URNS

@@ -8,7 +8,7 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.settings import api_settings
 
 from policies.authoring.api.policies import STATES
-from policies.authoring.services import preview
+from policies.authoring.services import preview, proposed_changes
 from policies.authoring.services.change_proofs import ChangeProofs
 from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess
 from policies.authoring.services.preview import Preview
@@ -167,7 +167,7 @@ class ChangeIn(strict_fields.StrictSerializer):
 class PreviewIn(strict_fields.StrictSerializer):
     """Changes that are taken as one, and what the answer should hold."""
 
-    changes = strict_fields.StrictList(child=ChangeIn(), max_length=preview.MAX_CHANGES, min_length=1)
+    changes = strict_fields.StrictList(child=ChangeIn(), max_length=proposed_changes.MAX_CHANGES, min_length=1)
     privileges = strict_fields.StrictList(
         child=strict_fields.StrictString(max_length=255), max_length=_MAX_PRIVILEGES, required=False
     )
@@ -323,7 +323,7 @@ class PreviewView(ApiView):
 
         It needs what the changes themselves need.
         """
-        changes = [preview.read_change(change) for change in payload["changes"]]
+        changes = [proposed_changes.read_change(change) for change in payload["changes"]]
         return _serialize_preview(
             preview.preview_changes(
                 changes=changes,

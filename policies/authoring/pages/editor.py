@@ -25,7 +25,7 @@ from policies.authoring.queries import policies
 from policies.authoring.services import import_export, lints, policy_storage
 from policies.authoring.services import policies as service
 from policies.authoring.services.policies import PolicyInput
-from policies.authoring.services.preview import PUT_POLICY, Change, PolicyPut
+from policies.authoring.services.proposed_changes import PUT_POLICY, Change, PolicyPut
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, GuardrailBroken, Invalid, NotFound, Stale
 from policies.http.guard import get_actor

@@ -13,7 +13,7 @@ from policies.authoring.pages.verdict_wording import describe_policy_changes
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
 from policies.authoring.services import policy_storage
-from policies.authoring.services.preview import PUT_POLICY, Change, PolicyPut
+from policies.authoring.services.proposed_changes import PUT_POLICY, Change, PolicyPut
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import channel_names

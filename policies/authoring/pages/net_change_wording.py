@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from policies.authoring.services import preview
+from policies.authoring.services import preview, proposed_changes
 from policies.authoring.services.net_change import (
     SAMPLED_ENTITIES,
     SAMPLED_PEOPLE,
@@ -13,7 +13,7 @@ from policies.authoring.services.net_change import (
     NetChange,
     PlatformAccess,
 )
-from policies.authoring.services.preview import Change
+from policies.authoring.services.proposed_changes import Change
 from policies.engine import families
 from policies.engine.families import cdap
 from policies.engine.model import Actor
@@ -78,7 +78,7 @@ def word_changes(*, changes: Sequence[Change], by: Actor, is_sampled: bool = Fal
 
 def describe_proposed_changes(changes: Iterable[ProposedChange], *, by: Actor) -> list[str]:
     """Return the sentences of changes in their form in the API."""
-    return describe_changes(changes=[preview.read_change(change) for change in changes], by=by)
+    return describe_changes(changes=[proposed_changes.read_change(change) for change in changes], by=by)
 
 
 def describe_net_change(change: NetChange) -> list[str]:

@@ -17,7 +17,7 @@ from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.pages.verdict_wording import describe_policy_changes
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
-from policies.authoring.services.preview import DELETE_POLICY, SET_STATE, Change, StateChange
+from policies.authoring.services.proposed_changes import DELETE_POLICY, SET_STATE, Change, StateChange
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
 from policies.http.pages.list_and_form_pages import CHANNEL, action_view, ask_and_act, form_view, redirect_with_message

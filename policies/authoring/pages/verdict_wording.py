@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from policies.authoring.pages.net_change_wording import ChangeWording, word_changes
-from policies.authoring.services import preview
+from policies.authoring.services import staged_changes
 from policies.authoring.services.change_guardrails import GuardrailVerdict
 from policies.authoring.services.change_proofs import ChangeProofs
-from policies.authoring.services.preview import Change
+from policies.authoring.services.proposed_changes import Change
 from policies.authoring.services.replay import Replay, ReplayedAccess
 from policies.engine import families
 from policies.engine.guardrails.sentences import add_example, list_rule_urns, word_added_breach
@@ -25,7 +25,7 @@ MAX_REPLAYED = 5
 def build_verdicts(*, changes: Sequence[Change], by: Actor, days: int | None = None) -> dict[str, Any]:
     """Return the sentences on changes by list: `proofs`, `guardrails`, and with days the `replay`; empty if refused."""
     try:
-        staged = preview.stage_changes(changes=changes, by=by)
+        staged = staged_changes.stage_changes(changes=changes, by=by)
     except (Forbidden, Invalid, NotFound):
         # Why is said beside who gains and loses.
         return {}

@@ -20,7 +20,7 @@ from django.db import connection  # noqa: E402
 from bench import backends  # noqa: E402
 from bench.filling import fill  # noqa: E402
 from bench.worlds import Company  # noqa: E402
-from policies.authoring.services import guardrails, policies  # noqa: E402
+from policies.authoring.services import guardrails, policies, policy_drafts  # noqa: E402
 from policies.identity.services import groups  # noqa: E402
 from policies.models import Guardrail, User  # noqa: E402
 from policies.pdp import actor_resolution, authorizer, snapshot_store  # noqa: E402
@@ -79,7 +79,7 @@ def _put(by: Any, actors: dict[str, Any]) -> None:
         "actors": actors,
         "resources": {"filter": {"criteria": [criterion, excluded]}},
     }
-    draft = policies.PolicyInput("datahub", document)
+    draft = policy_drafts.PolicyInput("datahub", document)
     policies.put_many(drafts={"urn:li:dataHubPolicy:measured": draft}, by=by, channel="bench")
 
 

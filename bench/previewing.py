@@ -22,7 +22,7 @@ from bench import backends  # noqa: E402
 from bench.filling import fill  # noqa: E402
 from bench.worlds import GROUPS, Company, dice_of  # noqa: E402
 from policies.authoring.services import preview  # noqa: E402
-from policies.authoring.services.policies import PolicyInput  # noqa: E402
+from policies.authoring.services.policy_drafts import PolicyInput  # noqa: E402
 from policies.authoring.services.proposed_changes import DELETE_POLICY, PUT_POLICY, Change, PolicyPut  # noqa: E402
 from policies.models import Policy  # noqa: E402
 from policies.pdp import authorizer, snapshot_store  # noqa: E402

@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import guardrails, policies, policy_drafts
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.identity.services import roles
@@ -68,11 +68,11 @@ def build_document(entry: dict[str, Any]) -> dict[str, Any]:
     document = dict(entry["info"])
     if "generated" in entry:
         document["privileges"] = [privilege.name for privilege in privileges_by_type[entry["generated"]]]
-    return policies.validate_draft(_build_draft(entry, document))
+    return policy_drafts.validate_draft(_build_draft(entry, document))
 
 
-def _build_draft(entry: dict[str, Any], document: dict[str, Any]) -> policies.PolicyInput:
-    return policies.PolicyInput(entry.get("family", "datahub"), document, description=entry.get("description"))
+def _build_draft(entry: dict[str, Any], document: dict[str, Any]) -> policy_drafts.PolicyInput:
+    return policy_drafts.PolicyInput(entry.get("family", "datahub"), document, description=entry.get("description"))
 
 
 def _write_roles(result: BootstrapResult) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.errors import Problem, quote
 from policies.engine.families.document_reader import escape
 from policies.engine.model import SYSTEM_ACTOR
@@ -195,7 +195,7 @@ def _check_fields(checks: Checks, schema: AspectSchema, document: Mapping[str, A
 def _check_policy(checks: Checks, change: AspectChange) -> None:
     attempts: tuple[Callable[[], object], ...] = (
         lambda: policies.validate_urn(change.urn),
-        lambda: policies.validate_draft(policies.PolicyInput("datahub", change.document, keeps_unknown=True)),
+        lambda: policy_drafts.validate_draft(policy_drafts.PolicyInput("datahub", change.document, keeps_unknown=True)),
     )
     for attempt in attempts:
         try:

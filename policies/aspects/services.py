@@ -16,7 +16,7 @@ from typing import Any
 from policies.aspects import schemas
 from policies.aspects.people_import import AspectImport
 from policies.aspects.schemas import POLICY_INFO, ROLE, SCHEMAS, SECRET_ASPECTS, USER, AspectChange
-from policies.authoring.services import lints, policies
+from policies.authoring.services import lints, policies, policy_drafts
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
@@ -154,7 +154,7 @@ def _write_policies(changes: Sequence[AspectChange], *, by: Actor, channel: str)
     positions = {item.urn: position for position, item in enumerate(changes) if item.name == POLICY_INFO}
     documents_by_urn = {urn: changes[position].document for urn, position in positions.items()}
     drafts = {
-        urn: policies.PolicyInput(datahub.NAME, document, keeps_unknown=True)
+        urn: policy_drafts.PolicyInput(datahub.NAME, document, keeps_unknown=True)
         for urn, document in documents_by_urn.items()
         if document is not None
     }

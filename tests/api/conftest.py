@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import access_tokens, users
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, snapshot_store
@@ -32,7 +32,9 @@ def stored(db: None) -> Callable[..., str]:
     def make(name: str, **changes: Any) -> str:
         urn = f"urn:li:dataHubPolicy:{name}"
         document = document_of(displayName=name, **changes)
-        policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR, urn=urn)
+        policies.create(
+            draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR, urn=urn
+        )
         return urn
 
     return make

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from policies.authoring.services import policies as service
+from policies.authoring.services import policy_drafts
 from policies.models import Policy
 from policies.pdp import authorizer
 from tests.api.conftest import document_of, pointers_of, problem_of
@@ -184,7 +185,7 @@ def test_what_cannot_be_changed(manager, stored):
     assert manager.patch(place(fixed), {"state": "INACTIVE"}).status_code == 200
     assert manager.delete(place(fixed)).status_code == 204
     system = "urn:li:dataHubPolicy:system"
-    draft = service.PolicyInput("datahub", document_of())
+    draft = policy_drafts.PolicyInput("datahub", document_of())
     service.create(draft=draft, by=authorizer.SYSTEM, channel="test", urn=system, is_system=True)
     problem_of(manager.delete(place(system)), 403)
 

@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 
 from catalog.models import Aspect, Facet
 from policies.authoring.services import policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import groups
 from policies.pdp import authorizer
 from tests.api.conftest import document_of, pointers_of, problem_of

@@ -7,7 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from policies.authoring.services import guardrails, policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import groups, roles, users
 from policies.models import Guardrail, Policy
 from policies.pdp import authorizer

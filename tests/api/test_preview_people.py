@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import groups, roles, users
 from policies.models import GroupProfile, Policy, Role, User
 from policies.pdp import authorizer
@@ -44,7 +44,7 @@ def store(*criteria: dict[str, Any], **actors: Any) -> None:
         actors=actors or {"users": [JO]},
         resources={"filter": {"criteria": list(criteria)}},
     )
-    policies.create(draft=policies.PolicyInput("datahub", document), urn=POLICY, **BY_SYSTEM)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), urn=POLICY, **BY_SYSTEM)
 
 
 def list_resources(client: APIClient, actor: str = JO) -> list[str]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from policies.authoring.services import policies, replay
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import groups, users
 from policies.models import LoggedDecision
 from policies.pdp import authorizer, decision_log

@@ -11,7 +11,7 @@ from django.db import transaction
 from catalog.ingest import apply
 from catalog.ingest.apply import ApplyResult, Proposal
 from catalog.models import Ancestry, Aspect, Entity, Facet
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.model import Actor
 from policies.identity.services import users
 from policies.pdp import actor_resolution, authorizer, snapshot_store
@@ -103,5 +103,5 @@ def give(urn: str, *privileges: str, **document: object) -> None:
         "privileges": list(privileges),
         "actors": {"users": [urn]},
     } | document
-    policies.create(draft=policies.PolicyInput("datahub", whole), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", whole), by=authorizer.SYSTEM, channel=DOOR)
     snapshot_store.reset()

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from catalog.reports.bundle_tests import bundle
 from catalog.reports.snapshot import partitions, writer
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.errors import Invalid
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
@@ -182,7 +182,7 @@ def snapshot(transactional_db, tmp_path):
         "privileges": ["EDIT_ENTITY_TAGS"],
         "actors": {"groups": [TEAM]},
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), urn="urn:li:dataHubPolicy:editors", **by)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), urn="urn:li:dataHubPolicy:editors", **by)
     folder = tmp_path / "snapshot"
     writer.write(folder=folder, as_of=timezone.now())
     return folder

@@ -18,7 +18,7 @@ from catalog.reports.snapshot import database_reader, partitions, writer
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.snapshot.schema import TABLES
 from catalog.reports.spec import UNTESTED_FACET_FIELDS
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine import families, reach_index, selectors
 from policies.engine.model import Actor, StatementOrigin
 from policies.engine.postings import Postings
@@ -97,7 +97,7 @@ def company(transactional_db: None) -> Iterator[None]:
         {"resource": f"dataset:{'a' * 24}", "actions": ["dataset:delete"], "effect": "deny"},
     ]
     document = {"name": "project", "statements": said_so, "roles": [STEWARD]}
-    policies.create(draft=policies.PolicyInput("datazone", document), urn="urn:li:dataHubPolicy:project", **BY)
+    policies.create(draft=policy_drafts.PolicyInput("datazone", document), urn="urn:li:dataHubPolicy:project", **BY)
     yield
     snapshot_store.reset()
 
@@ -115,7 +115,7 @@ def _policy(name: str, **changes: Any) -> None:
         "privileges": ["VIEW_ENTITY_PAGE"],
         **changes,
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), urn=f"urn:li:dataHubPolicy:{name}", **BY)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), urn=f"urn:li:dataHubPolicy:{name}", **BY)
 
 
 def read(folder: Path) -> Found:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reports.run import run_state
 from catalog.reports.snapshot import writer
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
 from tests.catalog.conftest import DOOR, said, tags, tell
@@ -40,7 +40,7 @@ def company(transactional_db: None, settings: Any, tmp_path: Path) -> None:
         "actors": {"groups": [TEAM]},
         "resources": {"filter": {"criteria": [{"field": "TAG", "condition": "EQUALS", "values": [PII]}]}},
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), **BY)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), **BY)
 
 
 def run_of_now() -> Report:

@@ -12,7 +12,7 @@ from catalog.reports import tasks as report_tasks
 from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
 from catalog.reports.kinds.role_mapping_check.spec import SPEC
 from catalog.reports.services import findings
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.identity.services import groups, users
@@ -187,7 +187,7 @@ def test_an_acceptance_cannot_have_ended_before_it_began() -> None:
 
 
 def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str) -> None:
-    draft = policies.PolicyInput("datahub", document_of(displayName="Stewards tag"))
+    draft = policy_drafts.PolicyInput("datahub", document_of(displayName="Stewards tag"))
     policy = policies.create(draft=draft, by=authorizer.SYSTEM, channel="test").policy.urn
     columns = next(one for one in policy_hygiene_spec.SPEC.tables if one.name == "findings").columns
     rows = [{"policy": policy, "person": jo}, {"policy": policy, "person": "urn:li:corpuser:ghost"}, {"policy": policy}]

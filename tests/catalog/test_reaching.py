@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from catalog.access import reachable_parts, reachable_resources
 from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from policies.identity.services import roles
@@ -94,5 +94,5 @@ def test_what_has_it_exactly_when_the_single_question_allows(monkeypatch, world,
 def _add_roles_and_policies() -> None:
     for name in ("a", "b"):
         roles.create(name=name, identifier=f"made-{name}", by=authorizer.SYSTEM, channel=DOOR)
-    draft = policies.PolicyInput("datahub", document(displayName="Stored", privileges=["EDIT_ENTITY"], actors={}))
+    draft = policy_drafts.PolicyInput("datahub", document(displayName="Stored", privileges=["EDIT_ENTITY"], actors={}))
     policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR)

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.ingest import file_import
 from catalog.models import Entity
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import access_tokens, groups, roles, users
 from policies.models import ChangeEvent, ChangeSet, Gate, PolicyVersion, open_write
 from policies.pdp import actor_resolution, authorizer, display_names
@@ -72,7 +72,7 @@ def test_a_revoke_goes_through_while_an_ingest_is_open() -> None:
     token = access_tokens.create(owner=user.urn, name="t", **BY)
     document = {"displayName": "P", "type": "METADATA", "privileges": ["EDIT_ENTITY"], "actors": {"users": [user.urn]}}
     policy = policies.create(
-        draft=policies.PolicyInput("datahub", {"description": "", "state": "ACTIVE", **document}), **BY
+        draft=policy_drafts.PolicyInput("datahub", {"description": "", "state": "ACTIVE", **document}), **BY
     ).policy
     number = PolicyVersion.load_last_change()
     with paused_ingest():

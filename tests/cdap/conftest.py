@@ -10,7 +10,7 @@ from catalog.cdap import grant_services, operation_services
 from catalog.cdap.grant_requests import GrantRequest
 from catalog.entities import bootstrap
 from catalog.models import Entity
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.families.cdap_requests import OperationRequest
 from policies.identity.services import access_tokens, users
 from policies.models.people import USER_PREFIX
@@ -66,7 +66,9 @@ def client_of(instance: None) -> Callable[..., APIClient]:
             users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
         if privileges:
             policies.create(
-                draft=policies.PolicyInput("datahub", platform(who, *privileges)), by=authorizer.SYSTEM, channel=DOOR
+                draft=policy_drafts.PolicyInput("datahub", platform(who, *privileges)),
+                by=authorizer.SYSTEM,
+                channel=DOOR,
             )
             snapshot_store.reset()
         made = access_tokens.create(owner=who, name="test", by=authorizer.SYSTEM, channel=DOOR)

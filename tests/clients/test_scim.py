@@ -11,13 +11,13 @@ COMMAND = "import sys; from scim2_cli import cli; sys.argv[0] = 'scim'; cli()"
 
 #: Makes an account that manages users and groups and nothing else, and prints its URN.
 ACCOUNT = """
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import service_accounts
 from policies.pdp import authorizer
 account = service_accounts.create(display_name="Provider", by=authorizer.SYSTEM, channel="test")
 document = {"displayName": "Provisioning", "description": "", "type": "PLATFORM", "state": "ACTIVE",
             "privileges": ["MANAGE_USERS_AND_GROUPS"], "actors": {"users": [account.urn]}}
-policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test")
+policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test")
 print(account.urn)
 """
 

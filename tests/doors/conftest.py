@@ -12,7 +12,7 @@ from django.test import Client
 
 from catalog.models import Entity
 from policies import bootstrap
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import access_tokens, users
 from policies.pdp import authorizer, snapshot_store
 from policies.propagation.invalidating_cache import process_cache
@@ -95,7 +95,7 @@ def give(urn: str, *privileges: str, **document: object) -> None:
         "privileges": list(privileges),
         "actors": {"users": [urn]},
     } | document
-    policies.create(draft=policies.PolicyInput("datahub", whole), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", whole), by=authorizer.SYSTEM, channel=DOOR)
 
 
 def written() -> list[str]:

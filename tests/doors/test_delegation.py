@@ -12,7 +12,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.families import vocabulary
 from policies.engine.requirements import privilege_requirement
 from policies.errors import Forbidden
@@ -232,7 +232,7 @@ def test_owners_hold_no_platform_privilege(world):
                 "privileges": list(PLATFORM),
                 "actors": {"resourceOwners": True},
             } | block
-            policies.create(draft=policies.PolicyInput("datahub", document), by=SYSTEM, channel=DOOR)
+            policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=SYSTEM, channel=DOOR)
     owner = {"owners": [{"owner": f"{USER}editor", "type": "TECHNICAL_OWNER"}]}
     calling = Calling(world, "editor", "MANAGE_POLICIES")
     for urn in ("urn:li:dataset:(urn:li:dataPlatform:x,mine,PROD)", calling.group("in"), f"{USER}editor"):
@@ -255,7 +255,7 @@ def test_everything_that_is_lacking_is_named_at_once(world):
         "privileges": list(PLATFORM),
         "actors": {"groups": [f"{GROUP}in-MANAGE_TAGS"]},
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), by=SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=SYSTEM, channel=DOOR)
     snapshot_store.reset()
     calling = Calling(world, "delegate", "MANAGE_TAGS")
     body = {"members": [PLAIN]}

@@ -17,7 +17,7 @@ from django.db.models import Model
 
 from catalog.models import Finding
 from policies.authoring import tasks
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import guardrails, policies, policy_drafts
 from policies.errors import GuardrailBroken
 from policies.identity.services import external_sign_in, groups
 from policies.identity.services.oidc_claims import ExternalIdentity
@@ -227,7 +227,7 @@ TAG_RULE = {
 
 
 def put(urn: str, document: Any) -> None:
-    policies.put_many(drafts={urn: policies.PolicyInput("datahub", document)}, by=authorizer.SYSTEM, channel=DOOR)
+    policies.put_many(drafts={urn: policy_drafts.PolicyInput("datahub", document)}, by=authorizer.SYSTEM, channel=DOOR)
     snapshot_store.reset()
 
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from policies import bootstrap
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
 from tests.journeys.browsing import problems, sign_in
@@ -47,7 +47,7 @@ def _give(username: str, *privileges: str) -> None:
         "resources": {"filter": {"criteria": [{"field": "URN", "values": [ORDERS]}]}},
         "editable": True,
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
 
 
 def test_a_steward_finds_a_dataset_and_tags_it(site, opened):

@@ -12,7 +12,7 @@ from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
 from policies import bootstrap
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles, users
 from policies.models import Policy
 from policies.pdp import authorizer, snapshot_store
@@ -54,7 +54,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
         {"resource": f"project:{'f' * 24}:*", "actions": ["*:*"], "effect": "deny", "branch": "dev"},
     ]
     document = {"name": "Europe only", "statements": statements, "roles": [VIEWER]}
-    draft = policies.PolicyInput("datazone", document)
+    draft = policy_drafts.PolicyInput("datazone", document)
     policies.create(urn="urn:li:dataHubPolicy:europe", draft=draft, by=by, channel=DOOR)
     yield live_server.url
     snapshot_store.reset()

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from policies import bootstrap
 from policies.authoring.services import policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import groups, users
 from policies.pdp import authorizer, snapshot_store
 from tests.journeys.browsing import problems, search, sign_in

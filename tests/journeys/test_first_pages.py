@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from policies import bootstrap
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
 from tests.journeys.browsing import problems, sign_in
@@ -43,7 +43,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
             "actors": {"users": [f"urn:li:corpuser:tagger-{place}" for place in range(number)]},
             "resources": {"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"]}]}},
         }
-        draft = policies.PolicyInput("datahub", document)
+        draft = policy_drafts.PolicyInput("datahub", document)
         policies.create(urn=f"urn:li:dataHubPolicy:t{number}", draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     yield live_server.url
     snapshot_store.reset()

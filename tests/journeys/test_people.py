@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from policies import bootstrap
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import (
     access_tokens,
@@ -195,7 +195,7 @@ def test_what_a_role_would_give_is_said_while_people_are_chosen(site, opened):
         "actors": {"roles": ["urn:li:dataHubRole:steward"]},
         "editable": True,
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
     root = opened()
     sign_in(root, f"{site}{ROLES}/assign/urn:li:dataHubRole:steward", *ROOT)
     effect = root.get_by_role("region", name="Who gains and who loses")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from policies import bootstrap
 from policies.authoring.services import guardrails, policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import users
 from policies.models import LoggedDecision
 from policies.pdp import authorizer, snapshot_store

@@ -12,7 +12,7 @@ from catalog.external_roles import services as external_role_services
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import guardrails, policies, policy_drafts
 from policies.identity.services import groups, service_accounts
 from policies.models import GroupProfile, User
 from policies.models.people import USER_PREFIX
@@ -60,7 +60,7 @@ def objects(_bootstrapped: None, django_db_blocker: Any) -> Objects:
         Entity.objects.bulk_create(datasets, batch_size=500)
         robot = service_accounts.create(display_name="Robot", by=authorizer.SYSTEM, channel=DOOR)
         groups.create(name="Crew", identifier="crew", members=[], by=authorizer.SYSTEM, channel=DOOR)
-        draft = policies.PolicyInput("datahub", document_of(displayName="Mine"))
+        draft = policy_drafts.PolicyInput("datahub", document_of(displayName="Mine"))
         policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR, urn=POLICY)
         rule = {"at_least": {"number": 1, "privileges": ["MANAGE_TAGS"]}}
         guardrails.create(name="Tags", rule=rule, urn=GUARDRAIL, by=authorizer.SYSTEM, channel=DOOR)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.model import Actor
 from policies.identity.services import groups, roles, users
 from policies.models import GroupProfile, Role, User
@@ -67,7 +67,7 @@ def holding(system: Actor, user: Callable[..., User]) -> Callable[..., Actor]:
         if resources is not None:
             document["resources"] = resources
         if privileges:
-            policies.create(draft=policies.PolicyInput("datahub", document), by=system, channel=DOOR)
+            policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=system, channel=DOOR)
             snapshot_store.reset()
         return actor_resolution.load_actor(urn=urn)
 

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from policies import bootstrap
 from policies.aspects import queries as aspect_queries
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden
@@ -33,7 +33,7 @@ def note_call(*, by):
 def edit(urn, **fields):
     document = Policy.objects.get(urn=urn).document | fields
     return policies.update(
-        urn=urn, draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test"
+        urn=urn, draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test"
     )
 
 
@@ -133,7 +133,7 @@ def test_restricted_does_not_touch_what_somebody_opened_again(holding):
     opened = bootstrap.build_document(
         next(one for one in bootstrap._load_fixture("boot_policies") if one["urn"] == EVERYBODY)
     )
-    policies.update(urn=EVERYBODY, draft=policies.PolicyInput("datahub", opened), by=by, channel="test")
+    policies.update(urn=EVERYBODY, draft=policy_drafts.PolicyInput("datahub", opened), by=by, channel="test")
     assert bootstrap.run(is_restricted=True).rewritten_urns == []
     assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
 

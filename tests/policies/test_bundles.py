@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from policies.authoring.services import policies
 from policies.authoring.services.bundles import applying, exporting, planning
 from policies.authoring.services.bundles.planning import BundleOptions
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.errors import Conflict, Forbidden, Invalid, Stale
 from policies.identity.services import roles
 from policies.models import Policy, PolicyEvent, PolicyVersion, Role

@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies.authoring.services import policies, references
+from policies.authoring.services import policies, policy_drafts, references
 from policies.engine import families
 from policies.engine.families import datahub
 from policies.engine.model import StatementOrigin
@@ -26,7 +26,7 @@ def document(**more):
 
 @pytest.mark.parametrize(("effect", "count"), [("ALLOW", 1), ("DENY", 0)])
 def test_a_deny_of_views_lets_nobody_view_by_domain(system, effect, count):
-    draft = policies.PolicyInput("datahub", document(effect=effect))
+    draft = policy_drafts.PolicyInput("datahub", document(effect=effect))
     policies.create(draft=draft, by=system, channel=DOOR)
     snapshot_store.reset()
     (check,) = [check for check in self_checks.run() if check.name == "view_by_domain"]
@@ -37,7 +37,7 @@ def test_a_deny_of_views_lets_nobody_view_by_domain(system, effect, count):
 def test_a_deny_of_everything_locks_a_role_out_unless_it_excepts_somebody(system, excluded, problems):
     family = families.get("datahub")
     everything = document(privileges=sorted(family.load_vocabulary().names), resources=None)
-    allowing = policies.PolicyInput("datahub", everything | {"actors": {"roles": [ADMIN]}})
+    allowing = policy_drafts.PolicyInput("datahub", everything | {"actors": {"roles": [ADMIN]}})
     policies.create(draft=allowing, by=system, channel=DOOR)
     snapshot_store.reset()
     denying = everything | {"actors": {"roles": [ADMIN]} | excluded, "effect": "DENY"}

@@ -5,7 +5,7 @@ import pytest
 from catalog.ingest import deletes
 from policies.aspects import services as aspect_services
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.errors import Conflict, Forbidden
 from policies.identity.services import external_sign_in, groups, invitations, roles
 from policies.identity.services.oidc_claims import ExternalIdentity
@@ -23,7 +23,7 @@ CLOSED = {"groups": [CREW, SOURCE], "roles": [CONTRACTORS]}
 
 def draft(*privileges, **more):
     document = {"displayName": "P", "type": "PLATFORM", "state": "ACTIVE", "privileges": list(privileges), "actors": {}}
-    return policies.PolicyInput("datahub", document | more)
+    return policy_drafts.PolicyInput("datahub", document | more)
 
 
 def put(urn, by, *privileges, **more):

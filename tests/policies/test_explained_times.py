@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from policies.authoring.services import policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine.families.validity import Validity
 from policies.engine.requirements import privilege_requirement
 from policies.engine.wording import word_time

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from policies.aspects import queries as aspect_queries
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import groups, roles
@@ -210,7 +210,7 @@ def test_a_role_that_a_policy_names_cannot_be_deleted(system, role):
         "privileges": ["VIEW_ENTITY_PAGE"],
         "actors": {"roles": [steward], "resourceOwners": False, "allUsers": False, "allGroups": False},
     }
-    written = policies.create(draft=policies.PolicyInput("datahub", document), by=system, channel=DOOR)
+    written = policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=system, channel=DOOR)
     assert users_groups_roles.load_policy_urns_by_actor(actors=[steward]) == {steward: [written.policy.urn]}
     with pytest.raises(Conflict, match=r"named by 1 polic"):
         roles.delete(urn=steward, by=system, channel=DOOR)

@@ -10,7 +10,7 @@ from django.db import connection
 
 from catalog.models import Finding
 from policies.authoring import tasks
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import guardrails, policies, policy_drafts
 from policies.errors import GuardrailBroken
 from policies.identity.services import groups
 from policies.models import Guardrail, Policy
@@ -33,7 +33,7 @@ def mia(user, system):
 
 
 def put(urn, by, **changes):
-    draft = policies.PolicyInput("datahub", POLICY | changes)
+    draft = policy_drafts.PolicyInput("datahub", POLICY | changes)
     policies.put_many(drafts={urn: draft}, by=by, channel=DOOR)
     snapshot_store.mark_stale()
 

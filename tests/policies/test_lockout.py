@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from policies.aspects import services as aspect_services
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.families.validity import Validity
 from policies.errors import Conflict
 from policies.identity.services import groups, invitations, roles, users
@@ -41,7 +41,7 @@ def the_policy():
 
 def changed(**changes):
     policy = the_policy()
-    return policies.PolicyInput("datahub", {**policy.document, **changes})
+    return policy_drafts.PolicyInput("datahub", {**policy.document, **changes})
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_roles_and_groups_of_roles_count(manager, user, group, role, system):
 
 def test_what_gives_no_such_power_is_not_asked_about(manager, system):
     document = {**the_policy().document, "privileges": ["MANAGE_TAGS"], "displayName": "Tags"}
-    written = policies.create(draft=policies.PolicyInput("datahub", document), by=manager, channel=DOOR)
+    written = policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=manager, channel=DOOR)
     policies.delete(urn=written.policy.urn, by=manager, channel=DOOR)
 
 
@@ -119,7 +119,7 @@ def bound(manager, group, role, system):
     group("crew", members=[MIA], roles=[ADMINS])
     policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, channel=DOOR)
     beside = {**the_policy().document, "privileges": ["MANAGE_USERS_AND_GROUPS"], "actors": {"users": [MIA]}}
-    policies.create(draft=policies.PolicyInput("datahub", beside), by=system, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", beside), by=system, channel=DOOR)
     snapshot_store.reset()
     return actor_resolution.load_actor(urn=MIA)
 
@@ -246,7 +246,7 @@ def test_the_last_manager_joins_no_group_later_that_is_denied(bound, group, syst
     group("watched")
     deny = {**the_policy().document, "displayName": "No", "effect": "DENY"}
     deny["actors"] = {"groups": ["urn:li:corpGroup:watched"]}
-    policies.create(draft=policies.PolicyInput("datahub", deny), by=system, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", deny), by=system, channel=DOOR)
     snapshot_store.reset()
     later = TimedHolder(MIA, Validity(timezone.now() + AN_HOUR, None))
     with pytest.raises(Conflict, match="There would come a time"):

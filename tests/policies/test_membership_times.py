@@ -11,7 +11,7 @@ from django.utils import timezone
 from policies.aspects import services as aspect_services
 from policies.aspects.schemas import AspectChange
 from policies.authoring.services import policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine.families.validity import Validity
 from policies.engine.model import Actor, Question
 from policies.errors import Forbidden, Invalid

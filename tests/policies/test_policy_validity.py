@@ -9,8 +9,8 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from policies.authoring.services import lints, policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services import lints, policies, policy_drafts
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine.families.validity import Phase, Validity
 from policies.engine.model import Actor, Question
 from policies.errors import Invalid
@@ -205,7 +205,7 @@ def test_what_stands_beside_a_document_has_to_agree_with_it():
     end = datetime(2027, 1, 1, tzinfo=UTC)
     draft = PolicyInput("datahub", document(validUntil=end.isoformat()), validity=Validity(end, end + HOUR))
     with pytest.raises(Invalid) as refused:
-        policies.validate_draft(draft)
+        policy_drafts.validate_draft(draft)
     assert [problem.pointer for problem in refused.value.problems] == ["/valid_from", "/valid_until"]
 
 

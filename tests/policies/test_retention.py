@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import users
 from policies.models import ChangeEvent, ChangeSet, PolicyEvent, PolicyVersion
 from policies.pdp import tasks as pdp_tasks

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from policies.aspects import services as aspect_services
 from policies.aspects.schemas import AspectChange
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.families.validity import Validity
 from policies.errors import Forbidden, Invalid
 from policies.identity.services import roles
@@ -127,7 +127,7 @@ def test_who_may_not_give_a_role_neither_assigns_it_for_later_nor_for_longer(use
         "privileges": ["MANAGE_GUARDRAILS"],
         "actors": {"roles": [steward]},
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
     snapshot_store.reset()
     begins = timezone.now() + HOUR
 

@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.db import connection, transaction
 
 from policies import bootstrap
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.errors import Unavailable
 from policies.identity.services import access_tokens
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, open_write
@@ -19,7 +19,7 @@ from policies.pdp import authorizer, snapshot_store
 
 ROOT = "urn:li:corpuser:datahub"
 FREE = "urn:li:dataHubPolicy:free"
-DRAFT = policies.PolicyInput(
+DRAFT = policy_drafts.PolicyInput(
     "datahub",
     {
         "displayName": "Free",
@@ -87,7 +87,7 @@ def test_nothing_of_the_policies_is_in_the_shared_cache_and_nothing_there_change
 def stored(urn, **changes):
     policies.create(
         urn=urn,
-        draft=policies.PolicyInput("datahub", {**DRAFT.document, **changes}),
+        draft=policy_drafts.PolicyInput("datahub", {**DRAFT.document, **changes}),
         by=authorizer.SYSTEM,
         channel="test",
     )

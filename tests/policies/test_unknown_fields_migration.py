@@ -10,7 +10,7 @@ from django.db import connection
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
 from policies.authoring.services import policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.models import Policy, PolicyEvent, PolicyVersion
 from policies.pdp import authorizer, snapshot_store
 

@@ -12,6 +12,7 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 
 from policies.authoring.services import policies
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, DecisionCode, Effect, Statement, StatementOrigin
 from policies.engine.requirements import any_of_requirement, privilege_requirement
 from policies.engine.selectors import ActorMatch, Selector
@@ -312,7 +313,7 @@ def store_policy(name: str, **changes: object) -> str:
         "actors": {"users": [JO]},
         "editable": True,
     } | changes
-    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test", urn=urn)
+    policies.create(draft=PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test", urn=urn)
     return urn
 
 

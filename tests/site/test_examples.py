@@ -16,7 +16,7 @@ import servers
 from django.test import Client
 
 from policies import bootstrap
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import access_tokens, users
 from policies.models import AccessToken
 from policies.pdp import authorizer, snapshot_store
@@ -138,7 +138,7 @@ def test_the_gateway_passes_on_what_policies_permit_and_nothing_else(gateway):
             }
         },
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
     assert fetch(f"{gateway}/todos?done=no", user="jenny") == (200, "jenny reads /todos?done=no")
     assert fetch(f"{gateway}/users", user="jenny")[0] == 403
     assert fetch(f"{gateway}/todos", user="jenny", method="POST")[0] == 403

@@ -18,7 +18,7 @@ from catalog.models import Entity
 from catalog.reports.spark.decisions import AccessDenied, CannotRead
 from catalog.reports.spark.session import SparkUnavailable, open_session
 from catalog.spark import read_as
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.sql_rendering import NoVisibleColumns
 from policies.identity.services import access_tokens, roles, users
 from policies.pdp import authorizer, snapshot_store
@@ -109,7 +109,7 @@ def test_the_answer_of_the_api_is_put_into_force(spark: SparkSession, people_tab
             "statements": [statement | {"extra_constraints": extra}],
             "roles": [f"urn:li:dataHubRole:{role}"],
         }
-        policies.create(draft=policies.PolicyInput("datazone", document), urn=f"urn:li:dataHubPolicy:{role}", **by)
+        policies.create(draft=policy_drafts.PolicyInput("datazone", document), urn=f"urn:li:dataHubPolicy:{role}", **by)
     # What was looked up while the roles were given is dropped when a write commits, and here none does.
     process_cache.clear()
     snapshot_store.mark_stale()

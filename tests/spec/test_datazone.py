@@ -182,7 +182,7 @@ def _client(world: World) -> Any:
     from rest_framework.test import APIClient
 
     from catalog.models import Entity
-    from policies.authoring.services import policies
+    from policies.authoring.services import policies, policy_drafts
     from policies.identity.services import access_tokens
     from policies.pdp import authorizer, snapshot_store
     from tests import stored
@@ -201,7 +201,7 @@ def _client(world: World) -> Any:
         for urn, one in world.raw["objects"].items()
     )
     for name, policy in world.policies:
-        draft = policies.PolicyInput("datazone", policy)
+        draft = policy_drafts.PolicyInput("datazone", policy)
         policies.create(draft=draft, urn=f"{POLICY}{name}", by=authorizer.SYSTEM, channel=stored.DOOR)
     snapshot_store.reset()
     made = access_tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, channel=stored.DOOR)

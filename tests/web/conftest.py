@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from policies import bootstrap
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles, users
 from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
@@ -45,7 +45,7 @@ def write() -> Callable[..., Policy]:
     """Store a policy: `write("id", displayName=...)`; the id is what follows the prefix of the URN."""
 
     def make(identifier: str, **changes: Any) -> Policy:
-        draft = policies.PolicyInput("datahub", document_of(**changes))
+        draft = policy_drafts.PolicyInput("datahub", document_of(**changes))
         urn = f"urn:li:dataHubPolicy:{identifier}"
         return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
 
@@ -67,7 +67,7 @@ def store_ladder() -> None:
         privileges=["CHECK_ACCESS"],
         actors={"users": [f"{USER_PREFIX}stella"]},
     )
-    draft = policies.PolicyInput("datahub", asking)
+    draft = policy_drafts.PolicyInput("datahub", asking)
     policies.create(urn="urn:li:dataHubPolicy:stewards-ask", draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     roles.grant(urn="urn:li:dataHubRole:Admin", actors=[f"{USER_PREFIX}ada"], by=authorizer.SYSTEM, channel=DOOR)
 

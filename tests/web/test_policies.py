@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, reverse
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.pdp import authorizer
 from policies.urls import urlpatterns
 from tests.web.conftest import DOOR, document_of
@@ -307,7 +307,7 @@ def test_long_lists_of_privileges_come_folded(browse, world):
 def test_history_shows_the_newest_changes_and_says_so(browse, world, write):
     policy = write("busy")
     for number in range(25):
-        draft = policies.PolicyInput("datahub", document_of(description=str(number)))
+        draft = policy_drafts.PolicyInput("datahub", document_of(description=str(number)))
         policies.update(urn=policy.urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     page = browse("root").get(f"{LIST}/{policy.urn}")
     assert [row["event"].version for row in page.context["history"]] == list(range(26, 21, -1))

@@ -6,7 +6,7 @@ Source 004, "Troubleshooting": the role, action and resource of a statement, a d
 import pytest
 
 from catalog.entities import services as entity_services
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles, users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer, snapshot_store
@@ -35,7 +35,9 @@ def state(name, *statements):
     """Store an active policy of the role: each statement is (effect, resource, action)."""
     said = [{"effect": effect, "resource": resource, "actions": [action]} for effect, resource, action in statements]
     document = {"name": name, "statements": said, "roles": [ANALYST]}
-    return policies.create(draft=policies.PolicyInput("datazone", document), by=authorizer.SYSTEM, channel=DOOR).policy
+    return policies.create(
+        draft=policy_drafts.PolicyInput("datazone", document), by=authorizer.SYSTEM, channel=DOOR
+    ).policy
 
 
 def why(browse, actor=MIA, privilege="dataset:read", **more):
@@ -96,7 +98,7 @@ def test_the_branch_is_another(browse, shop):
             {"effect": "allow", "resource": "dataset:*", "actions": ["dataset:read"], "branch": "dev"},
         ],
     }
-    policies.create(draft=policies.PolicyInput("datazone", document), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datazone", document), by=authorizer.SYSTEM, channel=DOOR)
     (sentence,) = lacks(why(browse))
     assert sentence == "The question is about branch main, not dev."
 
@@ -188,7 +190,9 @@ def test_what_everybody_may_change_everywhere_is_worth_a_second_look(browse, sho
 
 def test_the_builder_shows_it(browse, shop):
     document = metadata(privileges=[f"EDIT_ENTITY_{part}" for part in ("TAGS", "OWNERS", "DOCS", "STATUS")])
-    stored = policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR).policy
+    stored = policies.create(
+        draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR
+    ).policy
     page = browse("root").get(f"/settings/permissions/policies/edit/{stored.urn}")
     assert (
         "This gives everybody EDIT_ENTITY_TAGS, EDIT_ENTITY_OWNERS, EDIT_ENTITY_DOCS and 1 more on everything; "

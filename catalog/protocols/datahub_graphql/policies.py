@@ -16,7 +16,7 @@ from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.entities import validate_urn
 from catalog.protocols.search_filters import ColumnFilter
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine import families
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
@@ -71,7 +71,7 @@ def update_policy(_root: None, info: Info, *, urn: str, input: dict[str, Any]) -
         _refuse_loss(policy)
         draft = _build_draft(input, policy)
         if not policy.is_editable and _is_unchanged(policy, draft):
-            draft = policies.draft_with_state(policy, input["state"])
+            draft = policy_drafts.draft_with_state(policy, input["state"])
         policies.update(urn=urn, draft=draft, by=info.context.by, channel=CHANNEL, if_version=policy.version)
     info.context.is_policy_written = True
     return urn
@@ -99,18 +99,18 @@ def _refuse_loss(policy: Policy) -> None:
         raise Invalid(problems)
 
 
-def _is_unchanged(policy: Policy, draft: policies.PolicyInput) -> bool:
+def _is_unchanged(policy: Policy, draft: policy_drafts.PolicyInput) -> bool:
     """Whether a draft equals the policy but for its state: DataHub's pages send the whole policy to switch it."""
     family = families.get(policy.family)
     sides = []
-    for document in (policy.document, policies.validate_draft(draft)):
+    for document in (policy.document, policy_drafts.validate_draft(draft)):
         columns = family.column_values(document)
         statements = family.compile(family.as_active(document), StatementOrigin("", ""))
         sides.append((columns["name"], columns["description"], columns["type"], statements))
     return sides[0] == sides[1]
 
 
-def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policies.PolicyInput:
+def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policy_drafts.PolicyInput:
     """Return an input as a draft. Roles, which it cannot contain, stay those of the policy (clients.md 2.4).
 
     So do the fields of ours that it leaves out; one that is null is cleared.
@@ -133,7 +133,7 @@ def _build_draft(input: dict[str, Any], policy: Policy | None = None) -> policie
     document |= {name: input[name] for name in datahub_fields.OWN_FIELDS if name in input}
     if policy is not None:
         document = datahub_fields.keep_own_fields(document, policy.document)
-    return policies.PolicyInput(datahub.NAME, policy_types.without_nulls(document))
+    return policy_drafts.PolicyInput(datahub.NAME, policy_types.without_nulls(document))
 
 
 BINDABLES = (query, mutation)

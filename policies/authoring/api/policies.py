@@ -12,9 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies.authoring.queries import policies
-from policies.authoring.services import lints
+from policies.authoring.services import lints, policy_drafts
 from policies.authoring.services import policies as service
-from policies.authoring.services.policies import PolicyInput, PolicyWriteResult
+from policies.authoring.services.policies import PolicyWriteResult
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine import families
 from policies.engine.errors import Problem
 from policies.errors import Invalid, NotFound
@@ -287,7 +288,7 @@ def parse_draft(payload: Mapping[str, Any], *, version: int | None, urn: str | N
     `version` and `urn` are those of the stored policy (None: any); other values in `payload` are a problem.
     """
     draft = PolicyInput(payload["family"], payload["document"], payload.get("state"), payload.get("description"))
-    draft, document = service.validate_draft_with_times(
+    draft, document = policy_drafts.validate_draft_with_times(
         draft, begins=payload.get("valid_from"), ends=payload.get("valid_until")
     )
     columns = families.get(draft.family).column_values(document)

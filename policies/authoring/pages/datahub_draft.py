@@ -21,7 +21,7 @@ from policies.authoring.pages.datahub_wording import (
 )
 from policies.authoring.pages.form_values import merge_values, parse_index, split_lines
 from policies.authoring.pages.validity_fields import format_field, parse_field
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine import wording
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from policies.authoring.pages.datahub_presenter import format_json
 from policies.authoring.pages.form_values import is_line, merge_values, parse_index, split_lines
 from policies.authoring.pages.validity_fields import PostedTimes
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS

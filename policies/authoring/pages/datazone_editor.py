@@ -12,7 +12,7 @@ from policies.authoring.pages.editor import PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.pages.validity_fields import TIME_FIELDS, PostedTimes
-from policies.authoring.services import policies as service
+from policies.authoring.services import policy_drafts
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
 from policies.engine.families.datazone_resource_patterns import list_types
@@ -65,7 +65,7 @@ class DatazoneEditor(PolicyEditor):
             return super().find_problems()
         begins, ends = times.values
         try:
-            service.validate_draft_with_times(self.draft.policy_input, begins=begins, ends=ends)
+            policy_drafts.validate_draft_with_times(self.draft.policy_input, begins=begins, ends=ends)
         except Invalid as refusal:
             return refusal.problems
         return ()

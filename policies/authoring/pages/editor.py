@@ -22,9 +22,9 @@ from policies.authoring.pages.policy_templates import copy_draft, load_templates
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.pages.verdict_wording import build_verdicts
 from policies.authoring.queries import policies
-from policies.authoring.services import import_export, lints, policy_storage
+from policies.authoring.services import import_export, lints, policy_drafts, policy_storage
 from policies.authoring.services import policies as service
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.authoring.services.proposed_changes import PUT_POLICY, Change, PolicyPut
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, GuardrailBroken, Invalid, NotFound, Stale
@@ -140,7 +140,7 @@ class PolicyEditor(View, ABC):
     def find_problems(self) -> tuple[Problem, ...]:
         """Return every problem that keeps the draft from being stored."""
         try:
-            service.validate_draft(self.draft.policy_input)
+            policy_drafts.validate_draft(self.draft.policy_input)
         except Invalid as refusal:
             return refusal.problems
         return ()
@@ -251,7 +251,7 @@ class PolicyEditor(View, ABC):
             event = policies.list_versions(urn=source_urn).filter(version=number, after__isnull=False).first()
             if event is None:
                 raise NotFound(f"There is no version {number} of {source_urn!r}.")
-            source, name = service.version_draft(event), event.name
+            source, name = policy_drafts.version_draft(event), event.name
         self._require_family(source, name)
         return copy_draft(source)
 

@@ -12,7 +12,7 @@ from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.pages.verdict_wording import describe_policy_changes
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
-from policies.authoring.services import policy_storage
+from policies.authoring.services import policy_drafts, policy_storage
 from policies.authoring.services.proposed_changes import PUT_POLICY, Change, PolicyPut
 from policies.errors import NotFound
 from policies.http.guard import get_actor
@@ -92,7 +92,7 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
     event, policy = _load_event(urn, number), policies.get_policy(urn=urn)
     if event.after is None:
         raise NotFound(f"Version {number} of {policy.name} is its deletion, and cannot be restored.")
-    draft = service.version_draft(event)
+    draft = policy_drafts.version_draft(event)
     changes = presenters.compare_versions(event.family, policy_storage.policy_snapshot(policy), event.after)
     return ask_and_change(
         request,

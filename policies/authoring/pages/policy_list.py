@@ -11,8 +11,7 @@ from policies.authoring.pages import datahub_presenter, presenters, propagation_
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.pages.validity_fields import build_phase_badge
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import import_export
-from policies.authoring.services import policies as service
+from policies.authoring.services import import_export, policy_drafts
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.http.pages import list_and_form_pages
@@ -89,7 +88,7 @@ def _impact_question(policy: Policy) -> dict[str, str]:
     """Return the query parameter for the impact report: removal of an active policy, or activation of another one."""
     if policy.state == Policy.State.ACTIVE:
         return {"name": "removed", "value": policy.urn}
-    draft = service.draft_with_state(policy, Policy.State.ACTIVE)
+    draft = policy_drafts.draft_with_state(policy, Policy.State.ACTIVE)
     return {"name": "proposed", "value": import_export.format_proposal(draft=draft, urn=policy.urn)}
 
 

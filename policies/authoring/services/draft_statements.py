@@ -5,7 +5,7 @@ from collections.abc import Collection
 from django.utils import timezone
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine import families
 from policies.engine.families.validity import UNLIMITED, Phase, Validity
 from policies.engine.model import Statement, StatementOrigin

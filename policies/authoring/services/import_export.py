@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import draft_statements, policies, policy_storage, references
-from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput, PolicyWrite
+from policies.authoring.services import draft_statements, policies, policy_drafts, policy_storage, references
+from policies.authoring.services.policies import MANAGE_POLICIES, PolicyWrite
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
 from policies.engine.families import datahub, datahub_fields
@@ -247,7 +248,9 @@ class _ImportReader:
         self._policies_by_urn: dict[str, Policy] = {}
         existing_urns: Container[str] = references.ANY_URN
         if not isinstance(coming_urns, references.AnyUrn):
-            existing_urns = policies.find_references(file_entry.draft for file_entry in file_entries) | set(coming_urns)
+            existing_urns = policy_drafts.find_references(file_entry.draft for file_entry in file_entries) | set(
+                coming_urns
+            )
             urns = [file_entry.urn for file_entry in file_entries if file_entry.urn is not None]
             self._policies_by_urn = {policy.urn: policy for policy in policy_queries.find_policies(urns=urns)}
         self._entries = [
@@ -289,9 +292,9 @@ class _ImportReader:
             # A document with unknown fields is invalid, unless it is stored already.
             draft = replace(entry.draft, keeps_unknown=policy is not None and _has_same_document(policy, entry.draft))
             if entry.times is None:
-                document = policies.validate_draft(draft, existing_urns=existing_urns)
+                document = policy_drafts.validate_draft(draft, existing_urns=existing_urns)
             else:
-                draft, document = policies.validate_draft_with_times(
+                draft, document = policy_drafts.validate_draft_with_times(
                     draft, begins=entry.times[0], ends=entry.times[1], existing_urns=existing_urns
                 )
         except Invalid as error:

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from policies.authoring.services import datazone_lints
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine import families
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.families import datahub, datahub_fields, datazone, vocabulary

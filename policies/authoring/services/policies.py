@@ -5,22 +5,26 @@ Every function checks the privilege itself, so that no interface can omit it. A 
 
 import re
 import uuid
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.utils import timezone
 
 from policies.authoring.queries import policies
-from policies.authoring.services import policy_storage, references
-from policies.engine import families
-from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
-from policies.engine.families.document_reader import DocumentReader
-from policies.engine.families.validity import Phase, Validity, parse_instant, read_validity
-from policies.engine.model import SYSTEM_ACTOR, Actor, StatementOrigin
+from policies.authoring.services import policy_storage
+from policies.authoring.services.policy_drafts import (
+    PolicyInput,
+    check_references,
+    draft_with_state,
+    find_references,
+    validate_columns,
+    version_draft,
+)
+from policies.engine.families.validity import Phase, Validity
+from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.models import Gate, Policy, PolicyEvent, Verb, open_write
+from policies.models import Gate, Policy, Verb, open_write
 from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
@@ -32,28 +36,8 @@ MANAGE_POLICIES = (("MANAGE_POLICIES",),)
 #: Endings of an id that collide with API paths: `/policies/{urn}/versions/` is the list of versions of `{urn}`.
 _RESERVED_SUFFIX = re.compile(r"/versions(/[0-9]+(/restore)?)?\Z")
 
-_MAX_NAME_LENGTH = 255
-
 #: What a new policy that denies would take.
 _POLICIES_AS_THEY_ARE = "the policies as they are"
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyInput:
-    """A policy to be stored: family, document, and the columns that the document of some families cannot hold.
-
-    `state` and `description` are for families whose document has neither; where the document has them they must equal
-    it or be None. So is `validity`, of which None keeps what is stored. With `keeps_unknown` (a document of another
-    product, or one that is stored already) unknown fields are kept and the policy is INACTIVE; otherwise they make the
-    document invalid.
-    """
-
-    family: str
-    document: Any
-    state: str | None = None
-    description: str | None = None
-    keeps_unknown: bool = False
-    validity: Validity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +68,10 @@ def create(
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
     urn = generate_urn() if urn is None else validate_urn(urn)
-    columns = _validate_columns(draft)
+    columns = validate_columns(draft)
     with open_write(Gate.PEOPLE) as write:
         policy_version = write.bump_version()
-        _check_references(draft)
+        check_references(draft)
         if Policy.objects.filter(urn=urn).exists():
             raise Conflict(f"There is a policy {urn} already.")
         policy = _build_policy(urn, draft, columns, by=by, is_system=is_system)
@@ -107,10 +91,10 @@ def update(
     the current version.
     """
     authorizer.require(by=by, any_of=MANAGE_POLICIES)
-    columns = _validate_columns(draft)
+    columns = validate_columns(draft)
     with open_write(Gate.PEOPLE) as write:
         policy_version = write.bump_version()
-        _check_references(draft)
+        check_references(draft)
         policy = policies.get_policy(urn=urn)
         _check_change(policy, columns, by=by, if_version=if_version, is_restoration=verb is Verb.RESTORED)
         replaced_version = policy.version
@@ -148,7 +132,7 @@ def write_many(
         changed_policies: list[Policy] = []
         before: dict[str, policy_storage.PolicySnapshot] = {}
         for policy_write in writes:
-            columns = _validate_columns(policy_write.draft, existing_urns=existing_urns)
+            columns = validate_columns(policy_write.draft, existing_urns=existing_urns)
             policy = policies_by_urn.get(policy_write.urn)
             if policy_write.version is None:
                 if policy is not None:
@@ -226,28 +210,6 @@ def restore(*, urn: str, version: int, by: Actor, channel: str, if_version: int 
     )
 
 
-def version_draft(event: PolicyEvent) -> PolicyInput:
-    """Return the draft of a version from its event; the event must not be a deletion."""
-    after = event.after
-    return PolicyInput(
-        event.family,
-        after["document"],
-        # Not beside a document that contains the state.
-        state=None if "state" in after["document"] else after["state"],
-        description=after["description"],
-        keeps_unknown=after["state"] != Policy.State.ACTIVE,
-        validity=_read_validity(event),
-    )
-
-
-def _read_validity(event: PolicyEvent) -> Validity | None:
-    """Return the validity of a version whose document does not have it."""
-    if event.family == Policy.Family.DATAHUB:
-        return None
-    instants = (event.after.get(name) for name in ("valid_from", "valid_until"))
-    return Validity(*(None if instant is None else parse_instant(instant) for instant in instants))
-
-
 def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) -> int:
     """Delete a policy and return the version of all policies after it.
 
@@ -279,49 +241,12 @@ def stage_write(*, urn: str, policy: Policy | None, draft: PolicyInput, by: Acto
 
     Raises what `create` and `update` raise, but for the loss of everybody who could manage policies.
     """
-    columns = _validate_columns(draft)
+    columns = validate_columns(draft)
     if policy is None:
         return _build_policy(validate_urn(urn), draft, columns, by=by)
     _check_change(policy, columns, by=by, if_version=None)
     _apply_columns(policy, family=draft.family, columns=columns)
     return policy
-
-
-def validate_draft(draft: PolicyInput, *, existing_urns: Container[str] | None = None) -> dict[str, Any]:
-    """Return the document as it would be stored; raises Invalid with every problem. Stores nothing.
-
-    `existing_urns` are the existing ones of the URNs that the document requires; None: they are looked up.
-    """
-    document: dict[str, Any] = _validate_columns(draft, existing_urns=existing_urns)["document"]
-    return document
-
-
-def validate_draft_with_times(
-    draft: PolicyInput, *, begins: Any, ends: Any, existing_urns: Container[str] | None = None
-) -> tuple[PolicyInput, dict[str, Any]]:
-    """Return the draft with the validity of two JSON values that stand beside its document, and `validate_draft`.
-
-    Raises Invalid with every problem of the document and of the values, which are called `valid_from` and
-    `valid_until`.
-    """
-    reader = DocumentReader()
-    validity = read_validity(reader, begins, ends, begins_at="/valid_from", ends_at="/valid_until")
-    valid_draft = draft if reader.problems else replace(draft, validity=validity)
-    try:
-        document = validate_draft(valid_draft, existing_urns=existing_urns)
-    except Invalid as error:
-        raise Invalid([*reader.problems, *error.problems]) from None
-    if reader.problems:
-        raise Invalid(reader.problems)
-    return valid_draft, document
-
-
-def find_references(drafts: Iterable[PolicyInput]) -> frozenset[str]:
-    """Return the existing ones of all URNs that these drafts require, in one query per kind; a draft may be invalid."""
-    families_by_name = families.FAMILIES
-    return references.find_existing(
-        (families_by_name[draft.family], draft.document) for draft in drafts if draft.family in families_by_name
-    )
 
 
 def generate_urn() -> str:
@@ -360,18 +285,6 @@ def _state_verb(state: str) -> Verb:
     if state not in (Policy.State.ACTIVE, Policy.State.INACTIVE):
         raise Invalid.from_problem(code="choice", pointer="/state", detail="The state is ACTIVE or INACTIVE.")
     return Verb.ACTIVATED if state == Policy.State.ACTIVE else Verb.DEACTIVATED
-
-
-def draft_with_state(policy: Policy, state: str) -> PolicyInput:
-    """Return the policy as a draft with this state, also in the document of a DataHub policy.
-
-    A policy with unknown fields can be deactivated, but activated only without them.
-    """
-    document = {**policy.document, "state": state} if "state" in policy.document else policy.document
-    keeps_unknown = state != Policy.State.ACTIVE
-    return PolicyInput(
-        policy.family, document, state=state, description=policy.description, keeps_unknown=keeps_unknown
-    )
 
 
 def is_only_state_change(policy: Policy, columns: Mapping[str, Any]) -> bool:
@@ -417,56 +330,3 @@ def _apply_columns(policy: Policy, *, family: str, columns: Mapping[str, Any]) -
     if policy.phase != Phase.ENDED or policy.validity != replaced_validity:
         policy.phase = policy.validity.find_phase(timezone.now())
     policy.version += 1
-
-
-def _validate_columns(draft: PolicyInput, *, existing_urns: Container[str] | None = None) -> dict[str, Any]:
-    """Validate a draft and return the columns derived from it; raises Invalid."""
-    try:
-        family = families.get(draft.family)
-    except UnknownFamily as error:
-        raise Invalid.from_problem(code=error.code, pointer="/family", detail=str(error)) from None
-    try:
-        document = family.parse(draft.document, custom=settings.CUSTOM_PRIVILEGES, keeps_unknown=draft.keeps_unknown)
-    except InvalidPolicy as error:
-        missing_references = references.find_missing(
-            family=family, document=draft.document, existing_urns=existing_urns
-        )
-        raise Invalid([*error.problems, *missing_references]) from None
-    columns = family.column_values(document)
-    problems = references.find_missing(family=family, document=document, existing_urns=existing_urns)
-    if not isinstance(existing_urns, references.AnyUrn):
-        statements = family.compile(document, StatementOrigin("", ""))
-        problems += references.find_lockouts(family=family, statements=statements)
-    problems += _find_validity_disagreements(draft, columns)
-    problems += [
-        Problem(f"{name}.disagrees", f"/{name}", f"The {name} beside the document is not the one in it.")
-        for name, input_value in (("state", draft.state), ("description", draft.description))
-        if input_value is not None and name in document and input_value != columns[name]
-    ]
-    if len(columns["name"]) > _MAX_NAME_LENGTH:
-        pointer = "/name" if "name" in document else "/displayName"
-        problems.append(Problem("name.long", pointer, f"A name has up to {_MAX_NAME_LENGTH} characters."))
-    if problems:
-        raise Invalid(problems)
-    columns.setdefault("state", draft.state or Policy.State.ACTIVE)
-    columns.setdefault("description", draft.description or "")
-    # A family whose documents hold the times has them from there; beside them they can only agree.
-    if draft.validity is not None and "valid_from" not in columns:
-        columns |= {"valid_from": draft.validity.begins, "valid_until": draft.validity.ends}
-    return {**columns, "document": document}
-
-
-def _find_validity_disagreements(draft: PolicyInput, columns: Mapping[str, Any]) -> list[Problem]:
-    if draft.validity is None or "valid_from" not in columns:
-        return []
-    return [
-        Problem(f"{name}.disagrees", f"/{name}", "The time beside the document is not the one in it.")
-        for name, instant in (("valid_from", draft.validity.begins), ("valid_until", draft.validity.ends))
-        if instant is not None and instant != columns[name]
-    ]
-
-
-def _check_references(draft: PolicyInput) -> None:
-    """Check the required URNs again inside the write, after all earlier writes: a role may have been deleted."""
-    if problems := references.find_missing(family=families.get(draft.family), document=draft.document):
-        raise Invalid(problems)

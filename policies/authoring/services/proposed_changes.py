@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.authoring.services.staged_facts import FACT_KINDS, FactChange, read_fact_change
 
 #: Most changes that are taken as one.

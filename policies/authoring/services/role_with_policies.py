@@ -5,7 +5,8 @@ from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
-from policies.authoring.services.policies import PolicyInput, PolicyWrite
+from policies.authoring.services.policies import PolicyWrite
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.identity.services import roles

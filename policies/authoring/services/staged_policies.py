@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
-from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput
+from policies.authoring.services import policies, policy_drafts
+from policies.authoring.services.policies import MANAGE_POLICIES
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.authoring.services.proposed_changes import (
     POLICY_KINDS,
     Change,
@@ -44,11 +45,11 @@ class StagedPolicies:
             case PolicyPut(urn, draft, begins, ends):
                 urn = urn or policies.generate_urn()
                 if begins is not None or ends is not None:
-                    draft, _ = policies.validate_draft_with_times(draft, begins=begins, ends=ends)
+                    draft, _ = policy_drafts.validate_draft_with_times(draft, begins=begins, ends=ends)
                 self._stage(urn, self.policies.get(urn), draft)
             case StateChange(urn, state):
                 policy = self._get(urn)
-                self._stage(urn, policy, policies.draft_with_state(policy, state))
+                self._stage(urn, policy, policy_drafts.draft_with_state(policy, state))
             case str(urn):
                 policies.check_deletion(self._get(urn), by=self._by)
                 self.policies[urn] = None

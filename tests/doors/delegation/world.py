@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.test import Client
 
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.families import vocabulary
 from policies.engine.requirements import privilege_requirement
 from policies.identity.services import groups, roles, users
@@ -95,7 +95,7 @@ def fill_world(world: World, privileges: Sequence[str] = PLATFORM) -> None:
             "privileges": [name],
             "actors": actors,
         }
-        drafts[f"urn:li:dataHubPolicy:gives-{name}"] = policies.PolicyInput("datahub", document)
+        drafts[f"urn:li:dataHubPolicy:gives-{name}"] = policy_drafts.PolicyInput("datahub", document)
     GroupProfile.objects.filter(identifier__startswith="gone-").update(is_removed=True)
     users.create(username="plain", by=SYSTEM, channel=DOOR)
     policies.put_many(drafts=drafts, by=SYSTEM, channel=DOOR)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles
 from policies.models import Policy, PolicyVersion
 from policies.pdp import authorizer
@@ -176,7 +176,7 @@ def test_an_update_keeps_the_roles_that_it_cannot_name(root):
         "privileges": ["EDIT_ENTITY"],
         "actors": {"roles": [STEWARD], "users": [ROOT]},
     }
-    made = policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
+    made = policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
     root.ask(UPDATE, urn=made.policy.urn, input=written(name="Bound still"))
     stored = policy_queries.get_policy(urn=made.policy.urn).document
     assert (stored["displayName"], stored["actors"]) == ("Bound still", ACTORS | {"roles": [STEWARD]})

@@ -3,7 +3,7 @@
 import pytest
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import groups, users
 from policies.models import Role, RoleAssignment
 from policies.pdp import authorizer
@@ -63,7 +63,7 @@ def test_a_role_with_its_policies(root):
         "actors": {"users": [ROOT]},
     }
     bound = policies.create(
-        draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR
+        draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR
     ).policy.urn
     urn = root.ask(CREATE, input={"name": "Steward", "policyUrns": [bound]})["createRole"]
     assert policy_queries.get_policy(urn=bound).document["actors"] == {"users": [ROOT], "roles": [urn]}

@@ -10,7 +10,7 @@ from django.test import Client
 
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.errors import Forbidden
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, roles, service_accounts, users
@@ -388,7 +388,7 @@ def gives(name: str, actors: dict[str, list[str]]) -> None:
         "privileges": ["MANAGE_TAGS", "MANAGE_USERS_AND_GROUPS"],
         "actors": actors,
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
     snapshot_store.reset()
 
 

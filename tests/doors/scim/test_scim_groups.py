@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups
 from policies.models import GroupProfile, Membership
@@ -179,7 +179,7 @@ def test_leaving_a_group_that_policies_deny_gives_only_what_the_connector_holds(
     path = f"/Groups/{connector.make_group('Staff', ada, bo)}"
     for effect, actors in (("ALLOW", {"users": ["urn:li:corpuser:ada"]}), ("DENY", {"groups": [STAFF]})):
         document = {"displayName": effect, "type": "PLATFORM", "state": "ACTIVE", "privileges": ["MANAGE_TAGS"]}
-        draft = policies.PolicyInput("datahub", document | {"effect": effect, "actors": actors})
+        draft = policy_drafts.PolicyInput("datahub", document | {"effect": effect, "actors": actors})
         policies.create(draft=draft, by=authorizer.SYSTEM, channel="test")
     connector.patch(path, {"op": "remove", "path": f'members[value eq "{bo}"]'}, status=204)
     connector.patch(path, {"op": "remove", "path": f'members[value eq "{ada}"]'}, status=403)

@@ -12,7 +12,7 @@ from django.http import JsonResponse
 from django.test.utils import CaptureQueriesContext
 
 from policies.authoring.pages.net_change_wording import NOBODY
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import viewer_context_middleware
 from policies.pdp import actor_resolution, authorizer, explanations
@@ -139,7 +139,7 @@ def test_the_pages_of_a_policy_name_nothing_hidden(client, shelves, address):
         actors={"users": [OWNER]},
         resources={"filter": {"criteria": criteria("DOMAIN", SECRET) + criteria("URN", BOARD)}},
     )
-    draft = policies.PolicyInput("datahub", document)
+    draft = policy_drafts.PolicyInput("datahub", document)
     policies.update(urn=HIDDEN, draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     page = text(client.get(f"{BASE}/{address}{HIDDEN}"))
     assert [name for name in NAMES if name in page] == []
@@ -154,7 +154,7 @@ def test_what_saving_and_deleting_change_counts_what_is_hidden_and_does_not_name
         actors={"users": [OWNER]},
         resources={"filter": {"criteria": criteria("TYPE", "dataset")}},
     )
-    policies.update(urn=HIDDEN, draft=policies.PolicyInput("datahub", draft), by=authorizer.SYSTEM, channel=DOOR)
+    policies.update(urn=HIDDEN, draft=policy_drafts.PolicyInput("datahub", draft), by=authorizer.SYSTEM, channel=DOOR)
     lost = "Olga Owner loses Edit Description on 1 entity"
     for reader, named in ((client, f"{lost}."), (shelves("root"), f"{lost}, salaries.")):
         builder = Builder(reader, f"{BASE}/edit/{HIDDEN}")
@@ -204,7 +204,9 @@ def test_hiding_costs_the_same_number_of_queries_whatever_is_named(client, write
         draft = document_of(
             displayName="About hidden things", resources={"filter": {"criteria": criteria("DOMAIN", *urns)}}
         )
-        policies.update(urn=HIDDEN, draft=policies.PolicyInput("datahub", draft), by=authorizer.SYSTEM, channel=DOOR)
+        policies.update(
+            urn=HIDDEN, draft=policy_drafts.PolicyInput("datahub", draft), by=authorizer.SYSTEM, channel=DOOR
+        )
         client.get(f"{BASE}/{HIDDEN}")
         with CaptureQueriesContext(connection) as queries_made:
             client.get(f"{BASE}/{HIDDEN}")

@@ -9,7 +9,7 @@ import pytest
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles
 from policies.models import Policy
 from policies.pdp import authorizer
@@ -56,7 +56,7 @@ def state() -> Callable[..., Policy]:
 
     def make(identifier: str, *statements: dict[str, Any], name: str = "", **more: Any) -> Policy:
         document = {"name": name or identifier, "statements": list(statements), **more}
-        draft = policies.PolicyInput("datazone", document)
+        draft = policy_drafts.PolicyInput("datazone", document)
         urn = f"urn:li:dataHubPolicy:{identifier}"
         return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
 

@@ -8,7 +8,7 @@ from django.utils.http import urlencode
 from catalog.models import Report
 from policies.authoring.pages.net_change_wording import NOBODY, NOT_EXACT
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import net_change, policies
+from policies.authoring.services import net_change, policies, policy_drafts
 from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR, document_of
@@ -31,7 +31,7 @@ def said(response):
 
 
 def change(policy, **changes):
-    draft = policies.PolicyInput("datahub", {**policy_queries.get_policy(urn=policy.urn).document, **changes})
+    draft = policy_drafts.PolicyInput("datahub", {**policy_queries.get_policy(urn=policy.urn).document, **changes})
     return policies.update(urn=policy.urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
 
 
@@ -205,7 +205,7 @@ def test_the_history_of_a_deleted_policy_stays_and_can_begin_a_new_one(browse, w
 
 @pytest.fixture
 def zone(world):
-    draft = policies.PolicyInput("datazone", DATAZONE, description="Reads")
+    draft = policy_drafts.PolicyInput("datazone", DATAZONE, description="Reads")
     return policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
 
 
@@ -258,7 +258,7 @@ def test_every_family_has_a_presenter():
 
 def test_documents_of_any_family_are_described_without_markup(browse, zone):
     hostile = {**DATAZONE, "name": HOSTILE}
-    draft = policies.PolicyInput("datazone", hostile, description=HOSTILE)
+    draft = policy_drafts.PolicyInput("datazone", hostile, description=HOSTILE)
     policies.update(urn=zone.urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     for path in ("", "history/", "versions/2/", "delete/"):
         assert HOSTILE not in browse("root").get(f"{BASE}/{path}{zone.urn}").content.decode()

@@ -11,7 +11,7 @@ from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from policies.authoring.pages.net_change_wording import NOBODY, SAMPLED
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import net_change, policies
+from policies.authoring.services import net_change, policies, policy_drafts
 from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR, document_of
@@ -322,7 +322,7 @@ def test_a_policy_fixed_meanwhile_is_refused_with_the_text_kept(browse, world, w
     builder = edit(browse("root"), policy)
     policies.update(
         urn=policy.urn,
-        draft=policies.PolicyInput("datahub", document_of(editable=False)),
+        draft=policy_drafts.PolicyInput("datahub", document_of(editable=False)),
         by=authorizer.SYSTEM,
         channel=DOOR,
     )

@@ -14,7 +14,7 @@ from django.urls import reverse
 from policies.authoring.pages import datahub_wording
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import import_export, lints, policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.errors import Conflict
 from policies.identity.services import groups, roles
 from policies.models import Policy, PolicyFacet

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from catalog.models import Finding
 from policies.authoring.pages import guardrail_shapes
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import guardrails, policies, policy_drafts
 from policies.engine.guardrails.rules import RuleKind
 from policies.models import Guardrail
 from policies.pdp import authorizer, snapshot_store
@@ -178,7 +178,7 @@ def test_owners_are_refused_with_the_reason(builder):
 
 
 def test_beside_the_fields_stands_what_breaks_it_already(builder):
-    policies.create(draft=policies.PolicyInput("datahub", BREAKING), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", BREAKING), by=authorizer.SYSTEM, channel=DOOR)
     snapshot_store.mark_stale()
     form = builder()
     form.press("json")
@@ -215,7 +215,7 @@ def test_one_is_shown_and_deleted(browse):
 
 
 def test_what_breaks_it_is_told_in_words(browse):
-    policies.create(draft=policies.PolicyInput("datahub", BREAKING), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", BREAKING), by=authorizer.SYSTEM, channel=DOOR)
     snapshot_store.mark_stale()
     page = browse("root").get(f"{BASE}/{make().urn}").content.decode()
     assert "Otto deletes" in page
@@ -244,7 +244,7 @@ def test_a_state_that_breaks_one_shows_rule_and_example(browse):
     root = browse("root")
     make()
     policies.create(
-        draft=policies.PolicyInput("datahub", BREAKING | {"state": "INACTIVE"}),
+        draft=policy_drafts.PolicyInput("datahub", BREAKING | {"state": "INACTIVE"}),
         urn="urn:li:dataHubPolicy:otto",
         by=authorizer.SYSTEM,
         channel=DOOR,
@@ -309,7 +309,7 @@ def test_the_list_is_searched_and_filtered(browse):
 
 
 def test_its_finding_leads_to_it(browse):
-    policies.create(draft=policies.PolicyInput("datahub", BREAKING), by=authorizer.SYSTEM, channel=DOOR)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", BREAKING), by=authorizer.SYSTEM, channel=DOOR)
     snapshot_store.mark_stale()
     guardrail = make()
     finding = Finding.objects.get(kind="guardrails", key=guardrail.urn)

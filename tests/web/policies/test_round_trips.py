@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services.policies import PolicyInput, create
+from policies.authoring.services.policies import create
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.pdp import authorizer
 from tests import strategies
 from tests.web.conftest import DOOR

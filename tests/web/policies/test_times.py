@@ -9,7 +9,7 @@ from django.urls import reverse
 from policies.authoring.pages import datahub_wording, validity_fields
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
-from policies.authoring.services.policies import PolicyInput
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine.families.validity import Validity
 from policies.models import Policy
 from policies.pdp import authorizer

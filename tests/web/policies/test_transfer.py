@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from policies.authoring.pages.net_change_wording import NOBODY
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.families.validity import Validity
 from policies.models import Policy, PolicyEvent, PolicyFacet, PolicyVersion
 from policies.pdp import authorizer
@@ -87,7 +87,7 @@ def test_a_preview_of_a_file_takes_the_time_of_a_stored_policy_into_account(brow
         "roles": ["urn:li:dataHubRole:Reader"],
     }
     ended = Validity(None, timezone.now() - timedelta(days=1))
-    draft = policies.PolicyInput("datazone", document, validity=ended)
+    draft = policy_drafts.PolicyInput("datazone", document, validity=ended)
     policy = policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
     wider = {**document, "roles": ["urn:li:dataHubRole:Admin"]}
     entry = {"urn": policy.urn, "family": "datazone", "document": wider}
@@ -200,7 +200,7 @@ def test_every_problem_is_named_with_its_place_and_nothing_is_stored(browse, som
 def test_what_changed_between_the_question_and_the_answer_is_asked_again(browse, some):
     client = browse("root")
     seen = send(client, {"urn": f"{PREFIX}b", "document": document_of(displayName="Beta 2")})
-    draft = policies.PolicyInput("datahub", document_of(displayName="Theirs"))
+    draft = policy_drafts.PolicyInput("datahub", document_of(displayName="Theirs"))
     policies.update(urn=f"{PREFIX}b", draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     again = confirm(client, seen)
     assert again.status_code == 409

@@ -9,7 +9,7 @@ from django.test import Client
 from catalog.models import Report
 from catalog.reports.pages import access_lookup
 from catalog.reports.run import run_state
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import groups, users
 from policies.models import User
 from policies.pdp import snapshot_store
@@ -36,7 +36,7 @@ def boss(company: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:  #
         "privileges": ["MANAGE_POLICIES"],
         "actors": {"users": [BOSS]},
     }
-    policies.create(draft=policies.PolicyInput("datahub", document), **BY)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), **BY)
     client = Client()
     client.force_login(User.objects.get(urn=BOSS), "django.contrib.auth.backends.ModelBackend")
     yield client

@@ -13,7 +13,7 @@ from catalog.reports.kinds.policy_impact import spec as policy_impact_spec
 from catalog.reports.pages import assertions
 from catalog.reports.queries import assertions as queries
 from catalog.reports.services import assertions as service
-from policies.authoring.services import policies
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
 from policies.pdp import authorizer
@@ -185,7 +185,7 @@ def test_the_builder_and_the_statement_editor_start_the_report_on_what_is_writte
     else:
         statements = [{"resource": "dataset:*", "actions": ["dataset:read"], "effect": "allow"}]
         document = {"name": "Zone", "statements": statements, "roles": ["urn:li:dataHubRole:Reader"]}
-        draft = policies.PolicyInput("datazone", document)
+        draft = policy_drafts.PolicyInput("datazone", document)
         stored = policies.create(draft=draft, by=authorizer.SYSTEM, channel="test").policy
         address = f"{POLICIES}/statements/edit/{stored.urn}"
     proposed, action = question(admin.get(address))

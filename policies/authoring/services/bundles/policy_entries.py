@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from policies.authoring.services import draft_statements, import_export, policies
+from policies.authoring.services import draft_statements, import_entries, policies
 from policies.authoring.services.bundles.files import BundleFile
 from policies.authoring.services.bundles.kinds import (
     BundleChange,
@@ -16,7 +16,7 @@ from policies.authoring.services.bundles.kinds import (
     choose_changes,
 )
 from policies.authoring.services.bundles.row_entries import RowEntries
-from policies.authoring.services.import_export import PlannedPolicy
+from policies.authoring.services.import_entries import PlannedPolicy
 from policies.authoring.services.policies import PolicyWrite
 from policies.engine import families
 from policies.engine.errors import MORE_PROBLEMS, Problem
@@ -52,7 +52,7 @@ class PolicyEntries(RowEntries):
     def read_entries(self, files: Sequence[BundleFile], context: ReadContext, /) -> list[FileEntry]:
         """Return the policies of files as they would be stored. Raises Invalid with every problem."""
         entries = _read_entries(
-            files, partial(import_export.plan_entries, by=context.by, coming_urns=context.coming_urns)
+            files, partial(import_entries.plan_entries, by=context.by, coming_urns=context.coming_urns)
         )
         stored_names = Policy.objects.filter(urn__in=[entry.key for entry in entries]).values_list("urn", "name")
         if duplicates := list(_find_taken_names(entries, dict(stored_names))):
@@ -73,7 +73,7 @@ class PolicyEntries(RowEntries):
 
 def read_unstored(files: Sequence[BundleFile]) -> list[FileEntry]:
     """Return the policies of files as if nothing were stored; it reads no database. Raises Invalid."""
-    entries = _read_entries(files, import_export.plan_unstored)
+    entries = _read_entries(files, import_entries.plan_unstored)
     if duplicates := list(_find_taken_names(entries, {})):
         raise Invalid(duplicates)
     return entries

@@ -8,26 +8,21 @@ are read and compiled. Nothing comes from the shared cache (docs/adr/0014).
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
 
-import orjson
 from django.db import transaction
-from django.db.models import QuerySet, TextField
-from django.db.models.functions import Cast
 
 from policies import deadlines
 from policies.engine import families
-from policies.engine.errors import UnknownFamily
 from policies.engine.gc_pause import pause_gc
-from policies.engine.model import Statement, StatementOrigin
+from policies.engine.model import Statement
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable
-from policies.models import Policy, PolicyEvent, PolicyVersion
+from policies.models import PolicyEvent, PolicyVersion
 from policies.pdp import due_changes
 from policies.pdp.active_policies import list_active_policies
+from policies.pdp.stored_policies import Stamp, compile_document, read_documents
 from policies.propagation import metrics
 from policies.propagation.invalidating_cache import process_cache
 from policies.propagation.pubsub import list_connection_errors
@@ -45,9 +40,6 @@ _BATCH_SIZE = 500
 #: Unix time of what never happens.
 _NEVER = float("inf")
 
-#: Row number and version of a policy: the pair never recurs, not even if a URN is used again.
-Stamp = tuple[int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class LoadedSnapshot:
@@ -64,18 +56,6 @@ class LoadedSnapshot:
     looked_at: float = float("-inf")
     since: float | None = None
     boundary: float = _NEVER
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPolicy:
-    """A stored policy, ready to be compiled."""
-
-    urn: str
-    family: str
-    name: str
-    stamp: Stamp
-    document: Mapping[str, Any]
-    ends: datetime | None
 
 
 class _SnapshotSlot:
@@ -238,8 +218,8 @@ def _load_all(version: int) -> LoadedSnapshot:
     stamps: dict[str, Stamp] = {}
     with pause_gc():
         # One at a time: all documents together would take more memory than the snapshot.
-        for document in _read_documents(list_active_policies()):
-            statements_by_urn[document.urn] = _compile_document(document)
+        for document in read_documents(list_active_policies()):
+            statements_by_urn[document.urn] = compile_document(document)
             stamps[document.urn] = document.stamp
         snapshot = Snapshot.build(version, statements_by_urn.items())
     return LoadedSnapshot(snapshot, stamps, last_event_id)
@@ -249,15 +229,21 @@ def _catch_up(current: LoadedSnapshot, version: int) -> LoadedSnapshot:
     """Return the snapshot with the policies written since; a deleted or inactive policy has no statements."""
     changes = _find_changes_since(current, version)
     last_event_id, urns = changes if changes is not None else (_load_last_event_id(), _find_changed_urns(current))
-    changed_urns = list(urns)
-    statements_by_urn: dict[str, tuple[Statement, ...]] = dict.fromkeys(changed_urns, ())
+    statements_by_urn, changed_stamps = _load_changed(list(urns))
     stamps = {urn: stamp for urn, stamp in current.stamps.items() if urn not in statements_by_urn}
-    for start in range(0, len(changed_urns), _BATCH_SIZE):
-        changed_policies = list_active_policies().filter(urn__in=changed_urns[start : start + _BATCH_SIZE])
-        for document in _read_documents(changed_policies):
-            statements_by_urn[document.urn] = _compile_document(document)
-            stamps[document.urn] = document.stamp
+    stamps |= changed_stamps
     return LoadedSnapshot(current.snapshot.replace(version, statements_by_urn), stamps, last_event_id)
+
+
+def _load_changed(urns: Sequence[str]) -> tuple[dict[str, tuple[Statement, ...]], dict[str, Stamp]]:
+    """Return the statements of these policies, none for one that does not count any more, and the others' stamps."""
+    statements_by_urn: dict[str, tuple[Statement, ...]] = dict.fromkeys(urns, ())
+    stamps: dict[str, Stamp] = {}
+    for start in range(0, len(urns), _BATCH_SIZE):
+        for document in read_documents(list_active_policies().filter(urn__in=urns[start : start + _BATCH_SIZE])):
+            statements_by_urn[document.urn] = compile_document(document)
+            stamps[document.urn] = document.stamp
+    return statements_by_urn, stamps
 
 
 def load_uncommitted() -> tuple[Snapshot, frozenset[str]]:
@@ -301,35 +287,3 @@ def _find_changed_urns(current: LoadedSnapshot) -> frozenset[str]:
         urn: (key, own_version) for urn, key, own_version in list_active_policies().values_list("urn", "pk", "version")
     }
     return frozenset(urn for urn, _ in current_stamps.items() ^ current.stamps.items())
-
-
-def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
-    """Yield stored policies; raises Unavailable, naming the URN, for a document that is not JSON."""
-    text = Cast("document", TextField())
-    rows = policies.values_list("urn", "family", "name", "pk", "version", "valid_until", text)
-    for urn, family, name, key, own_version, ends, document_text in rows.iterator(chunk_size=_BATCH_SIZE):
-        try:
-            document = orjson.loads(document_text)
-        except ValueError as error:
-            raise _log_illegible(urn, error) from error
-        yield StoredPolicy(urn, family, name, (key, own_version), document, ends)
-
-
-def _compile_document(policy: StoredPolicy) -> tuple[Statement, ...]:
-    """Return the statements of a stored policy.
-
-    Raises Unavailable, naming the URN, for one that cannot be read: it may be the one that denies.
-    """
-    origin = StatementOrigin(policy.urn, policy.name)
-    try:
-        statements = families.get(policy.family).compile(policy.document, origin)
-    except (UnknownFamily, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise _log_illegible(policy.urn, error) from error
-    if policy.ends is None:
-        return statements
-    return tuple(replace(statement, ends=policy.ends) for statement in statements)
-
-
-def _log_illegible(urn: str, error: Exception) -> Unavailable:
-    log.error("policy_illegible", extra={"policy": urn, "error": repr(error)})
-    return Unavailable(f"The stored policy {urn} cannot be read ({type(error).__name__}).")

@@ -4,7 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect
+from pytest_django.live_server_helper import LiveServer
+
+from policies import bootstrap
+from policies.pdp import snapshot_store
 
 #: How long a page may take to show what is expected of it: a bound against waiting for ever, not a measurement.
 PATIENCE_MS = 30_000
@@ -17,6 +22,22 @@ MEANT = ("Failed to load resource", "htmx:afterRequest", "htmx:sendAbort")
 @pytest.fixture(scope="session", autouse=True)
 def _patience() -> None:
     expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture
+def plain_http(settings: LazySettings) -> None:
+    """The live server speaks plain HTTP, over which a browser keeps no cookie that is for TLS alone."""
+    settings.PLAIN_HTTP = True
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+
+
+@pytest.fixture
+def installation(transactional_db: None, live_server: LiveServer, plain_http: None) -> Iterator[str]:
+    """Serve a new installation, with root and what comes with it; give its address."""
+    snapshot_store.reset()
+    bootstrap.run(is_restricted=True)
+    yield live_server.url
+    snapshot_store.reset()
 
 
 @pytest.fixture

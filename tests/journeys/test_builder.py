@@ -1,16 +1,13 @@
 """A policy's life in a real browser: written in the builder, felt by somebody else, overtaken, restored, deleted."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
-from policies import bootstrap
 from policies.identity.services import users
 from policies.models import Policy
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.journeys.browsing import barriers, problems, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -21,12 +18,8 @@ DOOR = "test"
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+def site(installation: str) -> str:
     """Serve a bootstrapped installation with a second person and a tree of domains; give its address."""
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
     users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
     described = [
         Proposal("urn:li:domain:sales", "domainProperties", '{"name": "Sales", "description": ""}'),
@@ -37,8 +30,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
         ),
     ]
     apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def save(page: Page) -> None:

@@ -1,15 +1,13 @@
 """The catalog in a real browser: a steward edits a tag, an outsider sees no control, and view authorization hides."""
 
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
-from policies import bootstrap
 from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import users
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.journeys.browsing import problems, sign_in
 from tests.web.catalog.conftest import DOCUMENTS, ORDERS, OWNER, READER, VIEWS_ALL
 from tests.web.catalog.conftest import store as write
@@ -22,18 +20,14 @@ PLACE = f"/catalog/{quote(ORDERS, safe='')}"
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+def site(installation: str, settings) -> str:
     """Serve an installation with a small catalog, a steward who may tag orders, and an outsider; give its address."""
-    settings.PLAIN_HTTP = settings.SHOW_ACCESS_MANAGEMENT = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
+    settings.SHOW_ACCESS_MANAGEMENT = True
     for username, name in (("stella", "Stella Steward"), ("otto", "Otto Outsider"), ("olga", "Olga Owner")):
         users.create(username=username, display_name=name, password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
     write({**DOCUMENTS, (READER, "actors"): {"users": [{"user": OWNER}]}})
     _give("stella", "EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE")
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def _give(username: str, *privileges: str) -> None:

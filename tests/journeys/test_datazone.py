@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -11,11 +11,10 @@ from playwright.sync_api import Page, expect
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from policies import bootstrap
 from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles, users
 from policies.models import Policy
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.journeys.browsing import barriers, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -28,12 +27,8 @@ VIEWER = "urn:li:dataHubRole:viewer"
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+def site(installation: str) -> str:
     """Serve an installation with a dataset, a role and somebody who holds it, and a policy with restrictions."""
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
     by = authorizer.SYSTEM
     users.create(username="otto", display_name="Otto Outsider", by=by, channel=DOOR)
     roles.create(identifier="viewer", name="Viewer", description="", by=by, channel=DOOR)
@@ -56,8 +51,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     document = {"name": "Europe only", "statements": statements, "roles": [VIEWER]}
     draft = policy_drafts.PolicyInput("datazone", document)
     policies.create(urn="urn:li:dataHubPolicy:europe", draft=draft, by=by, channel=DOOR)
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 @pytest.fixture

@@ -1,15 +1,12 @@
 """A deny with an exception in a real browser: written in the builder, felt on the pages of Why."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Page, expect
 
-from policies import bootstrap
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import groups, users
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.journeys.browsing import problems, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -29,18 +26,13 @@ DESCRIBING = {
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+def site(installation: str) -> str:
     """Serve an installation with two interns, where everybody may describe everything; give its address."""
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
     users.create(username="jane", display_name="Jane Doe", by=authorizer.SYSTEM, channel=DOOR)
     users.create(username="otto", display_name="Otto Olsen", by=authorizer.SYSTEM, channel=DOOR)
     groups.create(identifier="interns", name="Interns", members=[JANE, OTTO], by=authorizer.SYSTEM, channel=DOOR)
     policies.create(draft=PolicyInput("datahub", DESCRIBING), by=authorizer.SYSTEM, channel=DOOR)
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def ask(page: Page, site: str, actor: str) -> None:

@@ -32,9 +32,7 @@ ADDRESSES = [
 ] + [address for address, statuses in CDAP.items() if statuses[-1] == 200]
 
 
-def test_no_page_has_a_barrier(live_server, settings, opened):
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+def test_no_page_has_a_barrier(live_server, plain_http, opened):
     found: dict[str, list[str]] = {}
     page = opened()
     sign_in(page, f"{live_server.url}/why", "datahub", "datahub")

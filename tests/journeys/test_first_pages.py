@@ -1,16 +1,13 @@
 """The first pages in a real browser: root looks policies up and asks why; somebody else is refused."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
-from policies import bootstrap
 from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import users
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.journeys.browsing import problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,13 +20,8 @@ DOOR = "test"
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+def site(installation: str) -> str:
     """Serve a bootstrapped installation with datasets, more policies and a second person; give its address."""
-    # The live server speaks plain HTTP, over which a browser keeps no cookie that is for TLS alone.
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
     users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
     described = [Proposal(urn, "datasetProperties", '{"name": "orders"}') for urn in (DATASET, LONG)]
     apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
@@ -45,8 +37,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
         }
         draft = policy_drafts.PolicyInput("datahub", document)
         policies.create(urn=f"urn:li:dataHubPolicy:t{number}", draft=draft, by=authorizer.SYSTEM, channel=DOOR)
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def shows(page: Page, first: int, last: int, *, of: int) -> None:

@@ -1,16 +1,13 @@
 """A guardrail in a real browser: written with the keyboard in its form, in the way of a policy, broken, and listed."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
-from policies import bootstrap
 from policies.identity.services import users
 from policies.models import Guardrail
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.journeys.browsing import problems, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -20,17 +17,12 @@ DOOR = "test"
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+def site(installation: str) -> str:
     """Serve an installation with a tag and somebody beside root; give its address."""
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
     users.create(username="jane", display_name="Jane Doe", by=authorizer.SYSTEM, channel=DOOR)
     described = [Proposal("urn:li:tag:PII", "tagProperties", '{"name": "Personal data", "description": ""}')]
     apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def pick(page: Page, picker: str, label: str, name: str) -> None:

@@ -38,9 +38,7 @@ _FAULTS = """() => {
 
 
 @pytest.fixture
-def root(live_server, settings, opened) -> Page:
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+def root(live_server, plain_http, opened) -> Page:
     page: Page = opened()
     sign_in(page, f"{live_server.url}/why", "datahub", "datahub")
     return page

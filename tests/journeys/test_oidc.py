@@ -1,14 +1,11 @@
 """Signing in with a provider of identities, in a real browser: there, back, and out again."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from authzsite.oidc_settings import OidcProvider
-from policies import bootstrap
 from policies.identity.services import users
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.doors.oidc.conftest import Place, place  # noqa: F401  # a fixture, named below
 from tests.journeys.browsing import problems
 
@@ -16,19 +13,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings, place: Place) -> Iterator[str]:  # noqa: F811
+def site(installation: str, settings, place: Place) -> str:  # noqa: F811
     """Serve a bootstrapped installation that trusts the provider."""
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.OIDC = OidcProvider(
         issuer=place.issuer, client_id="authzsite", client_secret="s3cret", label="Acme ID", groups_claim="groups"
     )
     place.goes_wrong("")
     place.knows("0001", preferred_username="jane", name="Jane Doe", groups=["engineers"])
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def authorize(page: Page, subject: str) -> None:

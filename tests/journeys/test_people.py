@@ -1,12 +1,10 @@
 """People in a real browser: invited, signed up, given a role, found by a picker, suspended; a token is seen once."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
 
-from policies import bootstrap
 from policies.authoring.services import policies, policy_drafts
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import (
@@ -19,7 +17,7 @@ from policies.identity.services import (
     users,
 )
 from policies.models import User
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.journeys.browsing import barriers, problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -33,12 +31,8 @@ JANE = "urn:li:corpuser:jane"
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+def site(installation: str) -> str:
     """Serve a bootstrapped installation with people, groups, a role, a service account and links."""
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
     by = authorizer.SYSTEM
     users.create(
         username="jane", display_name="Jane Doe", email="jane@site.example", password=PASSWORD, by=by, channel=DOOR
@@ -56,8 +50,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     service = service_accounts.create(display_name="Nightly load", description="Loads at night", by=by, channel=DOOR)
     access_tokens.create(owner=service.urn, name="loader", by=by, channel=DOOR)
     access_tokens.create(owner="urn:li:corpuser:datahub", name="laptop", description="For the CLI", by=by, channel=DOOR)
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def test_invited_signed_up_given_a_role_and_suspended(site, opened):

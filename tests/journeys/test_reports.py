@@ -1,16 +1,13 @@
 """Reports in a real browser: one is started, followed until its worker has done with it, and its results are read."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import expect
 
 from catalog.models import Report
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_loader, run_state
-from policies import bootstrap
 from policies.identity.services import users
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests import finished
 from tests.finished import KIND, SUMMARY, TABLE
 from tests.journeys.browsing import barriers, sign_in
@@ -24,17 +21,12 @@ OTTO, DATAHUB = "urn:li:corpuser:otto", "urn:li:corpuser:datahub"
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings, tmp_path) -> Iterator[str]:
+def site(installation: str, settings, tmp_path) -> str:
     """Serve an installation with a small catalog and no worker; give its address."""
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.REPORTS_DIR = tmp_path / "reports"
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
     users.create(username="otto", display_name="Otto Outsider", by=authorizer.SYSTEM, channel=DOOR)
     write(DOCUMENTS)
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def row(person, entities):

@@ -1,18 +1,16 @@
 """What is proved of a draft, what guardrails say of it, and the replay of the decision log, in a real browser."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from policies import bootstrap
 from policies.authoring.services import guardrails, policies
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import users
 from policies.models import LoggedDecision
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import authorizer
 from tests.journeys.browsing import problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -22,12 +20,8 @@ EDIT = f"/settings/permissions/policies/edit/{POLICY}"
 
 
 @pytest.fixture
-def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+def site(installation: str) -> str:
     """Serve an installation with a policy, a guardrail against some of its users, and a logged request; its address."""
-    settings.PLAIN_HTTP = True
-    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.reset()
-    bootstrap.run(is_restricted=True)
     origin: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": "test"}
     users.create(username="jane", display_name="Jane Doe", **origin)
     users.create(username="max", display_name="Max Mustermann", **origin)
@@ -55,8 +49,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
         milliseconds=1.0,
         is_complete=True,
     )
-    yield live_server.url
-    snapshot_store.reset()
+    return installation
 
 
 def test_verdicts_follow_the_draft_and_the_log_is_replayed_on_a_click(site, opened):

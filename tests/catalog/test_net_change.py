@@ -15,10 +15,10 @@ from catalog.reports.kinds.policy_impact import differences
 from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.snapshot.partitions import Partition, SnapshotState
 from policies.authoring.services import net_change
-from policies.authoring.services.net_change import Tally
+from policies.authoring.services.net_change import NetChange, Tally
 from policies.engine import families
 from policies.engine.evaluate import decide
-from policies.engine.model import Question
+from policies.engine.model import Question, Statement
 from policies.engine.selectors import EVERYTHING
 from policies.engine.snapshot import Snapshot
 from policies.identity.services import groups, roles, users
@@ -57,24 +57,19 @@ Pairs = set[tuple[str, str, str]]
 @given(world=strategies.worlds(), edits=EDITS)
 def test_the_numbers_are_those_of_every_pair(world: World, edits: list[tuple[str, dict | None]]) -> None:
     before = world.snapshot()
-    changes = {
-        f"urn:li:dataHubPolicy:{name}": () if raw is None else World(policies=[(name, raw)]).statements()[0][1]
-        for name, raw in edits
-    }
+    changes = compile_edits(edits)
     after = before.replace(2, changes)
     with undone():
         stored.store(world.having([]))
         was, now = list_allowed(before), list_allowed(after)
         change = net_change.compare_snapshots(before=before, after=after, policies=list(changes), limit=1000)
-    assert change.is_exact
+    check_difference(change, was, now)
     for side, pairs in ((change.gained, now - was), (change.lost, was - now)):
-        assert side.total == tally(pairs)
         names = {privilege for _, privilege, _ in pairs}
         assert dict(side.by_privilege) == {name: tally({pair for pair in pairs if pair[1] == name}) for name in names}
-        counted = Counter((actor, privilege) for actor, privilege, _ in pairs)
-        assert {(item.actor, item.privilege): item.entities for item in side.items} == counted
         assert all((item.actor, item.privilege, urn) in pairs for item in side.items for urn in item.examples)
-        assert [item.entities for item in side.items] == sorted(counted.values(), reverse=True)
+        numbers = [item.entities for item in side.items]
+        assert numbers == sorted(numbers, reverse=True)
 
 
 @with_database
@@ -83,10 +78,7 @@ def test_the_report_of_impact_gives_the_same_numbers_and_items(
     world: World, edits: list[tuple[str, dict | None]]
 ) -> None:
     before = world.snapshot()
-    changes = {
-        f"urn:li:dataHubPolicy:{name}": () if raw is None else World(policies=[(name, raw)]).statements()[0][1]
-        for name, raw in edits
-    }
+    changes = compile_edits(edits)
     after = before.replace(2, changes)
     with undone():
         stored.store(world.having([]))
@@ -142,6 +134,19 @@ def test_changes_of_people_are_those_of_the_writes_themselves(
         for kind, user, group, role in changes:
             write(kind, user, group, role)
         now = list_allowed(snapshot)
+    check_difference(change, was, now)
+
+
+def compile_edits(edits: Sequence[tuple[str, dict | None]]) -> dict[str, tuple[Statement, ...]]:
+    """Return policy → its statements after these edits, none for one that is gone."""
+    return {
+        f"urn:li:dataHubPolicy:{name}": () if raw is None else World(policies=[(name, raw)]).statements()[0][1]
+        for name, raw in edits
+    }
+
+
+def check_difference(change: NetChange, was: Pairs, now: Pairs) -> None:
+    """Assert that a net change says exactly what was allowed and is not, and the other way round."""
     assert change.is_exact
     for side, pairs in ((change.gained, now - was), (change.lost, was - now)):
         assert side.total == tally(pairs)

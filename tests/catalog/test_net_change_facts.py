@@ -1,6 +1,5 @@
 """The net change of facts over stored worlds: the pairs are those of writing them and asking before and after."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,15 @@ from policies.pdp import authorizer
 from tests import stored, strategies
 from tests.catalog import test_net_change
 from tests.catalog.conftest import said, tell, undone
-from tests.catalog.test_net_change import BY_SYSTEM, EDITS, PEOPLE_CHANGES, list_allowed, tally, with_database
+from tests.catalog.test_net_change import (
+    BY_SYSTEM,
+    EDITS,
+    PEOPLE_CHANGES,
+    check_difference,
+    compile_edits,
+    list_allowed,
+    with_database,
+)
 from tests.strategies import Dice
 from tests.worlds import World, criterion, document, matching_all
 
@@ -139,10 +146,7 @@ def compare(
 ) -> None:
     """Compare the net change of these changes with what writing them changes."""
     before = world.snapshot()
-    changes = {
-        f"urn:li:dataHubPolicy:{name}": () if raw is None else World(policies=[(name, raw)]).statements()[0][1]
-        for name, raw in edits
-    }
+    changes = compile_edits(edits)
     after = before.replace(2, changes)
     with undone():
         stored.store(world.having([]))
@@ -165,11 +169,7 @@ def compare(
             test_net_change.write(*item)
         assert [is_written(*item) for item in facts] == staged
         now = list_allowed(after, privileges)
-    assert change.is_exact
-    for side, pairs in ((change.gained, now - was), (change.lost, was - now)):
-        assert side.total == tally(pairs)
-        counted = Counter((actor, privilege) for actor, privilege, _ in pairs)
-        assert {(item.actor, item.privilege): item.entities for item in side.items} == counted
+    check_difference(change, was, now)
 
 
 def add_what_changes_name() -> None:

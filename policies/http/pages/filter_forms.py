@@ -1,5 +1,6 @@
 """Forms of the sign-in page, the list of policies and Why."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -27,62 +28,39 @@ class SignInForm(AuthenticationForm):
         return forms.ValidationError("The user name or the password is wrong.", code="invalid_login")
 
 
-class GuardrailFilterForm(forms.Form):
-    """Filters of the list of guardrails. An invalid choice filters nothing and is shown as an error."""
+def _build_choice(label: str, choices: Sequence[tuple[str, str]], everything: str = "Any") -> forms.ChoiceField:
+    """Return an optional choice; an invalid one filters nothing and is shown as an error."""
+    return forms.ChoiceField(
+        label=label,
+        required=False,
+        choices=[("", everything), *choices],
+        error_messages={"invalid_choice": f"There is no such {label.lower()}."},
+    )
 
+
+class _SearchForm(forms.Form):
     q = forms.CharField(
         label="Search",
         required=False,
         max_length=200,
         widget=forms.SearchInput(attrs={"placeholder": "Name or description"}),
     )
-    mode = forms.ChoiceField(
-        label="Mode",
-        required=False,
-        choices=[("", "All"), *Guardrail.Mode.choices],
-        error_messages={"invalid_choice": "There is no such mode."},
-    )
-    status = forms.ChoiceField(
-        label="Status",
-        required=False,
-        choices=[("", "Any"), *Guardrail.Status.choices],
-        error_messages={"invalid_choice": "There is no such status."},
-    )
 
 
-class PolicyFilterForm(forms.Form):
-    """Filters of the list of policies. An invalid choice filters nothing and is shown as an error."""
+class GuardrailFilterForm(_SearchForm):
+    """Filters of the list of guardrails."""
 
-    q = forms.CharField(
-        label="Search",
-        required=False,
-        max_length=200,
-        widget=forms.SearchInput(attrs={"placeholder": "Name or description"}),
-    )
-    state = forms.ChoiceField(
-        label="State",
-        required=False,
-        choices=[("", "All"), *Policy.State.choices],
-        error_messages={"invalid_choice": "There is no such state."},
-    )
-    type = forms.ChoiceField(
-        label="Type",
-        required=False,
-        choices=[("", "Any"), *Policy.Type.choices],
-        error_messages={"invalid_choice": "There is no such type."},
-    )
-    effect = forms.ChoiceField(
-        label="Effect",
-        required=False,
-        choices=[("", "Any"), *PolicyEffect.choices],
-        error_messages={"invalid_choice": "There is no such effect."},
-    )
-    family = forms.ChoiceField(
-        label="Family",
-        required=False,
-        choices=[("", "Any"), *Policy.Family.choices],
-        error_messages={"invalid_choice": "There is no such family."},
-    )
+    mode = _build_choice("Mode", Guardrail.Mode.choices, "All")
+    status = _build_choice("Status", Guardrail.Status.choices)
+
+
+class PolicyFilterForm(_SearchForm):
+    """Filters of the list of policies."""
+
+    state = _build_choice("State", Policy.State.choices, "All")
+    type = _build_choice("Type", Policy.Type.choices)
+    effect = _build_choice("Effect", PolicyEffect.choices)
+    family = _build_choice("Family", Policy.Family.choices)
     privilege = forms.CharField(
         label="Privilege",
         required=False,

@@ -39,6 +39,18 @@ def save(page: Page) -> None:
     page.locator(".site-builder-side").get_by_role("button", name="Save").click()
 
 
+def save_policy_for_jane(page: Page, site: str) -> None:
+    """Write a policy that lets Jane delete everything in the builder, and save it."""
+    page.goto(f"{site}{POLICIES}/new")
+    page.get_by_label("Name").fill("Jane cleans up")
+    page.get_by_role("button", name="Next").last.click()
+    page.get_by_label("Find privileges").fill("delete")
+    page.locator("#privileges").get_by_label("DELETE_ENTITY").check()
+    page.get_by_role("button", name="Next").last.click()
+    pick(page, "users", "users", "Jane Doe")
+    save(page)
+
+
 def test_a_guardrail_is_written_refuses_a_policy_and_lists_what_breaks_it(site, opened):
     root = opened()
     sign_in(root, f"{site}{GUARDRAILS}", "datahub", "datahub")
@@ -78,14 +90,7 @@ def test_a_guardrail_is_written_refuses_a_policy_and_lists_what_breaks_it(site, 
     assert problems(root) == []
 
     # A policy that breaks it is refused, with the rule, an example and the way to the guardrail.
-    root.goto(f"{site}{POLICIES}/new")
-    root.get_by_label("Name").fill("Jane cleans up")
-    root.get_by_role("button", name="Next").last.click()
-    root.get_by_label("Find privileges").fill("delete")
-    root.locator("#privileges").get_by_label("DELETE_ENTITY").check()
-    root.get_by_role("button", name="Next").last.click()
-    pick(root, "users", "users", "Jane Doe")
-    save(root)
+    save_policy_for_jane(root, site)
     refusal = root.get_by_role("alert")
     expect(refusal).to_contain_text("The guardrail Personal data stays would be broken by this")
     expect(refusal).to_contain_text("For example Jane Doe: Delete on a dataset tagged Personal data.")
@@ -98,14 +103,7 @@ def test_a_guardrail_is_written_refuses_a_policy_and_lists_what_breaks_it(site, 
     root.get_by_label("Mode", exact=True).select_option("warn")
     save(root)
     expect(root.locator("#toasts")).to_contain_text("is saved")
-    root.goto(f"{site}{POLICIES}/new")
-    root.get_by_label("Name").fill("Jane cleans up")
-    root.get_by_role("button", name="Next").last.click()
-    root.get_by_label("Find privileges").fill("delete")
-    root.locator("#privileges").get_by_label("DELETE_ENTITY").check()
-    root.get_by_role("button", name="Next").last.click()
-    pick(root, "users", "users", "Jane Doe")
-    save(root)
+    save_policy_for_jane(root, site)
     expect(root.locator("#toasts")).to_contain_text("Decisions follow it")
     root.goto(f"{site}{GUARDRAILS}/{Guardrail.objects.get(name='Personal data stays').urn}")
     expect(root.locator("#breaches")).to_contain_text("Jane Doe: Delete on a dataset tagged Personal data.")

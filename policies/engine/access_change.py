@@ -99,7 +99,7 @@ def list_changed_statements(before: Snapshot, after: Snapshot, policies: Iterabl
 
 
 def find_scope(statements: Iterable[Statement], privileges: Collection[str] | None = None) -> ChangeScope:
-    """Return what a change of these statements can touch; of `privileges` only, unless that is None."""
+    """Return the scope of a change of these statements; of `privileges` only, unless that is None."""
     names: set[str] = set()
     entity_statements: list[Statement] = []
     tokens: set[str] = set()
@@ -127,7 +127,7 @@ def find_scope(statements: Iterable[Statement], privileges: Collection[str] | No
 def find_people_scope(
     statements: Iterable[Statement], changes: Iterable[tuple[Actor, Actor]], privileges: Collection[str] | None = None
 ) -> ChangeScope:
-    """Return what changes of actors, each as it was and as it is, can touch; without tokens: these actors alone.
+    """Return the scope of changes of actors, each as it was and as it is; without tokens: these actors alone.
 
     Only statements can differ that name what an actor gained or lost; through ownership, for entities of such holders.
     """
@@ -151,7 +151,7 @@ def find_people_scope(
 
 
 def join_scopes(scopes: Sequence[ChangeScope]) -> ChangeScope:
-    """Return what any of the scopes names."""
+    """Return the scope with everything that any of these names."""
     return ChangeScope(
         tuple(sorted({name for scope in scopes for name in scope.privileges})),
         tuple(sorted({name for scope in scopes for name in scope.platform_privileges})),

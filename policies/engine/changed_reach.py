@@ -100,7 +100,7 @@ class ChangedReach:
         return tuple(keys) if self._restricted_tokens is None else (*keys, *map(self._restriction_key, sides))
 
     def find_extents(self, was: Actor, now: Actor) -> ChangedExtents:
-        """Return what an actor reaches on both sides, among the entities that can differ."""
+        """Return the entities that an actor reaches before and after, among those that can differ."""
         old_extents, new_extents = (
             reach.find_extents(actor) if actor.is_active else _NO_KINDS
             for reach, actor in zip(self._own_reaches, (was, now), strict=True)
@@ -213,7 +213,7 @@ def _find_allows(reach: StatementReach, actor: Actor) -> FrozenBitMap:
 
 
 def _combine_extents(shared: KindExtents, own: KindExtents) -> EntityExtent:
-    """Return what statements of both sides and those of one side give together."""
+    """Return the entities that statements of both sides and those of one side give together."""
     plain, restricted, denied = shared
     own_plain, own_restricted, own_denied = own
     return subtract_denies(

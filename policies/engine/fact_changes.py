@@ -56,7 +56,7 @@ NO_FACT_CHANGES = FactChanges()
 def find_fact_scope(
     statements: Iterable[Statement], changes: FactChanges, privileges: Collection[str] | None = None
 ) -> ChangeScope:
-    """Return what changes of facts can touch: these entities and those below moved nodes alone.
+    """Return the scope of changes of facts: these entities and those below moved nodes alone.
 
     Only statements can differ that test a value which an entity gains or loses, for the actors that they name, and
     those that name or except owners, for the owners who change.

@@ -172,7 +172,7 @@ def list_users(urns: Iterable[str]) -> set[str]:
 
 
 def serialize_judgment(judgment: Judgment, *, limit: int) -> list[dict[str, Any]]:
-    """Return what breaks a guardrail as the API lists it, up to a limit."""
+    """Return the first `limit` breaches as `serialize_breach` has them, those in any catalog before those of today."""
     breaches: tuple[Breach | TodaysBreach, ...] = (*judgment.breaches, *judgment.todays_breaches)
     return [serialize_breach(breach) for breach in breaches[:limit]]
 

@@ -159,7 +159,7 @@ class GuardrailJudge:
         return Judgment(tuple(self._find_breaches(self.world.everybody)))
 
     def judge_change(self, *, policies: Collection[str], is_open: bool, users: Collection[str]) -> Judgment:
-        """Return what breaks it through these policies, or by what these users may do.
+        """Return the breaches through these policies, or by what these users may do.
 
         With `is_open` it is by whatever policy: a deny may be gone that was in the way.
         """
@@ -231,7 +231,7 @@ class GuardrailJudge:
             last_urn = urns[-1]
 
     def _find_lacking(self, actor: Actor, privilege: str, scope: RuleScope) -> Question | None:
-        """Return what the actor may not use the privilege on, of all that there is today; None if there is nothing."""
+        """Return a question on an entity of today that the actor is refused; None if there is none."""
         info = vocabulary.load_datahub().get(privilege)
         if info is not None and info.scope == vocabulary.PLATFORM:
             question = Question(actor, privilege)
@@ -267,7 +267,7 @@ def load_rule(guardrail: Guardrail) -> Rule:
 
 
 def build_unreadable(problems: Invalid) -> Breach:
-    """Return what stands for a rule that cannot be read any more: nobody knows what breaks it."""
+    """Return the uncertain breach of a guardrail whose rule cannot be read any more: the problems are its reason."""
     reason = f"Its rule cannot be read any more: {problems.detail} Change the rule, or delete the guardrail."
     return Breach("", "", frozenset(), None, reason=reason)
 

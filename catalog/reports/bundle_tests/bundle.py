@@ -51,7 +51,10 @@ def run_tests(texts: Mapping[str, str], *, world: CaseWorld | None) -> list[Case
 
 
 def read_tests(texts: Mapping[str, str]) -> BundleTests:
-    """Return what the texts of a bundle test, with every problem, each with file and line."""
+    """Return the tests among the texts of a bundle (path → text), the other texts, and the problems found.
+
+    A problem has file and line; one that cannot be read is left out of the tests. Raises Invalid for too many texts.
+    """
     problems: list[Problem] = []
     files.refuse_large(texts)
     case_files: list[CaseFile] = []

@@ -35,7 +35,7 @@ class CaseFile:
 
 
 def read_case_file(path: str, text: str) -> CaseFile:
-    """Return what a file says. Raises Invalid with every problem, each with file and line."""
+    """Return the facts and claims of a file of tests. Raises Invalid with every problem, each with file and line."""
     reader = _CaseReader()
     case_file = reader.read_file(path, text)
     if reader.problems:
@@ -47,7 +47,7 @@ class _CaseReader(AssertionReader):
     """Reads one file and collects its problems."""
 
     def read_file(self, path: str, text: str) -> CaseFile:
-        """Return what the file says, without what has a problem."""
+        """Return the facts and claims that could be read; what could not is in `problems`, and left out."""
         root = self.parse_root(text, max_length=MAX_TEXT_LENGTH)
         if root is None:
             if not self.problems:

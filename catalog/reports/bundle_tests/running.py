@@ -194,7 +194,7 @@ def _find_line(claim: Assertion, failure: Mapping[str, Any]) -> int:
 
 
 def _describe_failure(claim: Assertion, failure: Mapping[str, Any]) -> str:
-    """Return what is wrong: the answer, whose it is, and the policy that decided or came closest."""
+    """Return the sentences on one wrong answer: question and answer, then the policy that decided or came closest."""
     answer = failure["decision"]
     subject = f"{failure['person']} {failure['privilege']} on {failure['entity'] or 'the platform'}"
     if claim.kind is AssertionKind.EXPECT:

@@ -208,7 +208,10 @@ class PolicyEditor(View, ABC):
         return htmx is not None and bool(htmx) and htmx.target == "builder-aside"
 
     def _describe_net_change(self, draft: PolicyInput, *, is_sound: bool) -> dict[str, Any]:
-        """Return what saving gives and takes: while somebody types of a sample first, then the aside asks for all."""
+        """Return the context of the net change: its sentences, and whether they are about a sample.
+
+        While somebody types it is one, and the aside asks for all then; a draft with problems has no sentences.
+        """
         if not is_sound:
             return {"net_change": [], "is_sampled": False}
         changes, by = [self._build_change(draft)], get_actor(self.request)

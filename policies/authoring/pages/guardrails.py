@@ -122,7 +122,7 @@ def _build_row(guardrail: Guardrail) -> dict[str, Any]:
 
 
 def build_breach_rows(breaches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what breaks a guardrail in words: through which policy, who, and examples."""
+    """Return a row of `policies/_breach_rows.html` for each stored breach: policy, people and examples, with names."""
     names = authorizer.load_names(urns=list_rule_urns(list(breaches)))
     return [
         {

@@ -22,7 +22,7 @@ MAX_GRANTED_ENTITIES = 50_000
 def find_grant_scope(
     stage: GrantStage, people: Mapping[str, ChangedActor], privileges: Collection[str] | None
 ) -> ChangeScope:
-    """Return what changes of grants, and grants to what people gain or lose, can touch."""
+    """Return the scope of changed grants, and of grants to the groups and roles that people gain or lose."""
     stage.hand_over(
         departing=[urn for urn, changed in people.items() if changed.was.is_active and not changed.now.is_active]
     )

@@ -120,7 +120,7 @@ def ensure_built_in(*, by: Actor) -> None:
 
 
 def judge(guardrail: Guardrail) -> Judgment:
-    """Return what breaks a guardrail now, whoever asks; of one whose rule cannot be read any more it is unknown."""
+    """Return the judgment of a guardrail now, whoever asks; UNKNOWN for one whose rule cannot be read any more."""
     try:
         rule = load_rule(guardrail)
     except Invalid as problems:
@@ -129,7 +129,7 @@ def judge(guardrail: Guardrail) -> Judgment:
 
 
 def judge_rule(document: Any) -> Judgment:
-    """Return what breaks a rule now that is not stored; raises InvalidPolicy."""
+    """Return the judgment of a rule that is not stored; raises InvalidPolicy with every problem of it."""
     return _judge(read_rule(document, custom=settings.CUSTOM_PRIVILEGES))
 
 

@@ -10,7 +10,7 @@ from policies.pdp import snapshot_store
 
 
 def find_import_effect(plan: ImportPlan, *, limit: int) -> NetChange:
-    """Return what the import would give and take, naming at most `limit` items of each kind; nothing is stored."""
+    """Return the net change of the import, naming at most `limit` items of each kind; nothing is stored."""
     changed = {item.urn or generate_urn(): item for item in plan.policies if not item.is_same}
     stored_validity = draft_statements.load_validity(
         [urn for urn, item in changed.items() if item.version is not None and item.draft.validity is None]

@@ -46,7 +46,7 @@ def preview_changes(
     replay_days: int | None = None,
     is_sampled: bool = False,
 ) -> Preview:
-    """Return what these changes together would give and take; of `privileges` only, if given.
+    """Return the net change of these changes together, of `privileges` only, if given, and what is asked for beside it.
 
     With `is_proved` also whether they do in any catalog; changes of people are not proved. With `is_guarded` also which
     guardrails they would break, with `replay_days` which requests of these days they would answer differently. With

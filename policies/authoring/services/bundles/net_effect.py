@@ -31,7 +31,7 @@ class PlanEffect:
 
 
 def find_plan_effect(plan: BundlePlan, *, by: Actor, limit: int = MAX_ITEMS) -> PlanEffect | None:
-    """Return what the changes would do; None where neither a policy nor a guardrail changes.
+    """Return the net change, proofs and guardrails; None where neither a policy nor a guardrail changes.
 
     `by` is who would apply the plan, `limit` the most people and privileges that each list names.
     """

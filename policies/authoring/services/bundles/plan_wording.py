@@ -68,7 +68,7 @@ def _word_verdict(verdict: GuardrailVerdict) -> str:
 
 
 def _word_proof(proof: Proof, *, verb: str, other: str) -> str:
-    """Return what is proved of a change in any catalog there could be."""
+    """Return the line on a proof: whether it holds in any catalog there could be, and an example if it does."""
     if proof.verdict is Verdict.NO:
         return f"Proved: whatever is in the catalog, this {verb} nobody anything."
     if proof.verdict is Verdict.UNKNOWN:

@@ -123,7 +123,7 @@ def _read_entries(
 def _build_value(
     urn: str, family: str, document: Mapping[str, Any], state: str, description: str, validity: Validity
 ) -> dict[str, Any]:
-    """Return what a file says of a policy: beside the document only what the document does not hold."""
+    """Return the value of a policy's file: the document, and beside it only what the document does not hold."""
     columns = families.get(family).column_values(document)
     value: dict[str, Any] = {"urn": urn, "family": family}
     if "state" not in columns:
@@ -137,7 +137,7 @@ def _build_value(
 
 
 def _complete_fields(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a file says with the fields that it leaves out: in a bundle they do not keep what is stored."""
+    """Return the fields of a file with defaults for those left out, as nothing that is stored is kept in a bundle."""
     if value.get("family") in (None, Policy.Family.DATAHUB):
         return value
     defaults = {"state": Policy.State.ACTIVE.value, "description": "", "valid_from": None, "valid_until": None}

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,13 +63,35 @@ def memory_folder() -> Path:
 
 def wait_for(port: int, server: subprocess.Popen[bytes], log: Path, *, pause: float = 0.1) -> None:
     """Return once the server listens, looking after each pause; raise with its log when it ends or takes too long."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while server.poll() is None and time.monotonic() < deadline:
+
+    def is_listening() -> bool:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    def explain() -> str:
+        return f"{server.args!r} did not start:\n{log.read_text(errors='replace')}"
+
+    wait_until(is_listening, server=server, explain=explain, pause=pause)
+
+
+def wait_until(
+    is_ready: Callable[[], bool],
+    *,
+    server: subprocess.Popen[bytes],
+    explain: Callable[[], str],
+    seconds: float = PATIENCE_SECONDS,
+    pause: float = 0.1,
+) -> None:
+    """Return once it is ready; raise RuntimeError with the explanation when the server ends, or these seconds have.
+
+    Programs of others tell nobody that they are ready, so this looks, and gives them the processor between two looks.
+    """
+    deadline = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < deadline:
+        if is_ready():
+            return
         time.sleep(pause)
-    raise RuntimeError(f"{server.args!r} did not start:\n{log.read_text(errors='replace')}")
+    raise RuntimeError(explain())
 
 
 def _list_processes() -> list[int]:

@@ -5,11 +5,10 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,7 +103,12 @@ def serving(environment: dict[str, str], *, log: Path, port: int | None = None, 
     ):
         try:
             address = f"http://127.0.0.1:{chosen}"
-            _wait(address, server, log)
+            servers.wait_until(
+                lambda: _is_answering(address),
+                server=server,
+                explain=lambda: f"Nothing answers at {address}:\n{log.read_text(errors='replace')}",
+                seconds=_PATIENCE_SECONDS,
+            )
             yield address
         finally:
             server.terminate()
@@ -118,13 +122,9 @@ def process(name: str) -> list[str]:
     return shlex.split(line.removeprefix(f"{name}: exec "))
 
 
-def _wait(address: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Return once the site answers; a server that ends before is a failure with its log."""
-    end = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        assert server.poll() is None, log.read_text(errors="replace")
-        assert time.monotonic() < end, f"Nothing answers at {address}."
-        with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-            urllib.request.urlopen(f"{address}/health/live", timeout=2).close()
-            return
-        time.sleep(0.1)
+def _is_answering(address: str) -> bool:
+    try:
+        urllib.request.urlopen(f"{address}/health/live", timeout=2).close()
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+    return True

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -60,17 +59,19 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port, pages = servers.free_port(), servers.free_port()
     address = f"spark://{HOST}:{port}"
     with ExitStack() as stack:
-        stack.enter_context(
+        started_master = stack.enter_context(
             running("master.Master", folder / "master", "--port", str(port), "--webui-port", str(pages))
         )
         for number in (1, 2):
             place = folder / f"worker{number}"
             size = ("--cores", "1", "--memory", "1g", "--webui-port", str(servers.free_port()))
             stack.enter_context(running("worker.Worker", place, *size, "--work-dir", str(place / "work"), address))
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while alive(pages) < 2:
-            assert time.monotonic() < deadline, (folder / "master" / "log").read_text(errors="replace")
-            time.sleep(0.2)
+        servers.wait_until(
+            lambda: alive(pages) == 2,
+            server=started_master,
+            explain=lambda: (folder / "master" / "log").read_text(errors="replace"),
+            seconds=PATIENCE_SECONDS,
+        )
         yield address
 
 

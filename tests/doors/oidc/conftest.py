@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,23 +47,24 @@ def place() -> Iterator[Place]:
     with subprocess.Popen(command, env={**os.environ, "AUTHLIB_INSECURE_TRANSPORT": "1"}) as process:
         try:
             issuer = f"http://127.0.0.1:{port}"
-            _wait(f"{issuer}/.well-known/openid-configuration", process)
+            url = f"{issuer}/.well-known/openid-configuration"
+            servers.wait_until(
+                lambda: _is_answering(url),
+                server=process,
+                explain=lambda: f"The provider does not answer at {url}.",
+                seconds=PATIENCE_SECONDS,
+            )
             yield Place(issuer, process)
         finally:
             process.terminate()
 
 
-def _wait(url: str, process: "subprocess.Popen[bytes]") -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        assert process.poll() is None, "The provider ended."
-        assert time.monotonic() < end, f"Nothing answers at {url}."
-        try:
-            requests.get(url, timeout=10).raise_for_status()
-        except requests.ConnectionError:
-            time.sleep(0.1)
-        else:
-            return
+def _is_answering(url: str) -> bool:
+    try:
+        requests.get(url, timeout=10).raise_for_status()
+    except requests.ConnectionError:
+        return False
+    return True
 
 
 @pytest.fixture

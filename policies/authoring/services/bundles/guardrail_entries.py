@@ -13,7 +13,7 @@ from policies.authoring.services.bundles.kinds import (
     StoredEntry,
     choose_changes,
 )
-from policies.authoring.services.bundles.row_entries import RowEntries, read_each
+from policies.authoring.services.bundles.row_entries import RowEntries, build_stored_entry, read_each
 from policies.engine.errors import Problem
 from policies.engine.families.document_reader import escape
 from policies.engine.model import Actor
@@ -35,13 +35,7 @@ class GuardrailEntries(RowEntries):
     def list_stored(self) -> list[StoredEntry]:
         """Return the guardrails that can be changed."""
         return [
-            StoredEntry(
-                guardrail.urn,
-                guardrail.name,
-                _build_value(guardrail.urn, guardrails.facts(guardrail)),
-                is_managed=guardrail.is_managed,
-                source=guardrail.source,
-            )
+            build_stored_entry(guardrail, _build_value(guardrail.urn, guardrails.facts(guardrail)))
             for guardrail in Guardrail.objects.exclude(urn=LOCKOUT_URN).order_by("urn")
         ]
 

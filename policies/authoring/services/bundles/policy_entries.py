@@ -15,7 +15,7 @@ from policies.authoring.services.bundles.kinds import (
     StoredEntry,
     choose_changes,
 )
-from policies.authoring.services.bundles.row_entries import RowEntries
+from policies.authoring.services.bundles.row_entries import RowEntries, build_stored_entry
 from policies.authoring.services.import_entries import PlannedPolicy
 from policies.authoring.services.policies import PolicyWrite
 from policies.engine import families
@@ -37,14 +37,11 @@ class PolicyEntries(RowEntries):
         """Return the policies that can be changed."""
         rows = Policy.objects.exclude(is_system=True, is_editable=False).order_by("urn")
         return [
-            StoredEntry(
-                policy.urn,
-                policy.name,
+            build_stored_entry(
+                policy,
                 _build_value(
                     policy.urn, policy.family, policy.document, policy.state, policy.description, policy.validity
                 ),
-                is_managed=policy.is_managed,
-                source=policy.source,
             )
             for policy in rows
         ]

@@ -12,7 +12,7 @@ from policies.authoring.services.bundles.kinds import (
     StoredEntry,
     choose_changes,
 )
-from policies.authoring.services.bundles.row_entries import RowEntries, read_each
+from policies.authoring.services.bundles.row_entries import RowEntries, build_stored_entry, read_each
 from policies.engine.errors import Problem
 from policies.engine.families.document_reader import escape
 from policies.engine.model import Actor
@@ -35,13 +35,7 @@ class RoleEntries(RowEntries):
     def list_stored(self) -> list[StoredEntry]:
         """Return the roles that can be changed."""
         return [
-            StoredEntry(
-                role.urn,
-                role.name,
-                _build_value(role.urn, role.name, role.description),
-                is_managed=role.is_managed,
-                source=role.source,
-            )
+            build_stored_entry(role, _build_value(role.urn, role.name, role.description))
             for role in Role.objects.filter(is_editable=True).order_by("urn")
         ]
 

@@ -1,12 +1,13 @@
 """Entries of a bundle that are rows with a URN, which are marked and released in one way."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from policies.authoring.services.bundles.files import BundleFile
-from policies.authoring.services.bundles.kinds import EntryDefaults, FileEntry
+from policies.authoring.services.bundles.kinds import EntryDefaults, FileEntry, StoredEntry
 from policies.engine.errors import Problem
 from policies.errors import Invalid
+from policies.models import Guardrail, Policy, Role
 from policies.models.managed import ManagedRow
 from policies.writes import managed_rows
 
@@ -28,6 +29,11 @@ class RowEntries(EntryDefaults):
     def locate_object(self, key: str) -> str:
         """Return the URN."""
         return key
+
+
+def build_stored_entry(row: Guardrail | Policy | Role, value: Mapping[str, Any]) -> StoredEntry:
+    """Return the entry of a stored row, whose file says `value`."""
+    return StoredEntry(row.urn, row.name, value, is_managed=row.is_managed, source=row.source)
 
 
 def read_each(

@@ -14,6 +14,7 @@ FINDING_LABELS: Mapping[str, str] = {
     "MEMBER_MISSING": "Declared member is missing in the source",
     "EXTRA_MEMBER": "Member that the catalog does not declare",
     "DIRECT_USER_GRANT": "Access granted to a person directly",
+    "PASSED_SENSITIVE": "Grants on sensitive data that were not compared",
     # Guardrails.
     "GUARDRAIL_BROKEN": "Guardrail is broken",
     # Policy hygiene.

@@ -272,7 +272,12 @@ def test_rows_that_are_not_understood_are_kept_and_counted(checked: dict[str, An
             ("snow", "snow/users.csv", "It is not UTF-8."),
         ]
     )
-    assert {one["export"]: one["bad"] for one in checked["exports"]} == {"snow": 5, "bq": 4, "pg": 2, "streams": 0}
+    assert {one["export"]: one["quarantined"] for one in checked["exports"]} == {
+        "snow": 5,
+        "bq": 4,
+        "pg": 2,
+        "streams": 0,
+    }
     numbers = {one.title: one.value for one in checked["summary"].numbers}
     assert numbers["Rows not understood"] == 11
     assert numbers["Findings"] == len(checked["findings"])
@@ -288,7 +293,31 @@ def test_which_roles_open_what_is_sensitive(checked: dict[str, Any]) -> None:
 
 def test_how_much_an_export_holds(checked: dict[str, Any]) -> None:
     (one,) = [one for one in checked["exports"] if one["export"] == "snow"]
-    assert (one["unknown"], one["members"], one["inherited"]) == (1, 6, 5)
+    assert (one["rows"], one["compared"], one["passed"], one["quarantined"]) == (41, 31, 5, 5)
+    assert (one["grants"], one["members"], one["inherited"]) == (19, 6, 5)
+    for one in checked["exports"]:
+        assert one["rows"] == one["compared"] + one["passed"] + one["quarantined"]
+
+
+def test_what_was_passed_over_by_which_rule(checked: dict[str, Any]) -> None:
+    found = {(one["export"], one["rule"]): (one["count"], one["sample"]) for one in checked["passed"]}
+    table = "//bigquery.googleapis.com/projects/p/datasets/s/tables/t"
+    assert found.pop(("bq", "deleted_member")) == (
+        1,
+        f"bq.jsonl:6 {table} roles/bigquery.dataViewer deleted:user:a@x.example?uid=1",
+    )
+    assert found.pop(("snow", "unknown_table")) == (1, "snow/roles.csv:29 DB.S.UNKNOWN to RIGHT")
+    assert found.pop(("snow", "revoked")) == (
+        2,
+        "snow/roles.csv:4 2026,SELECT,TABLE,B,DB,S,ROLE,LACKS,2026-02-02 · "
+        "snow/users.csv:3 2026,2026,RIGHT,USER,CARL,X",
+    )
+    assert {key: (count, sample.split()[0]) for key, (count, sample) in found.items()} == {
+        ("bq", "other_service"): (1, "bq.jsonl:9"),
+        ("bq", "unlisted_role"): (1, "bq.jsonl:7"),
+        ("snow", "no_data_privilege"): (1, "snow/roles.csv:3"),
+        ("snow", "other_object"): (1, "snow/roles.csv:28"),
+    }
 
 
 @pytest.mark.parametrize(

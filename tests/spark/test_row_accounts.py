@@ -71,9 +71,8 @@ def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
     with interpreted(spark):
         facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
         counted = facts.filter("is_counted AND what <> 'NO_ROW'")
-        rows = number_lines(
-            counted.select("export", "file", "block", "line", "what", "reason", "rule"), facts
-        ).collect()
+        columns = ("export", "file", "block", "line", "what", "reason", "rule")
+        rows = number_lines(counted.select(*columns), facts).collect()
         facts.unpersist()
     found: dict[str, dict[str, Any]] = {}
     for export in exports_of(folder):

@@ -22,6 +22,7 @@ class DifferenceType(StrEnum):
     MEMBER_MISSING = "MEMBER_MISSING"
     EXTRA_MEMBER = "EXTRA_MEMBER"
     DIRECT_USER_GRANT = "DIRECT_USER_GRANT"
+    PASSED_SENSITIVE = "PASSED_SENSITIVE"
 
 
 class DifferenceSeverity(StrEnum):
@@ -35,7 +36,7 @@ class DifferenceSeverity(StrEnum):
 
 #: Columns of a difference. `object` is the name in the source (parts joined by SEPARATOR), `name` the name in the
 #: catalog; `via` the role through which access is inherited, '' for direct access; `bits` and `level` the actual
-#: access, `wanted` the declared level; `count` the number of datasets.
+#: access, `wanted` the declared level; `count` the number of datasets, or of rows that a `rule` passed.
 DIFFERENCE_COLUMNS = {
     "type": "string",
     "severity": "string",
@@ -53,6 +54,7 @@ DIFFERENCE_COLUMNS = {
     "level": "int",
     "wanted": "int",
     "count": "bigint",
+    "rule": "string",
 }
 
 ROLE_COLUMNS = ["export", "role"]

@@ -26,6 +26,8 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.reports.kinds.role_mapping_check.exports import READ, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
+from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
+from catalog.reports.kinds.role_mapping_check.reach import find_reach
 
 
 def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
@@ -58,7 +60,7 @@ class ComparisonResult:
     """The result of a comparison: `differences` with DIFFERENCE_COLUMNS, each once, and two more tables.
 
     `reach`: tag, role_urn, declared_level, declared, opened (sensitive datasets of a role, by the catalog and in the
-    sources). `grants`: a row for each grant and each dataset of the catalog that it reaches.
+    sources). `grants`: a row for each grant and each dataset of the catalog that it reaches, as `find_reach`.
     """
 
     differences: DataFrame
@@ -73,14 +75,18 @@ def compare(
     inherited_roles = compute_role_closure(facts, stage)
     existing_roles = stage("there", membership.find_existing_roles(facts))
     missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
-    grants = stage("granted", select_reaching_grants(facts, declared_access))
-    pairs = _pair_roles_with_datasets(grants.filter(f.col("kind") == Grantee.ROLE), declared_access, inherited_roles)
+    grants = stage("granted", find_reach(facts, declared_access.datasets))
+    reaching_grants = grants.filter("number IS NOT NULL")
+    pairs = _pair_roles_with_datasets(
+        reaching_grants.filter(f.col("kind") == Grantee.ROLE), declared_access, inherited_roles
+    )
     pairs = stage("pairs", pairs)
     differences = [
         _find_missing_grants(pairs, missing_roles),
         *_find_extra_grants(pairs, exports),
         _find_wrong_levels(pairs),
-        _find_direct_grants(grants.filter(f.col("kind") == Grantee.USER), declared_access),
+        _find_direct_grants(reaching_grants.filter(f.col("kind") == Grantee.USER), declared_access),
+        find_passed_access(facts, declared_access),
         membership.build_missing_roles(missing_roles, declared_access),
         membership.find_idle_roles(declared_access, existing_roles),
         select_difference_columns(
@@ -103,25 +109,7 @@ def compare(
 
 def select_reaching_grants(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
     """Return the grants that reach a dataset of the catalog: export, number, kind, grantee …, `at` the container."""
-    all_grants = facts.filter(f.col("what") == FactKind.GRANT)
-    dataset_keys = declared_access.datasets.select("export", "number", "key")
-    table_grants = all_grants.filter("NOT is_container").join(
-        dataset_keys.withColumnRenamed("key", "object_key"), ["export", "object_key"]
-    )
-    # The containers of a dataset are the prefixes of its name, one for each part but the last.
-    name_parts = f.split("key", "[.]")
-    container_keys = f.transform(
-        f.sequence(f.lit(1), f.size(name_parts) - 1),
-        lambda size: f.array_join(f.slice(name_parts, f.lit(1), size), "."),
-    )
-    nested_datasets = dataset_keys.filter(f.size(name_parts) > 1).select(
-        "export", "number", f.explode(container_keys).alias("object_key")
-    )
-    container_grants = all_grants.filter("is_container").join(nested_datasets, ["export", "object_key"])
-    columns = ["export", "number", "kind", "grantee_key", "grantee", "bit", "level", "object"]
-    return table_grants.select(*columns, f.lit("").alias("at")).union(
-        container_grants.select(*columns, f.col("object").alias("at"))
-    )
+    return find_reach(facts, declared_access.datasets).filter("number IS NOT NULL")
 
 
 def _pair_roles_with_datasets(

@@ -11,13 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, repairs, tables
+from catalog.reports.kinds.role_mapping_check import declared, drift, repairs, row_accounts, tables
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity, DifferenceType, Stage
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms import readers
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
+from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, open_stages, read_exports
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
@@ -41,7 +40,6 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     folder, export_list = read_exports(job)
     facts = stage("facts", readers.read_facts(job.spark, folder, export_list))
     check_headers(facts)
-    counts = _count_facts(facts)
     print_progress("Comparing with the catalog", 1, 4)
     declared_access = declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
     comparison = drift.compare(facts, declared_access, export_list, stage=stage)
@@ -51,16 +49,12 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     job.write_rows(tables.FINDINGS, findings)
     print_progress("Who opens what is sensitive", 3, 4)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach))
-    job.write_rows(tables.EXPORTS, _count_exports(export_list, counts, comparison.grants))
-    job.write_table(tables.QUARANTINE.name, _collect_bad_rows(facts))
+    counts = row_accounts.count_rows(facts, comparison.grants)
+    job.write_rows(tables.EXPORTS, [counts.describe_export(export) for export in export_list])
+    job.write_rows(tables.PASSED, row_accounts.build_passed(facts, comparison.grants, counts))
+    job.write_table(tables.QUARANTINE.name, row_accounts.collect_quarantine(facts))
     print_progress("Done", 4, 4)
-    return _build_summary(findings, counts)
-
-
-def _count_facts(facts: DataFrame) -> Mapping[tuple[str, str, bool], int]:
-    """Return the number of facts by (export, kind, is_container)."""
-    rows = facts.groupBy("export", "what", f.coalesce("is_container", f.expr("false")).alias("wide")).count().collect()
-    return {(row["export"], row["what"], row["wide"]): row["count"] for row in rows}
+    return _build_summary(findings, counts.count_quarantined())
 
 
 # -- findings ---------------------------------------------------------------------------------------------------------
@@ -89,6 +83,8 @@ def _finding_key(row: Mapping[str, Any]) -> str:
     parts = [row[name] or "" for name in _IDENTITY_COLUMNS]
     # An extra member is the same finding whatever role it comes through.
     parts.append("" if row["type"] == DifferenceType.EXTRA_MEMBER else row["via"] or "")
+    if row["rule"]:
+        parts.append(row["rule"])
     # The URN identifies a table, however the source spells its name.
     if row["entity"]:
         parts[_IDENTITY_COLUMNS.index("object")] = ""
@@ -108,44 +104,10 @@ def _build_compliance(reach: DataFrame) -> list[dict[str, Any]]:
     return [{**row, "role": row["role_urn"], "level": _LEVEL_NAMES.get(row["declared_level"])} for row in rows]
 
 
-def _count_exports(
-    export_list: Sequence[Export], counts: Mapping[tuple[str, str, bool], int], grants: DataFrame
-) -> list[dict[str, Any]]:
-    """Return the counts of each export; `unknown` are grants on tables that the catalog does not have."""
-    reaching_counts = {
-        row["export"]: row["count"] for row in grants.filter("at = ''").groupBy("export").count().collect()
-    }
-
-    def sum_counts(export: Export, *kinds: FactKind) -> int:
-        return sum(counts.get((export.name, kind, is_container), 0) for kind in kinds for is_container in (False, True))
-
-    return [
-        {
-            "export": export.name,
-            "platform": export.platform,
-            "grants": sum_counts(export, FactKind.GRANT),
-            "members": sum_counts(export, FactKind.MEMBER),
-            "inherited": sum_counts(export, FactKind.INHERIT),
-            "unknown": counts.get((export.name, FactKind.GRANT, False), 0) - reaching_counts.get(export.name, 0),
-            "passed": sum_counts(export, FactKind.PASSED, FactKind.ROLE),
-            "bad": sum_counts(export, FactKind.BAD),
-        }
-        for export in export_list
-    ]
-
-
-def _collect_bad_rows(facts: DataFrame) -> pa.Table:
-    bad_rows = facts.filter(f.col("what") == FactKind.BAD).select(
-        "export", "file", "reason", f.col("object").alias("row")
-    )
-    return bad_rows.orderBy("export", "file", "reason", "row").limit(tables.MAX_BAD_ROWS).toArrow()
-
-
-def _build_summary(findings: Sequence[Mapping[str, Any]], counts: Mapping[tuple[str, str, bool], int]) -> Summary:
+def _build_summary(findings: Sequence[Mapping[str, Any]], bad_row_count: int) -> Summary:
     severity_counts, type_counts, export_counts = (
         Counter(row[name] for row in findings) for name in ("severity", "type", "export")
     )
-    bad_row_count = sum(number for (_, fact_kind, _), number in counts.items() if fact_kind == FactKind.BAD)
     type_bars = (Bar(item.replace("_", " ").capitalize(), type_counts[item]) for item in DifferenceType)
     export_bars = (Bar(name, number) for name, number in sorted(export_counts.items(), key=str) if name)
     return Summary(

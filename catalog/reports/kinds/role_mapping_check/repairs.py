@@ -14,6 +14,7 @@ from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
 from catalog.reports.kinds.role_mapping_check.exports import ADMIN, LEVELS, READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee, list_privileges
 from catalog.reports.kinds.role_mapping_check.principals import GROUP, describe_principal, split_principal
+from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
 
 DifferenceRow = Mapping[str, Any]
 
@@ -69,6 +70,9 @@ def _list_words(difference: DifferenceRow) -> dict[str, Any]:
         "place": _dotted_name(difference["object"]) or difference["name"] or difference["entity"],
         "datasets": "1 dataset" if difference["count"] == 1 else f"{difference['count'] or 0:,} datasets",
         "via": f" through {describe_principal(difference['via'])}" if difference["via"] else "",
+        "rows": "1 row" if difference["count"] == 1 else f"{difference['count'] or 0:,} rows",
+        "were": "was" if difference["count"] == 1 else "were",
+        "rule": RULE_LABELS.get(difference["rule"] or "", "").lower(),
     }
 
 
@@ -82,6 +86,7 @@ _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.MEMBER_MISSING: "{who} should hold {role} and does not.",
     DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}; the catalog does not say so.",
     DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place} without any role.",
+    DifferenceType.PASSED_SENSITIVE: "Sensitive data lies in {place}, and {rows} on it {were} not compared: {rule}.",
 }
 #: Sentences of access that reaches many datasets, on a container and through a role alone.
 _CONTAINER_GRANT_SENTENCE = "{role} has {there}{via} on {place}, which opens {datasets} that the catalog does not name."
@@ -103,6 +108,7 @@ _MANUAL_STEPS: Mapping[DifferenceType, str] = {
     DifferenceType.MEMBER_MISSING: "Give {role} to {actor}.",
     DifferenceType.EXTRA_MEMBER: "Take {role} from {grantee}.",
     DifferenceType.DIRECT_USER_GRANT: "Take the access to {object} from {grantee}.",
+    DifferenceType.PASSED_SENSITIVE: "See who has access to {object} in this way: the report only counts it.",
 }
 
 

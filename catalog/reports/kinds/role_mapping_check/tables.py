@@ -1,5 +1,6 @@
 """The tables of the role mapping check."""
 
+from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
 from catalog.reports.tables import (
     FINDING_KEY,
     FINDING_REPAIR,
@@ -51,13 +52,27 @@ EXPORTS = ResultTable(
     (
         ReportColumn("export", "Export"),
         ReportColumn("platform", "Platform"),
+        number_column("rows", "Rows"),
+        number_column("compared", "Compared"),
+        number_column("passed", "Passed by a rule"),
+        number_column("quarantined", "Not understood"),
         number_column("grants", "Grants"),
         number_column("members", "Members"),
         number_column("inherited", "Roles in roles"),
-        number_column("unknown", "On unknown tables"),
-        number_column("passed", "About something else"),
-        number_column("bad", "Not understood"),
     ),
+)
+
+PASSED = ResultTable(
+    "passed",
+    "Rows passed by a rule",
+    (
+        ReportColumn("export", "Export"),
+        ReportColumn("rule", "Rule", ColumnKind.STATE, RULE_LABELS),
+        number_column("count", "Rows"),
+        ReportColumn("sample", "Some of them"),
+    ),
+    key=("export", "rule"),
+    note="These rows were not compared with the catalog; findings name those that may open something sensitive.",
 )
 
 QUARANTINE = ResultTable(
@@ -66,10 +81,11 @@ QUARANTINE = ResultTable(
     (
         ReportColumn("export", "Export"),
         ReportColumn("file", "File"),
+        number_column("line", "Line"),
         ReportColumn("reason", "Reason"),
         ReportColumn("row", "Row"),
     ),
-    key=("export", "file", "row"),
+    key=("export", "file", "line", "row"),
     limit=MAX_BAD_ROWS,
     note=f"Up to {MAX_BAD_ROWS:,} rows are listed; the table Exports counts all of them.",
 )

@@ -51,10 +51,11 @@ def find_other_headers(facts: DataFrame) -> DataFrame:
 
     `neighbour` is the file with that header whose name is most alike, null where there is none.
     """
-    first_kinds = (
-        facts.filter("has_header")
-        .groupBy("export", "file")
-        .agg(f.min_by("what", f.struct("block", "line")).alias("what"))
+    starts = facts.filter("has_header AND block = 0")
+    # Numbers alone are grouped, which Spark does without sorting all of the lines.
+    first_lines = starts.groupBy("export", "file").agg(f.min("line").alias("line"))
+    first_kinds = starts.select("export", "file", "line", "what").join(
+        f.broadcast(first_lines), ["export", "file", "line"]
     )
     is_header = f.col("what") == FactKind.NO_ROW
     neighbours = first_kinds.filter(is_header).select("export", f.col("file").alias("neighbour"))
@@ -66,7 +67,7 @@ def find_other_headers(facts: DataFrame) -> DataFrame:
 def number_lines(rows: DataFrame, facts: DataFrame) -> DataFrame:
     """Return rows with `file`, `block` and `line`, with `line` as its number in the file; `facts` are all of them.
 
-    Every line gives a fact, so that the first and the last of a block are the first and the last of its lines.
+    Every line gives a fact, so that the first and the last line of the facts of a block are those of the block.
     """
     blocks = facts.groupBy("file", "block").agg(f.min("line").alias("first"), f.max("line").alias("last"))
     earlier_blocks = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)

@@ -5,6 +5,7 @@ from authzsite.settings.paths import *
 
 # isort: split
 from authzsite.settings.access import *
+from authzsite.settings.alerts import *
 from authzsite.settings.api import *
 from authzsite.settings.applications import *
 from authzsite.settings.http import *

@@ -19,7 +19,7 @@ class Finding(models.Model):
     fix it. `state`, `assignee` and `note` are set by people; a run only closes findings that are gone and reopens those
     that return. An acceptance holds through the day `accepted_until` (UTC), if set, and then the finding is open again.
     `decided_by` is '' when no person decided. Old reports are deleted, so the times of both runs are stored as well.
-    Every decision is stored as a `FindingEvent`.
+    Every decision is stored as a `FindingEvent`. `alerted_at` is when an alert about it was sent, which is done once.
     """
 
     class Severity(models.TextChoices):
@@ -56,6 +56,7 @@ class Finding(models.Model):
     first_seen_at = models.DateTimeField(default=timezone.now)
     last_seen = models.ForeignKey(Report, on_delete=models.SET_NULL, null=True, related_name="findings")
     last_seen_at = models.DateTimeField(default=timezone.now)
+    alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     #: Whether what names an entity was taken out for a viewer; never stored.
     is_concealed = False

@@ -10,10 +10,14 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports import finding_writer
+from catalog.reports.alerts import due, emails
+from catalog.reports.alerts.alert import alert_raised
 from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, leftovers, pruning, run_state, runner
 from policies.pdp.authorizer import SYSTEM
 from policies.propagation import task_queue
+
+alert_raised.connect(emails.send_email)
 
 #: Lifetime of a message to a worker; the schedule sends it again while the report is queued.
 MESSAGE_EXPIRY_SECONDS = 60
@@ -46,6 +50,7 @@ def run_report(report_id: str, **_: Any) -> str:
     has_ended = status != Report.Status.QUEUED or is_stopping()
     if has_ended and (next_report_id := run_state.find_next_queued()) is not None:
         task_queue.enqueue(run_state.RUN_TASK, str(next_report_id), expires=MESSAGE_EXPIRY_SECONDS)
+    due.send_due()
     return status.value
 
 
@@ -53,7 +58,7 @@ def run_report(report_id: str, **_: Any) -> str:
 def watch_reports(**_: Any) -> int:
     """Requeue the reports whose worker disappeared, and resend overdue messages, which may be lost.
 
-    Removes the folders of those runs and returns their number.
+    Removes the folders of those runs, sends the alerts that are due, and returns the number of those runs.
     """
     lost_worker_count = run_state.expire()
     leftovers.remove_spark_folders()
@@ -61,6 +66,7 @@ def watch_reports(**_: Any) -> int:
         leftovers.remove_attempt_folders()
     for report_id in run_state.list_overdue():
         task_queue.enqueue(run_state.RUN_TASK, str(report_id), expires=MESSAGE_EXPIRY_SECONDS)
+    due.send_due()
     return lost_worker_count
 
 

@@ -72,7 +72,12 @@ def prepare(folder: Path, program_text: str) -> dict[str, str]:
     program.write_text(program_text)
     program.chmod(0o755)
     environment = installations.environment_of(
-        folder, SPARK_SUBMIT=str(program), REPORT_LEASE_SECONDS=str(LEASE_SECONDS)
+        folder,
+        SPARK_SUBMIT=str(program),
+        REPORT_LEASE_SECONDS=str(LEASE_SECONDS),
+        ALERT_RECIPIENTS="audit@x.example",
+        EMAIL_BACKEND="django.core.mail.backends.filebased.EmailBackend",
+        EMAIL_FILE_PATH=str(folder / "emails"),
     )
     installations.set_up(environment, ["report", "policy_hygiene"])
     return environment
@@ -106,6 +111,9 @@ def test_a_report_whose_worker_is_killed_is_made_again_by_another_one(tmp_path: 
         second.terminate()
         second.wait(LOOKS * BETWEEN)
     assert list_leftovers(tmp_path) == []
+    (email,) = (tmp_path / "emails").iterdir()
+    assert "Subject: [authzsite] Policy hygiene failed" in email.read_text()
+    assert "This was made again." in email.read_text()
 
 
 def test_a_report_whose_worker_is_replaced_is_made_again_once_and_then_fails(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def _build_environment(spark_folder: Path, temporary_folder: Path) -> dict[str, 
 
 
 _SECRET_VARIABLES = frozenset(
-    {"SECRET_KEY", "SECRET_KEY_FALLBACKS", "DATABASE_URL", "REDIS_URL", "AUTHZ_ROOT_PASSWORD"}
+    {"SECRET_KEY", "SECRET_KEY_FALLBACKS", "DATABASE_URL", "REDIS_URL", "AUTHZ_ROOT_PASSWORD", "EMAIL_HOST_PASSWORD"}
 )
 
 

@@ -1,0 +1,1 @@
+"""Alerts: new critical findings, and nightly runs that failed or are late."""

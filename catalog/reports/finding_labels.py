@@ -11,6 +11,7 @@ FINDING_LABELS: Mapping[str, str] = {
     "ROLE_GONE": "Role does not exist in the source",
     "ROLE_WITHOUT_DATASETS": "Role without datasets",
     "SENSITIVE_WITHOUT_ROLE": "Sensitive dataset without a role",
+    "SENSITIVE_OPEN": "Sensitive data that no policy masks or filters",
     "MEMBER_MISSING": "Declared member is missing in the source",
     "EXTRA_MEMBER": "Member that the catalog does not declare",
     "DIRECT_USER_GRANT": "Access granted to a person directly",

@@ -34,7 +34,7 @@ def exports_of(folder: Path) -> tuple[Export, ...]:
 
 def count_rows(folder: Path, export: Export) -> int:
     """Return how many rows stand in the files of an export."""
-    patterns = (*export.grants, *export.members)
+    patterns = (*export.grants, *export.members, *export.policies)
     return sum(map(count_file_rows, (file for pattern in patterns for file in folder.glob(pattern))))
 
 

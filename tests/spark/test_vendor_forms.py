@@ -76,7 +76,9 @@ def read_export(form: str) -> dict[str, Any]:
     """Return the export of a case, its files being in the folder of the case."""
     export: dict[str, Any]
     (export,) = json.loads((GOLDEN / form / "exports.json").read_text(encoding="utf-8"))["exports"]
-    return export | {key: [f"{form}/{name}" for name in export[key]] for key in ("grants", "members")}
+    return export | {
+        key: [f"{form}/{name}" for name in export[key]] for key in ("grants", "members", "policies") if key in export
+    }
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +99,21 @@ def short(finding: dict[str, Any]) -> list[str]:
 
 def test_every_planted_difference_is_found_and_nothing_else(checked: dict[str, Any]) -> None:
     assert sorted(map(short, checked["findings"])) == sorted(expected())
+
+
+def test_masks_and_row_filters_are_listed(checked: dict[str, Any]) -> None:
+    datasets = {urn: name for name, urn in DATASETS.items()}
+    assert [(datasets[one["dataset"]], one["kind"], one["policy"]) for one in checked["policies"]] == [
+        ("d:people", "MASK", "last_four"),
+        ("d:people", "ROWS", "own_country"),
+        ("p:orders", "ROWS", "own_orders"),
+        ("r:people", "MASK", "last_four"),
+        ("r:people", "ROWS", "own_team"),
+    ]
+
+
+def test_rows_of_each_export_add_up(checked: dict[str, Any]) -> None:
+    counts = {one["export"]: [one[name] for name in ("rows", "passed", "quarantined")] for one in checked["exports"]}
+    assert counts == {"lake": [40, 9, 4], "dwh": [26, 8, 1], "shop": [25, 8, 1], "query": [14, 1, 1]}
+    unknown = {one["export"]: one["count"] for one in checked["passed"] if one["rule"] == "unknown_table"}
+    assert unknown == {"lake": 1, "dwh": 1, "query": 1}

@@ -27,6 +27,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.reports.kinds.role_mapping_check.exports import READ, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
+from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets, find_policies
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 
 
@@ -61,11 +62,13 @@ class ComparisonResult:
 
     `reach`: tag, role_urn, declared_level, declared, opened (sensitive datasets of a role, by the catalog and in the
     sources). `grants`: a row for each grant and each dataset of the catalog that it reaches, as `find_reach`.
+    `policies`: the masks and row filters on datasets of the catalog.
     """
 
     differences: DataFrame
     reach: DataFrame
     grants: DataFrame
+    policies: DataFrame
 
 
 def compare(
@@ -81,6 +84,7 @@ def compare(
         reaching_grants.filter(f.col("kind") == Grantee.ROLE), declared_access, inherited_roles
     )
     pairs = stage("pairs", pairs)
+    policies = stage("policies", find_policies(facts, declared_access))
     differences = [
         _find_missing_grants(pairs, missing_roles),
         *_find_extra_grants(pairs, exports),
@@ -95,12 +99,13 @@ def compare(
             severity=f.lit(DifferenceSeverity.HIGH),
             entity="urn",
         ),
+        find_open_datasets(policies, reaching_grants, declared_access, exports),
         *membership.compare_members(
             stage("held", membership.select_members(facts)), declared_access, inherited_roles, missing_roles, exports
         ),
     ]
     return ComparisonResult(
-        reduce(DataFrame.union, differences), _count_sensitive_reach(pairs, declared_access), grants
+        reduce(DataFrame.union, differences), _count_sensitive_reach(pairs, declared_access), grants, policies
     )
 
 

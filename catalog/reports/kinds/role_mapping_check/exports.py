@@ -81,6 +81,7 @@ class Export:
     lose `@email_domain`. `has_groups`: groups are members of roles in the source, instead of their members. `levels`
     are the levels of further privileges, `ignored_roles` the roles whose extra grants and members are not reported.
     `owner` receives what a role should not own, `database` contains the tables of layouts that name none.
+    `policies` are the files of masks and row filters.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Export:
     ignored_roles: tuple[str, ...] = ()
     owner: str = "SYSADMIN"
     database: str = ""
+    policies: tuple[str, ...] = ()
 
     @property
     def vocabulary(self) -> Mapping[str, int]:
@@ -198,7 +200,7 @@ def _build_export(entry: Mapping[str, Any]) -> Export:
         "owner": "" if form in _LOWERCASE_FORMS else "SYSADMIN",
     }
     arguments = {**defaults, **entry}
-    for key in ("grants", "members", "ignored_roles"):
+    for key in ("grants", "members", "policies", "ignored_roles"):
         arguments[key] = tuple(arguments.get(key, ()))
     arguments["levels"] = {name: LEVELS[level.upper()] for name, level in arguments.get("levels", {}).items()}
     return Export(**arguments)

@@ -22,7 +22,8 @@ class FactKind(StrEnum):
     """The kinds of facts.
 
     GRANT: `grantee` has a privilege on `object`. INHERIT: the role `grantee` has all that the role `object` has.
-    MEMBER: `grantee` holds the role `object`. ROLE: the role `object` exists. PASSED: passed by `rule`. BAD: not
+    MEMBER: `grantee` holds the role `object`. ROLE: the role `object` exists. POLICY: the policy `grantee`, of a
+    PolicyKind, stands before the data of `object`. PASSED: passed by `rule`. BAD: not
     understood, for a `reason`. In both, `object` is the text of the row. NO_ROW: a blank line or a header.
     """
 
@@ -30,9 +31,17 @@ class FactKind(StrEnum):
     INHERIT = "INHERIT"
     MEMBER = "MEMBER"
     ROLE = "ROLE"
+    POLICY = "POLICY"
     PASSED = "PASSED"
     BAD = "BAD"
     NO_ROW = "NO_ROW"
+
+
+class PolicyKind(StrEnum):
+    """The kinds of policies: some values of columns are masked, or some rows are left out."""
+
+    MASK = "MASK"
+    ROWS = "ROWS"
 
 
 class Grantee(StrEnum):

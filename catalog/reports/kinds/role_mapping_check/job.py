@@ -17,6 +17,7 @@ from catalog.reports.kinds.role_mapping_check.differences import DifferenceSever
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
+from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, open_stages, read_exports
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
@@ -49,6 +50,7 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     job.write_rows(tables.FINDINGS, findings)
     print_progress("Who opens what is sensitive", 3, 4)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach))
+    job.write_table(tables.POLICIES.name, collect_policies(comparison.policies))
     counts = row_accounts.count_rows(facts, comparison.grants)
     job.write_rows(tables.EXPORTS, [counts.describe_export(export) for export in export_list])
     job.write_rows(tables.PASSED, row_accounts.build_passed(facts, comparison.grants, counts))

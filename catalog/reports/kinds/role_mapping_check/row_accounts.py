@@ -72,7 +72,7 @@ def collect_quarantine(facts: DataFrame) -> pa.Table:
 def build_passed(facts: DataFrame, grants: DataFrame, counts: RowCounts) -> Sequence[Mapping[str, Any]]:
     """Return the rules that passed rows over, with the number of rows and a sample of them."""
     passed_facts = facts.filter((f.col("what") == FactKind.PASSED) & f.col("is_counted"))
-    granted = f.concat_ws(" to ", f.translate("object", SEPARATOR, "."), "grantee")
+    granted = f.concat_ws(" to ", f.translate("object", SEPARATOR, "."), f.translate("grantee", SEPARATOR, " "))
     columns = ["export", "rule", "file", "block", "line"]
     samples = _select_samples(passed_facts.select(*columns, f.col("object").alias("text"))).union(
         _select_samples(grants.filter("rule IS NOT NULL AND is_counted").select(*columns, granted.alias("text")))

@@ -21,6 +21,7 @@ class PassRule(StrEnum):
     FUTURE_GRANT = "future_grant"
     DENIED = "denied"
     LISTED_PERSON = "listed_person"
+    INACTIVE_POLICY = "inactive_policy"
 
 
 #: What each rule passes over, as pages say it.
@@ -39,6 +40,7 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.FUTURE_GRANT: "On tables that are made in future",
     PassRule.DENIED: "Denied",
     PassRule.LISTED_PERSON: "A person, who is no role",
+    PassRule.INACTIVE_POLICY: "A policy that is not in force",
 }
 
 #: Rules whose rows can give access to data, which nobody compared: what is sensitive below them is a finding.

@@ -64,7 +64,7 @@ SPEC = ReportSpec(
     module=f"{__package__}.job",
     excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE},
     parameters=(SENSITIVE_TAGS_PARAMETER,),
-    tables=(tables.FINDINGS, tables.COMPLIANCE, tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
+    tables=(tables.FINDINGS, tables.COMPLIANCE, tables.POLICIES, tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
     # Nightly only where exports are configured.
     is_nightly=bool(settings.GRANTS_EXPORTS),
     prepare=prepare,

@@ -16,6 +16,9 @@ from catalog.reports.tables import (
 #: Bad rows that are written; all of them are counted.
 MAX_BAD_ROWS = 10_000
 
+#: Masks and row filters that are listed.
+MAX_POLICIES = 10_000
+
 FINDINGS = ResultTable(
     FINDINGS_TABLE,
     "Findings",
@@ -44,6 +47,19 @@ COMPLIANCE = ResultTable(
         number_column("opened", "Datasets in the sources"),
     ),
     key=("tag", "role"),
+)
+
+POLICIES = ResultTable(
+    "policies",
+    "Masks and row filters",
+    (
+        ReportColumn("dataset", "Dataset", ColumnKind.ENTITY),
+        ReportColumn("kind", "Kind"),
+        ReportColumn("policy", "Policy"),
+        ReportColumn("export", "Export"),
+    ),
+    limit=MAX_POLICIES,
+    note="What masks values or leaves out rows: a level of access says nothing about them.",
 )
 
 EXPORTS = ResultTable(

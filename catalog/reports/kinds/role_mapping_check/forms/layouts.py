@@ -70,22 +70,29 @@ def describe_files(
         if not set(plain.COLUMNS) - set(rows.columns):
             plain_frames.append(plain.read_files(spark, folder, export, pattern))
             continue
-        layout = _choose_layout(rows.columns, export, pattern, form)
-        described_frames.append(_describe_rows(rows, export, layout))
+        described_frames.append(_describe_rows(rows, export, pattern, form.layouts))
     return reduce(DataFrame.union, described_frames) if described_frames else None, plain_frames
 
 
-def _choose_layout(columns: Sequence[str], export: Export, pattern: str, form: LayoutForm) -> Layout:
+def describe_file(
+    spark: SparkSession, folder: str, export: Export, pattern: str, layouts: Sequence[Layout]
+) -> DataFrame:
+    """Return the described rows of files in one of the layouts. Raises BadExports."""
+    return _describe_rows(read_csv(spark, folder, export, pattern, ()), export, pattern, layouts)
+
+
+def _choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
     """Return the first layout all of whose columns are there. Raises BadExports, naming what the nearest one lacks."""
-    missing_columns = {layout: [name for name in layout.columns if name not in columns] for layout in form.layouts}
-    layout = min(form.layouts, key=lambda layout: len(missing_columns[layout]) / len(layout.columns))
+    missing_columns = {layout: [name for name in layout.columns if name not in columns] for layout in layouts}
+    layout = min(layouts, key=lambda layout: len(missing_columns[layout]) / len(layout.columns))
     if missing_columns[layout]:
         missing_name = missing_columns[layout][0]
         raise BadExports(f"The files {pattern} of the export {export.name} lack the column {missing_name}.")
     return layout
 
 
-def _describe_rows(rows: DataFrame, export: Export, layout: Layout) -> DataFrame:
+def _describe_rows(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> DataFrame:
+    layout = _choose_layout(rows.columns, export, pattern, layouts)
     nothing = dict.fromkeys(_TEXT_COLUMNS, f.lit(None).cast("string"))
     described_columns = nothing | dict(layout.describe(rows, export))
     return rows.select(*LINE_COLUMNS, *(column.alias(name) for name, column in described_columns.items()))

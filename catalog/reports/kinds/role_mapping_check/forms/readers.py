@@ -11,6 +11,7 @@ from catalog.reports.kinds.role_mapping_check.forms import (
     bigquery,
     databricks,
     plain,
+    policies,
     postgres,
     redshift,
     snowflake,
@@ -36,6 +37,7 @@ def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> D
     for export in exports:
         try:
             frames += FORM_READERS[export.form](spark, folder, export)
+            frames += policies.read_policies(spark, folder, export)
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise

@@ -1,0 +1,56 @@
+"""Masks and row filters of the sources: what stands before the data of which dataset, and what is open without any."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check import tables
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import (
+    DifferenceSeverity,
+    DifferenceType,
+    select_difference_columns,
+)
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
+
+
+def find_policies(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
+    """Return (export, number, dataset, kind, policy) of the policies on datasets of the catalog."""
+    policy_facts = facts.filter(f.col("what") == FactKind.POLICY).select(
+        "export",
+        f.col("object_key").alias("key"),
+        "kind",
+        f.col("grantee").alias("policy"),
+    )
+    datasets = declared_access.datasets.select("export", "key", "number", f.col("urn").alias("dataset"))
+    return policy_facts.join(datasets, ["export", "key"]).drop("key").distinct()
+
+
+def collect_policies(policies: DataFrame) -> pa.Table:
+    """Return the rows of the table of policies."""
+    rows = policies.select("dataset", "kind", "policy", "export")
+    return rows.orderBy(*rows.columns).limit(tables.MAX_POLICIES).toArrow()
+
+
+def find_open_datasets(
+    policies: DataFrame, grants: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]
+) -> DataFrame:
+    """Return differences for sensitive datasets that grants reach and before which no policy stands.
+
+    Only exports with `policies` are asked: of the others nobody said which policies there are.
+    """
+    asked_exports = [export.name for export in exports if export.policies]
+    sensitive_datasets = declared_access.datasets.filter(f.col("is_sensitive") & f.col("export").isin(asked_exports))
+    rows = sensitive_datasets.join(grants.select("export", "number"), ["export", "number"], "left_semi")
+    rows = rows.join(policies.select("export", "number"), ["export", "number"], "left_anti")
+    return select_difference_columns(
+        rows,
+        type=f.lit(DifferenceType.SENSITIVE_OPEN),
+        severity=f.lit(DifferenceSeverity.MEDIUM),
+        export="export",
+        entity="urn",
+        name="name",
+    )

@@ -122,7 +122,7 @@ class World:
         """Run the job, and return its tables and its summary."""
         self.write(folder / "input")
         parameters = {"tags": [PII]}
-        job = Job(spark.sparkContext, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {})
+        job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {})
         summary = role_mapping_check_job.compute_results(job)
         tables = {path.name: pq.read_table(path).to_pylist() for path in (folder / "output").iterdir()}
         return {"summary": summary, **tables}

@@ -47,7 +47,7 @@ def drawn(strategy: st.SearchStrategy, number: int) -> list[Any]:
     return found
 
 
-def test_bulk_in_spark_equals_decide(spark: SparkSession):
+def test_bulk_in_spark_equals_decide(spark: SparkSession, tmp_path: Path):
     sent: list[list[Any]] = [[], [], [], []]
     expected, asked = set(), 0
     worlds = [*drawn(strategies.worlds(), 40), *drawn(worlds_datazone.worlds(), 40)]
@@ -65,30 +65,30 @@ def test_bulk_in_spark_equals_decide(spark: SparkSession):
                     if decide(snapshot, Question(actor, privilege, resource)).is_allowed:
                         expected.add((number, actor.urn, privilege, urn))
     found: list[Any] = []
-    map_partitions_unordered(spark.sparkContext, sent, by_bulk, lambda _, rows: found.extend(rows))
+    map_partitions_unordered(spark, tmp_path.as_uri(), sent, by_bulk, lambda _, rows: found.extend(rows))
     assert asked >= PAIRS
     assert len(found) == len(set(found))
     assert set(found) == expected
 
 
-def test_what_goes_wrong_with_an_answer_is_raised(spark: SparkSession):
+def test_what_goes_wrong_with_an_answer_is_raised(spark: SparkSession, tmp_path: Path):
     def take(_: int, rows: list[int]) -> None:
         raise ZeroDivisionError(rows)
 
     with pytest.raises(ZeroDivisionError):
-        map_partitions_unordered(spark.sparkContext, [1, 2], range, take)
+        map_partitions_unordered(spark, tmp_path.as_uri(), [1, 2], range, take)
 
 
-def test_nothing_to_do_is_done_at_once(spark: SparkSession):
+def test_nothing_to_do_is_done_at_once(spark: SparkSession, tmp_path: Path):
     taken: list[int] = []
-    map_partitions_unordered(spark.sparkContext, [], range, lambda _, rows: taken.extend(rows))
+    map_partitions_unordered(spark, tmp_path.as_uri(), [], range, lambda _, rows: taken.extend(rows))
     assert not taken
 
 
 def test_two_slices_and_twenty_count_what_decide_says(spark: SparkSession, tmp_path: Path):
     world = max(drawn(strategies.worlds(), 40), key=lambda one: len(one.policies))
     source = slices.write(world, tmp_path / "in", grants=GRANTS)
-    job = Job(spark.sparkContext, source, (tmp_path / "out").as_uri(), {}, {"policy_version": 1})
+    job = Job(spark, source, (tmp_path / "out").as_uri(), {}, {"policy_version": 1})
     state = job.state
     two, twenty = (count_access(job, [VIEW], min_partitions=number)[VIEW] for number in (2, 20))
     assert two == twenty

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from catalog.reports.run import launcher, spark_address
+from catalog.reports import spark_address
+from catalog.reports.run import launcher
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput
 from tests.spark.drift_world import World

@@ -24,7 +24,7 @@ from policies.identity.services import access_tokens, roles, users
 from policies.pdp import authorizer, snapshot_store
 from policies.propagation.invalidating_cache import process_cache
 from tests.spark import frames
-from tests.spark.conftest import java_of
+from tests.spark.conftest import find_java
 from tests.spark.frames import allowed, part
 
 pytestmark = pytest.mark.spark
@@ -277,9 +277,7 @@ def test_without_java_a_sentence_says_what_to_install(monkeypatch: pytest.Monkey
 
 def test_it_listens_to_this_machine_only(spark: SparkSession) -> None:
     """Read from the kernel: every listening socket of Java is bound to 127.0.0.1."""
-    java = Path(f"/proc/{java_of(spark).pid}")
-    if not java.exists():
-        pytest.skip("needs /proc")
+    java = Path(f"/proc/{find_java()}")
     own = {link.readlink().name for link in (java / "fd").iterdir() if link.is_symlink()}
     heard = set()
     for table in ("tcp", "tcp6"):

@@ -43,7 +43,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def job(spark: SparkSession, world: World, folder: Path, **files: object) -> Job:
     source = slices.write(world, folder / "in", **files)
-    return Job(spark.sparkContext, source, (folder / "out").as_uri(), {}, {"policy_version": 1})
+    return Job(spark, source, (folder / "out").as_uri(), {}, {"policy_version": 1})
 
 
 def numbers(summary: Summary) -> dict[str, float]:

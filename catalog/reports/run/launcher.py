@@ -21,7 +21,7 @@ from typing import IO
 
 from django.conf import settings
 
-from catalog.reports.run import spark_address
+from catalog.reports import spark_address
 
 #: Set when this worker shuts down: running jobs then end instead of delaying the shutdown.
 STOP_EVENT = threading.Event()

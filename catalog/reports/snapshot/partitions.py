@@ -65,9 +65,11 @@ def load_state(source: str, version: int) -> SnapshotState:
     return SnapshotState(source, snapshot, reader.load_actors(source), reader.load_descendants(source))
 
 
-def read_entity_numbers(source: str) -> pa.Array:
-    """Return the numbers of all entities, sorted."""
-    return reader.read_table(source, "entities", ["number"]).column("number").combine_chunks().sort()
+def read_entity_numbers(source: str, first: int | None = None, last: int | None = None) -> pa.Array:
+    """Return the numbers of all entities, or of those from `first` to `last`, sorted."""
+    number = ds.field("number")
+    condition = None if first is None or last is None else (number >= first) & (number <= last)
+    return reader.read_table(source, "entities", ["number"], condition).column("number").combine_chunks().sort()
 
 
 def list_loaded_fields(fields: Iterable[str]) -> frozenset[str]:

@@ -11,40 +11,36 @@ import json
 import os
 import sys
 import threading
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyarrow import fs
-from pyspark import SparkContext
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from catalog import reports
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
-from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_executors, open_context
+from catalog.reports.spark.session import (
+    SparkUnavailable,
+    find_local_folder,
+    has_ended,
+    has_executors,
+    is_spark_error,
+    open_session,
+    ship_code,
+)
+from catalog.reports.spark.shipped_code import build_archive
 from catalog.reports.summary import Summary
 from catalog.reports.tables import ResultTable
-from policies import engine
 from policies.engine.gc_pause import pause_gc
 
 EXIT_DONE, EXIT_BAD_INPUT, EXIT_FAILED = 0, 10, 11
-
-#: Packages of this project that executors need, and the file types shipped.
-_SHIPPED_MODULES: tuple[ModuleType, ...] = (engine, reports)
-_SHIPPED_SUFFIXES = frozenset({".py", ".toml"})
 
 
 class BadInput(Exception):
@@ -55,7 +51,7 @@ class BadInput(Exception):
 class Job:
     """A running job: Spark, parameters, manifest of the snapshot, and the result of the preload."""
 
-    context: SparkContext
+    spark: SparkSession
     source: str
     target: str
     parameters: Mapping[str, Any]
@@ -67,11 +63,6 @@ class Job:
         """The state that all partitions share, loaded while Spark starts. Raises CorruptSnapshot."""
         print_progress("Reading policies and people")
         return self.preload.result() if self.preload is not None else _load_state(self.source, self.manifest)
-
-    @cached_property
-    def spark(self) -> SparkSession:
-        """The SQL session, created on first use, which takes seconds."""
-        return SparkSession(self.context)
 
     def read_frame(self, name: str) -> DataFrame:
         """Return a table of the snapshot as a DataFrame."""
@@ -148,12 +139,14 @@ def _run_job(name: str, compute: ComputeFunction, source: str, target: str, *, i
     print_progress("Starting Spark")
     with ThreadPoolExecutor(1) as executor:
         preload = executor.submit(_load_state, source, manifest) if is_short else None
-        with open_context(name, is_short=is_short) as context:
-            if has_executors(context):
-                context.addPyFile(str(_build_archive(find_local_folder())))
+        with open_session(name, is_short=is_short) as session:
             try:
-                summary = compute(Job(context, source, target, parameters, manifest, preload))
-            except (Py4JError, PySparkException) as error:
+                if has_executors(session):
+                    ship_code(session, build_archive(find_local_folder()))
+                summary = compute(Job(session, source, target, parameters, manifest, preload))
+            except Exception as error:
+                if not is_spark_error(error):
+                    raise
                 raise _SparkFailed(_log_spark_error(error, source)) from None
     filesystem, folder = fs.FileSystem.from_uri(target)
     filesystem.create_dir(folder)
@@ -163,39 +156,6 @@ def _run_job(name: str, compute: ComputeFunction, source: str, target: str, *, i
 
 def _load_state(source: str, manifest: Mapping[str, Any]) -> SnapshotState:
     return partitions.load_state(source, manifest["policy_version"])
-
-
-def _build_archive(folder: Path) -> Path:
-    """Return a zip of the engine and the code of jobs for executors, which have no copy of this project."""
-    archive = folder / "shipped" / "authzsite.zip"
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zip_file:
-        for name, file in sorted(_list_shipped_files().items()):
-            zip_file.write(file, name)
-    return archive
-
-
-def _list_shipped_files() -> dict[str, Path]:
-    """Return the files that executors need, as path in the archive -> file, including their parent packages."""
-    files: dict[str, Path] = {}
-    for module in _SHIPPED_MODULES:
-        names = module.__name__.split(".")
-        for depth in range(1, len(names)):
-            files.update(_list_files(import_module(".".join(names[:depth]))))
-        module_path = Path(module.__file__ or "")
-        files.update(_list_files(module, *(module_path.parent.rglob("*") if hasattr(module, "__path__") else ())))
-    return files
-
-
-def _list_files(module: ModuleType, *other_paths: Path) -> dict[str, Path]:
-    """Return the file of a module and `other_paths` beside or below it, as path in the archive -> file."""
-    module_path = Path(module.__file__ or "")
-    depth = module.__name__.count(".") + hasattr(module, "__path__")
-    return {
-        str(file.relative_to(module_path.parents[depth])): file
-        for file in (module_path, *other_paths)
-        if file.suffix in _SHIPPED_SUFFIXES
-    }
 
 
 class _SparkFailed(Exception):
@@ -209,7 +169,7 @@ def _log_spark_error(error: Exception, source: str) -> str:
     except OSError:
         return error_sentences.describe_end_of_java()
     sys.stderr.write(f"{text}\n")
-    if not isinstance(error, Py4JJavaError | PySparkException):
+    if has_ended(error):
         return error_sentences.describe_end_of_java()
     return error_sentences.describe_error(text, source=source, folder=find_local_folder())
 

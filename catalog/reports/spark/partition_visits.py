@@ -1,12 +1,9 @@
 """The catalog in partitions, computed by Spark; a job combines their results. The partitioning changes no answer."""
 
-from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
-
-import pyarrow as pa
 
 from catalog.reports.snapshot import partitions
 from catalog.reports.snapshot.partition_facts import PartitionFacts
@@ -18,12 +15,18 @@ SharedT = TypeVar("SharedT")
 
 
 @dataclass(frozen=True, slots=True)
-class _BroadcastInput:
-    """Input that is broadcast to every partition."""
+class _PartitionComputation:
+    """The computation of one partition, with what all of them share."""
 
+    compute: Callable[[PartitionFacts, Any], Iterable[Any]]
     state: partitions.SnapshotState
     fields: frozenset[str]
     shared: Any
+
+    def __call__(self, bounds: tuple[int, int]) -> Iterable[Any]:
+        numbers = partitions.read_entity_numbers(self.state.source, *bounds)
+        partition = partitions.load_partition(self.state, self.fields, numbers)
+        return self.compute(PartitionFacts(self.state, partition), self.shared)
 
 
 def map_partitions(
@@ -55,19 +58,11 @@ def visit_partitions(
     `compute` has to be a function of a module. `on_rows` receives the number of a partition and its rows, as soon as it
     is computed.
     """
-    loaded_fields = partitions.list_loaded_fields(fields)
-    broadcast = job.context.broadcast(_BroadcastInput(job.state, loaded_fields, shared))
+    computation = _PartitionComputation(compute, job.state, partitions.list_loaded_fields(fields), shared)
     numbers = partitions.read_entity_numbers(job.source)
     bounds = partitions.split_evenly(len(numbers), min_partitions=min_partitions)
-    # Packed, since a list of numbers takes several times as long to send.
-    parts = [array("q", numbers[start:end].to_pylist()).tobytes() for start, end in pairwise(bounds)]
+    parts = [(numbers[start].as_py(), numbers[end - 1].as_py()) for start, end in pairwise(bounds)]
     done_count = 0
-
-    def compute_part(part: bytes) -> Iterable[PartitionRowT]:
-        broadcast_input: _BroadcastInput = broadcast.value
-        part_numbers = pa.array(memoryview(part).cast("q"), pa.int64())
-        partition = partitions.load_partition(broadcast_input.state, broadcast_input.fields, part_numbers)
-        return compute(PartitionFacts(broadcast_input.state, partition), broadcast_input.shared)
 
     def take_rows(number: int, rows: list[PartitionRowT]) -> None:
         nonlocal done_count
@@ -76,4 +71,4 @@ def visit_partitions(
         print_progress(stage, done_count, len(numbers))
 
     print_progress(stage, 0, len(numbers))
-    map_partitions_unordered(job.context, parts, compute_part, take_rows)
+    map_partitions_unordered(job.spark, job.target, parts, computation, take_rows)

@@ -100,7 +100,7 @@ def _select_covered_datasets(datasets: DataFrame, exports: Sequence[Export]) -> 
         export_datasets = export_datasets.filter(
             f.col("name").startswith(instance_prefix) & (f.length("name") > len(instance_prefix))
         )
-        bare_name = f.substring(f.col("name"), f.lit(len(instance_prefix) + 1), f.length("name"))
+        bare_name = f.col("name").substr(f.lit(len(instance_prefix) + 1), f.length("name"))
         covered_datasets.append(
             export_datasets.select(
                 "number", "urn", f.lit(export.name).alias("export"), bare_name.alias("name")

@@ -92,7 +92,7 @@ def without_domain(export: Export, name: Column) -> Column:
     if not export.email_domain:
         return lowercase_name
     ending = f"@{export.email_domain.lower()}"
-    bare_name = f.substring(lowercase_name, f.lit(1), f.length(lowercase_name) - len(ending))
+    bare_name = lowercase_name.substr(f.lit(1), f.length(lowercase_name) - len(ending))
     return f.when(lowercase_name.endswith(ending), bare_name).otherwise(lowercase_name)
 
 

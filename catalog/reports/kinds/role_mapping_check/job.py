@@ -19,6 +19,7 @@ from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, open_stages, read_exports
+from catalog.reports.spark.frames import collect_table
 from catalog.reports.spark.job import BadInput, Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
@@ -44,7 +45,7 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     print_progress("Comparing with the catalog", 1, 4)
     declared_access = declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
     comparison = drift.compare(facts, declared_access, export_list, stage=stage)
-    differences = comparison.differences.toArrow()
+    differences = collect_table(comparison.differences)
     print_progress("Writing the findings", 2, 4)
     findings = _build_findings(differences, {export.name: export for export in export_list})
     job.write_rows(tables.FINDINGS, findings)
@@ -102,7 +103,7 @@ def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _build_compliance(reach: DataFrame) -> list[dict[str, Any]]:
-    rows = sorted(_iterate_rows(reach.toArrow()), key=lambda row: (row["tag"], -row["opened"], row["role_urn"]))
+    rows = sorted(_iterate_rows(collect_table(reach)), key=lambda row: (row["tag"], -row["opened"], row["role_urn"]))
     return [{**row, "role": row["role_urn"], "level": _LEVEL_NAMES.get(row["declared_level"])} for row in rows]
 
 

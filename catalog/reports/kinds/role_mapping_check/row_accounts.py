@@ -13,6 +13,7 @@ from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import number_lines
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
+from catalog.reports.spark.frames import collect_table
 
 #: Rows of a rule that are shown.
 _SAMPLE_COUNT = 3
@@ -66,7 +67,7 @@ def collect_quarantine(facts: DataFrame) -> pa.Table:
     bad_rows = facts.filter(f.col("what") == FactKind.BAD)
     first_rows = bad_rows.orderBy("export", "file", "block", "line", "object").limit(tables.MAX_BAD_ROWS)
     rows = number_lines(first_rows, facts).select("export", "file", "line", "reason", f.col("object").alias("row"))
-    return rows.orderBy("export", "file", "line", "row").toArrow()
+    return collect_table(rows.orderBy("export", "file", "line", "row"))
 
 
 def build_passed(facts: DataFrame, grants: DataFrame, counts: RowCounts) -> Sequence[Mapping[str, Any]]:

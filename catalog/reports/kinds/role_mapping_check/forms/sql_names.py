@@ -30,7 +30,7 @@ def split_name(name: Column | str, quote: str = '"') -> Column:
 def unquote_name(name: Column) -> Column:
     """Return a name of one part as the source stores it: without the quotation marks around it, if there are any."""
     is_quoted = name.rlike(_QUOTED_NAME_PATTERN)
-    bare_name = f.substring(name, f.lit(2), f.length(name) - 2)
+    bare_name = name.substr(f.lit(2), f.length(name) - 2)
     return f.when(is_quoted, f.replace(bare_name, f.lit('""'), f.lit('"'))).otherwise(name)
 
 

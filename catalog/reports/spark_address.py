@@ -1,4 +1,4 @@
-"""Whether SPARK_MASTER can be an address of Spark, and whether a server of Spark answers there.
+"""Whether a text can be an address of Spark, and whether a server of Spark answers there.
 
 Asked before the job starts: Java would try for a minute, and end with a stack.
 """
@@ -16,14 +16,14 @@ _PROXY_VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")
 _OTHER_PREFIXES = ("local", "yarn", "k8s://")
 
 
-def find_problem(address: str) -> str:
-    """Return the sentence about an address of Spark that cannot be used, or ""."""
+def find_problem(address: str, *, variable: str = "SPARK_MASTER") -> str:
+    """Return the sentence about an address of Spark, in this variable, that cannot be used, or ""."""
     if not address or address.startswith(_OTHER_PREFIXES):
         return ""
     scheme, separator, servers = address.partition("://")
     if scheme not in _DEFAULT_PORTS or not separator:
         return (
-            f"SPARK_MASTER is {address!r}, which is no address of Spark. It has to be local[*], spark://host:7077, "
+            f"{variable} is {address!r}, which is no address of Spark. It has to be local[*], spark://host:7077, "
             "k8s://https://host:port, yarn, or sc://host:15002 for Spark Connect."
         )
     # Behind a proxy only gRPC itself can tell.
@@ -34,7 +34,7 @@ def find_problem(address: str) -> str:
     problems = list(_list_problems(addresses, _DEFAULT_PORTS[scheme]))
     if len(problems) < len(addresses):
         return ""
-    return f"No Spark answers at SPARK_MASTER: {'; '.join(problems)}. Start it, or correct the address."
+    return f"No Spark answers at {variable}: {'; '.join(problems)}. Start it, or correct the address."
 
 
 def _list_problems(addresses: list[str], default_port: int) -> Iterator[str]:

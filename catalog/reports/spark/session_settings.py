@@ -1,0 +1,120 @@
+"""Settings of a Spark session: what every session needs, and defaults for a Spark that this process starts itself.
+
+What users set in their `spark-defaults.conf` is left as they set it.
+"""
+
+import os
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyspark
+
+#: Default of SPARK_MASTER: this machine, on every core.
+LOCAL_MASTER = "local[*]"
+LOOPBACK = "127.0.0.1"
+
+#: Settings without which the same data would give other results. Before 4.0 Spark was not ANSI by default.
+REQUIRED_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+
+_LOG4J_FILE = Path(__file__).with_name("log4j2.properties")
+
+#: JVM options for short jobs, which end before optimized compilation pays: half the processor time of a default start.
+_SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+#: JVM options for jobs of minutes: the throughput collector, without the barriers that short pauses require.
+_LONG_JOB_JVM = ("-XX:+UseParallelGC",)
+#: A plan that only spreads a few dozen parts is not worth compiling or adapting.
+_SHORT_JOB_SETTINGS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+#: Bounds, in MiB, of the Java heap when SPARK_DRIVER_MEMORY is not set: a quarter of the memory, as Java's own default,
+#: within these. Spark's default would be the minimum.
+_MIN_JAVA_MEMORY_MIB, _MAX_JAVA_MEMORY_MIB = 1024, 4096
+#: Shuffle partitions for each core on this machine; Spark's default is meant for dozens of cores.
+_PARTITIONS_PER_CORE = 4
+_CGROUP_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
+
+
+def build_defaults(master: str, folder: Path, *, is_short: bool) -> dict[str, str]:
+    """Return our defaults for a Spark that this process starts, without those that users have set."""
+    user_settings = read_user_settings()
+    defaults = {
+        "spark.driver.defaultJavaOptions": " ".join(_build_java_options(folder, user_settings, is_short=is_short)),
+        "spark.local.dir": str(folder / "local"),
+        "spark.driver.memory": f"{_find_java_memory()}m",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Python functions of one value would need pandas for Arrow, and warn that it is missing.
+        "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+        # Compared with the size of compressed columns, which grow twentyfold in memory.
+        "spark.sql.autoBroadcastJoinThreshold": "4m",
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **(_build_loopback_defaults() if is_local_master(master) else {}),
+        **(_SHORT_JOB_SETTINGS if is_short else {}),
+    }
+    memory = os.environ.get("SPARK_DRIVER_MEMORY", "").strip()
+    return {
+        **{name: value for name, value in defaults.items() if name not in user_settings},
+        **({"spark.driver.memory": memory} if memory else {}),
+    }
+
+
+def read_user_settings() -> dict[str, str]:
+    """Return the settings of the user's `spark-defaults.conf`, by name."""
+    file = _find_conf_folder() / "spark-defaults.conf"
+    if not file.is_file():
+        return {}
+    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
+    # Java's format of properties: name and value are separated by white space, `=` or `:`.
+    pairs = (line.replace("=", " ", 1).split(maxsplit=1) for line in lines if line and line[0] not in "#!")
+    return {name.rstrip(":"): "".join(value) for name, *value in pairs}
+
+
+def is_local_master(master: str) -> bool:
+    """Whether the master is on this machine, so that loopback addresses suffice."""
+    if master.partition("[")[0] in ("local", "local-cluster"):
+        return True
+    host = urlsplit(master).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _find_conf_folder() -> Path:
+    """Return the folder where Spark looks for the user's configuration."""
+    if folder := os.environ.get("SPARK_CONF_DIR", "").strip():
+        return Path(folder)
+    return Path(os.environ.get("SPARK_HOME", "").strip() or Path(pyspark.__file__).parent) / "conf"
+
+
+def _build_loopback_defaults() -> dict[str, str]:
+    return {
+        "spark.sql.shuffle.partitions": str(_PARTITIONS_PER_CORE * (os.cpu_count() or 1)),
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+    }
+
+
+def _build_java_options(folder: Path, user_settings: Mapping[str, str], *, is_short: bool) -> list[str]:
+    """Return the options of Java, without compiler and garbage collector where the user chooses a collector."""
+    properties = {"java.io.tmpdir": str(folder / "local")}
+    if not (_find_conf_folder() / "log4j2.properties").is_file():
+        properties["log4j2.configurationFile"] = _LOG4J_FILE.as_uri()
+    user_options = [os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")]
+    user_options.append(user_settings.get("spark.driver.extraJavaOptions", ""))
+    chosen_options = () if "GC" in " ".join(user_options) else _SHORT_JOB_JVM if is_short else _LONG_JOB_JVM
+    return [*(f'"-D{name}={value}"' for name, value in properties.items()), *chosen_options]
+
+
+def _find_java_memory() -> int:
+    """Return the size of the Java heap, in MiB."""
+    available_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if _CGROUP_MEMORY_FILE.is_file() and (limit := _CGROUP_MEMORY_FILE.read_text(encoding="ascii").strip()).isdigit():
+        available_bytes = min(available_bytes, int(limit))
+    return max(_MIN_JAVA_MEMORY_MIB, min(available_bytes // 2**20 // 4, _MAX_JAVA_MEMORY_MIB))

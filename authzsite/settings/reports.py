@@ -11,6 +11,8 @@ REPORTS_KEPT = env.integer("REPORTS_KEPT", default=60, minimum=1)
 # Each running report is a Java program that uses every core.
 REPORTS_AT_ONCE = env.integer("REPORTS_AT_ONCE", default=1, minimum=1)
 REPORT_MINUTES = env.integer("REPORT_MINUTES", default=120, minimum=1)
+# Seconds that a worker may take to answer a question about a finished report.
+REPORT_ANSWER_SECONDS = env.integer("REPORT_ANSWER_SECONDS", default=120, minimum=1)
 # Seconds without a heartbeat after which another worker takes over a report.
 REPORT_LEASE_SECONDS = env.integer("REPORT_LEASE_SECONDS", default=30, minimum=1)
 WATCH_REPORTS_EVERY_SECONDS = max(REPORT_LEASE_SECONDS / 3, 1.0)

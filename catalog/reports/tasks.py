@@ -13,7 +13,7 @@ from catalog.reports import finding_writer
 from catalog.reports.alerts import due, emails
 from catalog.reports.alerts.alert import alert_raised
 from catalog.reports.registry import KINDS
-from catalog.reports.run import launcher, leftovers, pruning, run_state, runner
+from catalog.reports.run import access_answers, launcher, leftovers, pruning, run_state, runner
 from policies.pdp.authorizer import SYSTEM
 from policies.propagation import task_queue
 
@@ -52,6 +52,12 @@ def run_report(report_id: str, **_: Any) -> str:
         task_queue.enqueue(run_state.RUN_TASK, str(next_report_id), expires=MESSAGE_EXPIRY_SECONDS)
     due.send_due()
     return status.value
+
+
+@shared_task(name=access_answers.ANSWER_TASK, ignore_result=True)
+def answer_access_question(question: str, **_: Any) -> None:
+    """Answer a question about a finished report, for the page that waits for it."""
+    access_answers.answer_question(question)
 
 
 @shared_task(name="catalog.watch_reports", ignore_result=True)

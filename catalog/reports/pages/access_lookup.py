@@ -1,7 +1,5 @@
 """Questions about a finished run: people of an entity, entities of a person, changes since an earlier run."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -13,37 +11,16 @@ from django.urls import reverse
 from catalog import urns
 from catalog.models import Report
 from catalog.reports import registry
-from catalog.reports.pages import cells, layout, runs
+from catalog.reports.pages import cells, runs
 from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
-from catalog.reports.run import access_lookup, result_reader
-from catalog.reports.snapshot.reader import CorruptSnapshot
-from catalog.reports.tables import ENTITY, PERSON, ReportColumn, number_column
-from policies.engine import families, selectors
+from catalog.reports.run import access_answers, result_reader
+from catalog.reports.run.access_answers import AccessQuestion
+from policies.engine import families
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.list_and_form_pages import page_view
-
-#: Rows of an answer on the page at most; `manage.py access` prints all.
-MAX_ROWS = 10_000
-
-#: Facet by which an entity of a type selects a part of the catalog.
-_FACETS = {
-    "tag": selectors.TAG,
-    "domain": selectors.DOMAIN,
-    "container": selectors.CONTAINER,
-    "glossaryTerm": selectors.GLOSSARY,
-    "glossaryNode": selectors.GLOSSARY,
-    "dataPlatformInstance": selectors.DATA_PLATFORM_INSTANCE,
-    "corpuser": selectors.OWNER,
-    "corpGroup": selectors.OWNER,
-}
-
-_CHANGE_COLUMNS = (PERSON, number_column("gained", "Gained on"), number_column("lost", "Lost on"))
-
-#: The columns of an answer, its rows, of which the first MAX_ROWS are kept, and their total number.
-AccessAnswer = tuple[tuple[ReportColumn, ...], list[tuple[Any, ...]], int]
 
 
 class AccessForm(forms.Form):
@@ -89,7 +66,7 @@ class AccessForm(forms.Form):
         """Reject a question about changes for a URN that selects no part of the catalog, or without an earlier run."""
         values = self.cleaned_data
         if values.get("ask") == "changed" and "urn" in values:
-            if urns.entity_type(values["urn"]) not in _FACETS:
+            if urns.entity_type(values["urn"]) not in access_answers.FACETS:
                 self.add_error("urn", "Name a tag, domain, container, term, platform instance or owner.")
             if not values.get("since"):
                 self.add_error("since", "There is no earlier run to compare with yet.")
@@ -98,7 +75,7 @@ class AccessForm(forms.Form):
 
 @page_view(VIEW_GUARD)
 def show_access(request: HttpRequest, id: UUID) -> HttpResponse:
-    """Page of questions about a finished run; an htmx request gets only the answer."""
+    """Page of questions about a finished run, which a worker answers; an htmx request gets only the answer."""
     run = report_rows.get_report(id=id)
     spec = registry.get_spec(run)
     if run.status != Report.Status.READY or not spec.keeps_snapshot:
@@ -118,44 +95,21 @@ def show_access(request: HttpRequest, id: UUID) -> HttpResponse:
 def _answer_question(
     request: HttpRequest, run: Report, earlier_runs: Sequence[Report], query: Mapping[str, Any]
 ) -> dict[str, Any]:
-    since = next((item for item in earlier_runs if str(item.pk) == query["since"]), None)
-    key_source = json.dumps([str(run.pk), str(since and since.pk), query["ask"], query["privilege"], query["urn"]])
-    key = f"report-access:{hashlib.sha256(key_source.encode()).hexdigest()}"
-    try:
-        columns, rows, total = layout.cache_report_result(key, lambda: _look_up(run, since, query))
-    except (NotFound, CorruptSnapshot) as refusal:
-        return {"refusal": str(refusal)}
+    since = next((str(item.pk) for item in earlier_runs if str(item.pk) == query["since"]), "")
+    question = AccessQuestion(str(run.pk), since, query["ask"], query["privilege"], query["urn"])
+    answer = access_answers.request_answer(question)
+    if answer is None:
+        return {"is_waiting": True, "answer_url": request.get_full_path()}
+    if answer.refusal:
+        return {"refusal": answer.refusal}
     by = get_actor(request)
-    page = list_and_form_pages.get_page(request, rows)
-    visible_rows = result_reader.redact_rows(columns=columns, rows=[("", row) for row in page], by=by)
+    page = list_and_form_pages.get_page(request, answer.rows)
+    visible_rows = result_reader.redact_rows(columns=answer.columns, rows=[("", row) for row in page], by=by)
     return {
         "page": page,
-        "rows": cells.render_cells(columns, visible_rows, by),
-        "columns": cells.list_headings(columns),
+        "rows": cells.render_cells(answer.columns, visible_rows, by),
+        "columns": cells.list_headings(answer.columns),
         "is_answered": True,
-        "is_cut": total > len(rows),
-        "total": total,
+        "is_cut": answer.total > len(answer.rows),
+        "total": answer.total,
     }
-
-
-def _look_up(run: Report, since: Report | None, query: Mapping[str, Any]) -> AccessAnswer:
-    privilege, urn = query["privilege"], query["urn"]
-    columns: tuple[ReportColumn, ...]
-    rows: list[tuple[Any, ...]]
-    match query["ask"]:
-        case "changed":
-            if since is None:
-                raise NotFound("There is no earlier run to compare with.")
-            field = _FACETS[urns.entity_type(urn)]
-            changes = access_lookup.count_changes(older=since, newer=run, privilege=privilege, field=field, value=urn)
-            people = changes.gained.keys() | changes.lost.keys()
-            columns = _CHANGE_COLUMNS
-            rows = [(person, changes.gained[person], changes.lost[person]) for person in people]
-            rows.sort(key=lambda row: (-row[1], -row[2], row[0]))
-        case "what":
-            entities = access_lookup.list_entities(report=run, privilege=privilege, person=urn)
-            columns, rows = (ENTITY,), [(entity,) for entity in entities]
-        case _:
-            columns = (PERSON,)
-            rows = [(item,) for item in access_lookup.list_people(report=run, privilege=privilege, entity=urn)]
-    return columns, rows[:MAX_ROWS], len(rows)

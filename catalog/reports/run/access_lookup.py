@@ -5,7 +5,7 @@ product of people and entities is stored or built.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -46,23 +46,35 @@ def list_people(*, report: Report, privilege: str, entity: str) -> list[str]:
     return sorted(state.actors[person].urn for person in people_by_entity.get(entity, EMPTY))
 
 
-def list_entities(*, report: Report, privilege: str, person: str) -> list[str]:
+def list_entities(
+    *, report: Report, privilege: str, person: str, check_deadline: Callable[[], None] = lambda: None
+) -> list[str]:
     """Return the URNs of the entities on which a person could use a privilege, sorted.
 
-    Raises NotFound and CorruptSnapshot, as `list_people` does.
+    Raises NotFound and CorruptSnapshot, as `list_people` does, and what `check_deadline` raises between batches.
     """
     state = _load_state(report)
     actors = [actor for actor in state.actors if actor.urn == person]
     if not actors:
         raise NotFound(f"There was no user {person} when this report was made.")
-    entity_people = _iterate_reach(state, actors, privilege, partitions.read_entity_numbers(state.source))
+    numbers = partitions.read_entity_numbers(state.source)
+    entity_people = _iterate_reach(state, actors, privilege, numbers, check_deadline)
     return sorted(entity for entity, people in entity_people if people)
 
 
-def count_changes(*, older: Report, newer: Report, privilege: str, field: str, value: str) -> AccessChangeCounts:
+def count_changes(
+    *,
+    older: Report,
+    newer: Report,
+    privilege: str,
+    field: str,
+    value: str,
+    check_deadline: Callable[[], None] = lambda: None,
+) -> AccessChangeCounts:
     """Return the changes of a privilege between two runs, on entities that have a facet value in either run.
 
-    An entity that has it in one run only is evaluated in both. Raises NotFound and CorruptSnapshot.
+    An entity that has it in one run only is evaluated in both. Raises NotFound and CorruptSnapshot, and what
+    `check_deadline` raises between batches.
     """
     states = [_load_state(report) for report in (older, newer)]
     urns = frozenset[str]().union(*(_list_urns_with_facet(state, field, value) for state in states))
@@ -70,7 +82,11 @@ def count_changes(*, older: Report, newer: Report, privilege: str, field: str, v
     older_people, newer_people = (
         dict(
             _iterate_reach(
-                state, _align_actors(state, people), privilege, partitions.find_entity_numbers(state.source, urns)
+                state,
+                _align_actors(state, people),
+                privilege,
+                partitions.find_entity_numbers(state.source, urns),
+                check_deadline,
             )
         )
         for state in states
@@ -101,11 +117,16 @@ def _align_actors(state: SnapshotState, people: Sequence[str]) -> list[Actor]:
 
 
 def _iterate_reach(
-    state: SnapshotState, actors: Sequence[Actor], privilege: str, numbers: pa.Array
+    state: SnapshotState,
+    actors: Sequence[Actor],
+    privilege: str,
+    numbers: pa.Array,
+    check_deadline: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, FrozenBitMap]]:
     """Yield each of the entities with the positions of the actors that may use the privilege on it."""
     actor_index = ActorIndex(actors)
     for start in range(0, len(numbers), ENTITY_BATCH_SIZE):
+        check_deadline()
         postings = partitions.load_partition(
             state, state.tested_fields([privilege]), numbers[start : start + ENTITY_BATCH_SIZE]
         ).postings

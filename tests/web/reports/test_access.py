@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
+from authzsite.celery import app
 from catalog.models import Report
-from catalog.reports.pages import access_lookup
-from catalog.reports.run import run_state
+from catalog.reports import tasks as report_tasks
+from catalog.reports.run import access_answers, launcher, run_state
 from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import groups, users
 from policies.models import User
@@ -21,6 +23,21 @@ __all__ = ["company"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 BOSS = "urn:li:corpuser:boss"
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The questions in the queue; a worker answers each at once, unless a test takes it away."""
+    questions: list[str] = []
+
+    def work(name: str, arguments: tuple[str, ...], **_: Any) -> None:
+        if name == access_answers.ANSWER_TASK:
+            questions.append(arguments[0])
+            report_tasks.answer_access_question(*arguments)
+
+    cache.clear()
+    monkeypatch.setattr(app, "send_task", work)
+    return questions
 
 
 @pytest.fixture
@@ -116,7 +133,7 @@ def test_an_earlier_run_is_offered_however_many_later_ones_there_are(boss, setti
 
 
 def test_a_long_answer_is_cut_and_says_so(boss, monkeypatch):
-    monkeypatch.setattr(access_lookup, "MAX_ROWS", 1)
+    monkeypatch.setattr(access_answers, "MAX_ROWS", 1)
     groups.add_members(urn=TEAM, members=[ANN], **BY)
     answer = answered(boss, counted(), ask="who", urn=ORDERS)
     assert cells(answer) == [[ANN]]
@@ -150,3 +167,50 @@ def test_a_question_that_cannot_be_asked_is_said_beside_the_answer(boss):
     unknown = answered(boss, run, ask="who", urn="urn:li:tag:none")
     assert "There was no entity urn:li:tag:none when this report was made." in unknown.content.decode()
     assert "No earlier run yet" in unknown.content.decode()
+
+
+def leave_queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Take the worker away, and return what is in the queue."""
+    queued: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(app, "send_task", lambda _, arguments, **__: queued.append(arguments))
+    return queued
+
+
+def test_a_page_waits_for_the_worker_which_is_asked_once(boss, monkeypatch):
+    queued = leave_queued(monkeypatch)
+    run = counted()
+    for _ in range(3):
+        text = answered(boss, run, ask="who", urn=ORDERS).content.decode()
+        assert "A worker reads the snapshot of this run." in text
+        assert f'hx-get="/reports/runs/{run.pk}/access?' in text
+    assert len(queued) == 1
+    report_tasks.answer_access_question(*queued[0])
+    assert cells(answered(boss, run, ask="who", urn=ORDERS)) == [[JO]]
+    report_tasks.answer_access_question(*queued[0])
+
+
+def test_a_worker_that_does_not_come_is_said(boss, monkeypatch, settings):
+    leave_queued(monkeypatch)
+    run = counted()
+    answered(boss, run, ask="who", urn=ORDERS)
+    settings.REPORT_ANSWER_SECONDS = -1
+    assert "There was no answer within" in answered(boss, run, ask="who", urn=ORDERS).content.decode()
+
+
+def test_a_question_that_takes_too_long_ends(boss, settings):
+    run = counted()
+    settings.REPORT_ANSWER_SECONDS = 0
+    assert "There was no answer within 0 seconds" in answered(boss, run, ask="what", urn=JO).content.decode()
+
+
+def test_a_worker_that_is_stopped_leaves_the_question_to_another(boss, monkeypatch):
+    queued = leave_queued(monkeypatch)
+    run = counted()
+    answered(boss, run, ask="what", urn=JO)
+    launcher.STOP_EVENT.set()
+    try:
+        report_tasks.answer_access_question(*queued[0])
+    finally:
+        launcher.STOP_EVENT.clear()
+    answered(boss, run, ask="what", urn=JO)
+    assert len(queued) == 2

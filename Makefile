@@ -3,7 +3,7 @@
 PORT ?= 8000
 export PORT
 
-.PHONY: help run check t test test-all test-clients goldens lint bench lock port-is-free
+.PHONY: help run check t test test-all test-clients goldens lint bench lock spark-matrix port-is-free
 
 help:
 	@echo "make run           everything in one terminal, at http://127.0.0.1:8000 (PORT chooses another port)"
@@ -15,6 +15,7 @@ help:
 	@echo "make goldens       write down anew what users see of the product (tests/goldens)"
 	@echo "make lint          the checks of make test that run nothing"
 	@echo "make bench         the measurements; make bench profile (or another name of bench/README.md) this one alone"
+	@echo "make spark-matrix  every report in PySpark 3.5 and 4, with Spark Connect, too: the tables have to be equal"
 	@echo "make lock          resolve the dependencies of pyproject.toml anew"
 
 # exec: a signal for make's child has to reach the program itself, not a shell that dies and leaves it behind.
@@ -52,6 +53,9 @@ MEASUREMENTS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 $(MEASUREMENTS):
 	@:
 endif
+
+spark-matrix: .venv/development.stamp
+	@exec .venv/bin/python .make/spark_matrix.py
 
 lock: .venv/development.stamp
 	@exec .make/lock

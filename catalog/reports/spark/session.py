@@ -156,6 +156,8 @@ def find_local_folder() -> Path:
 
 def _start(name: str, master: str, folder: Path, *, has_ui: bool, is_short: bool) -> SparkSession:
     """Return a session of a Spark that starts now, or that spark-submit has started."""
+    # PySpark takes an empty variable for a server.
+    os.environ.pop("SPARK_REMOTE", None)
     builder = SparkSession.builder.appName(name)
     if _SUBMITTED_VARIABLE not in os.environ:
         defaults = session_settings.build_defaults(master, _create_folders(folder), is_short=is_short)

@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
+from catalog.reports.spark.frames import collect_table
 
 
 def find_policies(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
@@ -32,7 +33,7 @@ def find_policies(facts: DataFrame, declared_access: DeclaredAccess) -> DataFram
 def collect_policies(policies: DataFrame) -> pa.Table:
     """Return the rows of the table of policies."""
     rows = policies.select("dataset", "kind", "policy", "export")
-    return rows.orderBy(*rows.columns).limit(tables.MAX_POLICIES).toArrow()
+    return collect_table(rows.orderBy(*rows.columns).limit(tables.MAX_POLICIES))
 
 
 def find_open_datasets(

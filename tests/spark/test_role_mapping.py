@@ -14,7 +14,7 @@ from tests.spark.drift_world import PII, World, dataset, group, interpreted, rol
 
 pytestmark = pytest.mark.spark
 
-EXPORTS = {
+EXPORTS: dict[str, list[dict[str, Any]]] = {
     "exports": [
         {
             "name": "snow",
@@ -141,6 +141,8 @@ object_type | object | privilege | grantee_type | grantee
 table  | app.public.a  | SELECT | role | pg_app
 schema | app.public    | ALL    | role | pg_admin
 table  | app.public."b" | write | user | ann
+table  | app.hr.*      | SELECT | group | crew
+table  | app.*.pay     | SELECT | group | crew
 role   | pg_app        | USAGE  | user | bob
 cube   | app.x         | READ   | role | pg_app
 table  | app.public.a  | FLY    | role | pg_app
@@ -159,6 +161,7 @@ DATASETS = {
     "b:z.t": big("z.t"),
     "p:a": dataset("postgres", "eu.app.public.a"),
     "p:b": dataset("postgres", "eu.app.public.b"),
+    "p:h": dataset("postgres", "eu.app.hr.pay"),
     "k:t": dataset("kafka", "t.v1"),
 }
 
@@ -265,6 +268,7 @@ def test_rows_that_are_not_understood_are_kept_and_counted(checked: dict[str, An
             ("bq", "bq.jsonl", "It is no JSON object with a resource."),
             ("pg", "pg.csv", "There is no CUBE to grant on."),
             ("pg", "pg.csv", unknown.format("FLY")),
+            ("pg", "pg.csv", "A * can only stand for all that follows in a name: database.schema.*"),
             ("snow", "snow/shown.csv", "It names no object."),
             ("snow", "snow/shown.csv", "It names no privilege."),
             ("snow", "snow/shown.csv", "It names nobody who has it."),
@@ -275,11 +279,11 @@ def test_rows_that_are_not_understood_are_kept_and_counted(checked: dict[str, An
     assert {one["export"]: one["quarantined"] for one in checked["exports"]} == {
         "snow": 5,
         "bq": 4,
-        "pg": 2,
+        "pg": 3,
         "streams": 0,
     }
     numbers = {one.title: one.value for one in checked["summary"].numbers}
-    assert numbers["Rows not understood"] == 11
+    assert numbers["Rows not understood"] == 12
     assert numbers["Findings"] == len(checked["findings"])
 
 
@@ -329,6 +333,13 @@ def test_what_was_passed_over_by_which_rule(checked: dict[str, Any]) -> None:
         (
             {"exports.json": json.dumps({"exports": EXPORTS["exports"][2:]}), "pg.csv": "object,object\n"},
             "The files pg.csv of the export pg lack the column object_type.",
+        ),
+        (
+            {
+                "exports.json": json.dumps({"exports": [{**EXPORTS["exports"][2], "role_prefix": "w_"}]}),
+                "pg.csv": "object_type,object,privilege,grantee_type,grantee\ntable,app.a,READ,role,pg_app\n",
+            },
+            "The catalog knows no role of the export pg under its role_prefix 'w_'; one of them would be w_pg_app.",
         ),
     ],
 )

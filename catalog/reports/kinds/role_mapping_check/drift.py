@@ -29,6 +29,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grant
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets, find_policies
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
+from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
 
 
 def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
@@ -74,9 +75,13 @@ class ComparisonResult:
 def compare(
     facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export], *, stage: Stage
 ) -> ComparisonResult:
-    """Return the differences between the exports and the catalog; both inputs are read more than once."""
+    """Return the differences between the exports and the catalog; both inputs are read more than once.
+
+    Raises BadExports when the catalog knows none of the roles of an export.
+    """
     inherited_roles = compute_role_closure(facts, stage)
     existing_roles = stage("there", membership.find_existing_roles(facts))
+    check_role_prefixes(existing_roles, declared_access.roles, exports)
     missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
     grants = stage("granted", find_reach(facts, declared_access.datasets))
     reaching_grants = grants.filter("number IS NOT NULL")

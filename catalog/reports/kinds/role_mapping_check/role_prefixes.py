@@ -1,0 +1,32 @@
+"""Whether the catalog knows roles of an export under the `role_prefix` that `exports.json` gives it."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, is_named_role
+from catalog.reports.kinds.role_mapping_check.exports import EXPORTS_FILE, BadExports, Export
+
+
+def check_role_prefixes(existing_roles: DataFrame, known_roles: DataFrame, exports: Sequence[Export]) -> None:
+    """Raise BadExports for an export with roles of which the catalog knows none: every finding would be wrong.
+
+    Roles that `roles` names, and everybody, are not under the prefix.
+    """
+    if not any(export.role_prefix for export in exports):
+        return
+    named_elsewhere = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.roles))
+    roles = existing_roles.filter(~named_elsewhere).join(
+        known_roles.select("role", f.expr("true").alias("is_known")), "role", "left"
+    )
+    counts = roles.groupBy("export").agg(f.count("is_known").alias("known"), f.min("role").alias("example"))
+    strangers = {row["export"]: row["example"] for row in counts.filter("known = 0").collect()}
+    problems = [
+        f"The catalog knows no role of the export {export.name} under its role_prefix {export.role_prefix!r}; "
+        f"one of them would be {strangers[export.name]}. Correct the prefix in {EXPORTS_FILE}."
+        for export in exports
+        if export.role_prefix and export.name in strangers
+    ]
+    if problems:
+        raise BadExports(" ".join(problems))

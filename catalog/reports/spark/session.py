@@ -57,6 +57,8 @@ def open_session(
         raise SparkUnavailable(
             "Spark needs Java 17 or newer, in JAVA_HOME or on the PATH; on Debian: apt-get install default-jre-headless"
         )
+    if is_connect_address(address):
+        _check_server(address)
     if SparkSession.getActiveSession() is not None:
         raise SparkUnavailable("Spark runs in this process already; one session at a time.")
     _stop_echoes()
@@ -192,12 +194,16 @@ def _bind_local_address(address: str | None) -> Iterator[None]:
 # -- Connect ----------------------------------------------------------------------------------------------------------
 
 
-def _connect(address: str) -> SparkSession:
-    """Return a session of a Spark Connect server."""
+def _check_server(address: str) -> None:
+    """Raise SparkUnavailable unless a Spark Connect server answers."""
     variable = "SPARK_MASTER" if os.environ.get("SPARK_MASTER", "").strip() else "SPARK_REMOTE"
     if problem := spark_address.find_problem(address, variable=variable):
         # PySpark would try for ten minutes.
         raise SparkUnavailable(problem)
+
+
+def _connect(address: str) -> SparkSession:
+    """Return a session of a Spark Connect server."""
     try:
         return _open(SparkSession.builder.remote(address), address)
     except ImportError as error:

@@ -44,9 +44,8 @@ def render_select(
         raise Invalid.from_problem(
             code="resource.no_table", pointer="/resource", detail="Only a dataset or view has rows."
         )
-    decision = authorizer.answer(
-        actor=actor, request=AccessRequest(privilege_requirement(privilege), resource), at_least=at_least
-    )
+    access_request = AccessRequest(privilege_requirement(privilege), resource)
+    (decision,) = authorizer.answer_and_count(requests=[(actor, access_request)], at_least=at_least)
     if not decision.is_allowed:
         raise TableNotReadable(decision.code, resource.urn, privilege)
     schema = load_columns(urn=resource.urn)

@@ -93,7 +93,7 @@ def find_hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
         (by, AccessRequest(requirement, ResourceRef(governing_urn)))
         for governing_urn, requirement in requirements.items()
     ]
-    decisions = authorizer.answer_many(requests=requests) if requests else []
+    decisions = authorizer.answer_and_count(requests=requests) if requests else []
     refused_urns = {
         governing_urn
         for governing_urn, decision in zip(requirements, decisions, strict=True)

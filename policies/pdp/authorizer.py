@@ -92,6 +92,13 @@ def answer_and_log(
     return decisions
 
 
+def answer_and_count(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Decision]:
+    """Return the decisions of `answer_many`, and count what they use, for reading: the log would have little else."""
+    decisions = answer_many(requests=requests, at_least=at_least)
+    decision_log.count_uses(requests, decisions)
+    return decisions
+
+
 def log_decisions(
     requests: Sequence[tuple[Actor, AccessRequest]], decisions: Sequence[Decision], *, seconds: float
 ) -> None:

@@ -60,6 +60,6 @@ def find_readable_urns(entity_urns: Collection[str], by: Actor) -> frozenset[str
         for urn in guarded_urns
         for kind in [urns.entity_type(urn)]
     ]
-    decisions = authorizer.answer_many(requests=access_requests) if access_requests else []
+    decisions = authorizer.answer_and_count(requests=access_requests) if access_requests else []
     refused_urns = {urn for urn, decision in zip(guarded_urns, decisions, strict=True) if not decision.is_allowed}
     return frozenset(entity_urns) - refused_urns

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import ROLE_TYPE_LEVELS, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, object_key, without_domain
+from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, spell, without_domain
 
 _DATASET_URN_PATTERN = r"^urn:li:dataset:\(urn:li:dataPlatform:([^,]+),(.*),([^,]+)\)$"
 _ROLE_PREFIX, _USER_PREFIX, _GROUP_PREFIX = "urn:li:role:", "urn:li:corpuser:", "urn:li:corpGroup:"
@@ -104,7 +104,7 @@ def _select_covered_datasets(datasets: DataFrame, exports: Sequence[Export]) -> 
         covered_datasets.append(
             export_datasets.select(
                 "number", "urn", f.lit(export.name).alias("export"), bare_name.alias("name")
-            ).withColumn("key", object_key(export, f.col("name")))
+            ).withColumn("key", spell(export, f.col("name")))
         )
     return reduce(DataFrame.union, covered_datasets)
 

@@ -35,9 +35,10 @@ class DifferenceSeverity(StrEnum):
     LOW = "LOW"
 
 
-#: Columns of a difference. `object` is the name in the source (parts joined by SEPARATOR), `name` the name in the
-#: catalog; `via` the role through which access is inherited, '' for direct access; `bits` and `level` the actual
-#: access, `wanted` the declared level; `count` the number of datasets, or of rows that a `rule` passed.
+#: Columns of a difference. `object` is the name in the source (parts joined by SEPARATOR), `object_type` its type in
+#: SQL, null for the usual one, `condition` what the grant depends on, `name` the name in the catalog; `via` the role
+#: through which access is inherited, '' for direct access; `bits` and `level` the actual access, `wanted` the declared
+#: level; `count` the number of datasets, or of rows that a `rule` passed.
 DIFFERENCE_COLUMNS = {
     "type": "string",
     "severity": "string",
@@ -49,6 +50,8 @@ DIFFERENCE_COLUMNS = {
     "kind": "string",
     "grantee": "string",
     "object": "string",
+    "object_type": "string",
+    "condition": "string",
     "name": "string",
     "via": "string",
     "bits": "bigint",

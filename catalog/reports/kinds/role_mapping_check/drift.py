@@ -27,8 +27,9 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.reports.kinds.role_mapping_check.exports import READ, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
+from catalog.reports.kinds.role_mapping_check.principals import is_outside
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets, find_policies
-from catalog.reports.kinds.role_mapping_check.reach import find_reach
+from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS, find_reach
 from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
 
 
@@ -83,15 +84,14 @@ def compare(
     existing_roles = stage("there", membership.find_existing_roles(facts))
     check_role_prefixes(existing_roles, declared_access.roles, exports)
     missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
-    grants = stage("granted", find_reach(facts, declared_access.datasets))
+    grants = stage("granted", find_reach(facts, declared_access.datasets, exports))
     reaching_grants = grants.filter("number IS NOT NULL")
-    pairs = _pair_roles_with_datasets(
-        reaching_grants.filter(f.col("kind") == Grantee.ROLE), declared_access, inherited_roles
-    )
+    role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)
+    pairs = _pair_roles_with_datasets(role_grants, declared_access, inherited_roles, existing_roles)
     pairs = stage("pairs", pairs)
     policies = stage("policies", find_policies(facts, declared_access))
     differences = [
-        _find_missing_grants(pairs, missing_roles),
+        _find_missing_grants(pairs, existing_roles),
         *_find_extra_grants(pairs, exports),
         _find_wrong_levels(pairs),
         _find_direct_grants(reaching_grants.filter(f.col("kind") == Grantee.USER), declared_access),
@@ -117,13 +117,8 @@ def compare(
 # -- grants -----------------------------------------------------------------------------------------------------------
 
 
-def select_reaching_grants(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
-    """Return the grants that reach a dataset of the catalog: export, number, kind, grantee …, `at` the container."""
-    return find_reach(facts, declared_access.datasets).filter("number IS NOT NULL")
-
-
 def _pair_roles_with_datasets(
-    grants: DataFrame, declared_access: DeclaredAccess, inherited_roles: DataFrame
+    grants: DataFrame, declared_access: DeclaredAccess, inherited_roles: DataFrame, existing_roles: DataFrame
 ) -> DataFrame:
     """Return a row for each role and dataset: `is_said` (declared), and level, bits and path of the actual access."""
     direct_pairs = grants.select(
@@ -131,22 +126,28 @@ def _pair_roles_with_datasets(
         "number",
         f.col("grantee_key").alias("role"),
         "grantee",
-        "object",
+        *OBJECT_COLUMNS,
         "at",
         "bit",
         "level",
         f.lit("").alias("via"),
     )
     # Inheritance of undeclared roles adds nothing to the grants of the roles that they inherit.
-    known_roles = inherited_roles.join(declared_access.roles.select("role"), "role", "left_semi").select(
-        "export", f.col("role").alias("holder"), f.col("given").alias("role"), f.col("given_name")
+    is_declared = declared_access.roles.select("role", f.expr("true").alias("is_declared"))
+    known_roles = inherited_roles.join(existing_roles, ROLE_COLUMNS).join(is_declared, "role", "left")
+    known_roles = known_roles.filter(f.col("is_declared") | is_outside("role_name")).select(
+        "export",
+        f.col("role").alias("holder"),
+        f.col("role_name").alias("holder_name"),
+        f.col("given").alias("role"),
+        "given_name",
     )
     inherited_pairs = direct_pairs.join(known_roles, ROLE_COLUMNS).select(
         "export",
         "number",
         f.col("holder").alias("role"),
-        f.lit(None).cast("string").alias("grantee"),
-        "object",
+        f.col("holder_name").alias("grantee"),
+        *OBJECT_COLUMNS,
         "at",
         "bit",
         "level",
@@ -167,7 +168,11 @@ def _pair_roles_with_datasets(
             f.max("level").alias("level"),
             f.bit_or("bit").alias("bits"),
             # A direct grant on the table itself sorts first.
-            f.min(f.when(f.col("level").isNotNull(), f.struct("via", "at", "object"))).alias("how"),
+            f.min(f.when(f.col("level").isNotNull(), f.struct("via", "at", *OBJECT_COLUMNS))).alias("how"),
+            # What exceeds a declared level is where the level is highest.
+            f.min(
+                f.when(f.col("level").isNotNull(), f.struct("via", (-f.col("level")).alias("order"), *OBJECT_COLUMNS))
+            ).alias("highest"),
             f.min("grantee").alias("grantee"),
         )
     )
@@ -176,7 +181,7 @@ def _pair_roles_with_datasets(
     return (
         merged_pairs.join(dataset, "number")
         .join(role, "role", "left")
-        .select("*", "how.via", "how.at", "how.object")
+        .select("*", "how.via", "how.at", *(f"how.{column}" for column in OBJECT_COLUMNS))
         .drop("how")
         # Pairs without a difference are dropped, unless sensitive.
         .filter("is_sensitive OR NOT is_said OR level IS NULL OR level <> declared_level")
@@ -185,7 +190,7 @@ def _pair_roles_with_datasets(
 
 _GRANT_COLUMNS = {
     "grantee": "string",
-    "object": "string",
+    **dict.fromkeys(OBJECT_COLUMNS, "string"),
     "at": "string",
     "bit": "bigint",
     "level": "int",
@@ -193,14 +198,15 @@ _GRANT_COLUMNS = {
 }
 
 
-def _find_missing_grants(pairs: DataFrame, missing_roles: DataFrame) -> DataFrame:
+def _find_missing_grants(pairs: DataFrame, existing_roles: DataFrame) -> DataFrame:
     """Return declared pairs without access in the source, except those of missing roles."""
-    rows = pairs.filter("is_said AND level IS NULL").join(missing_roles, ROLE_COLUMNS, "left_anti")
+    rows = pairs.filter("is_said AND level IS NULL").join(existing_roles, ROLE_COLUMNS)
     return select_difference_columns(
         rows,
         type=f.lit(DifferenceType.GRANT_MISSING),
         severity=f.lit(DifferenceSeverity.MEDIUM),
         **same_named_columns("export", "role", "role_urn", "entity", "name"),
+        grantee="role_name",
         wanted=f.coalesce("declared_level", f.lit(READ)),
     )
 
@@ -223,6 +229,8 @@ def _find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[Data
             f.max("level").alias("level"),
             f.bit_or("bits").alias("bits"),
             f.min("grantee").alias("grantee"),
+            f.min("object_type").alias("object_type"),
+            f.min("condition").alias("condition"),
             f.min("name").alias("name"),
             f.count("*").alias("count"),
         )
@@ -232,7 +240,9 @@ def _find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[Data
             frame,
             type=f.lit(DifferenceType.EXTRA_GRANT),
             severity=severity,
-            **same_named_columns("export", "role", "role_urn", "grantee", "object", "name", "via", "bits", "level"),
+            **same_named_columns(
+                "export", "role", "role_urn", "grantee", *OBJECT_COLUMNS, "name", "via", "bits", "level"
+            ),
             **extra_columns,
         )
         for frame, extra_columns in (
@@ -244,12 +254,13 @@ def _find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[Data
 
 def _find_wrong_levels(pairs: DataFrame) -> DataFrame:
     is_too_high = f.col("level") > f.col("declared_level")
+    rows = pairs.filter("is_said AND level <> declared_level")
     return select_difference_columns(
-        pairs.filter("is_said AND level <> declared_level"),
+        rows.withColumns({column: f.col(f"highest.{column}") for column in OBJECT_COLUMNS}),
         type=f.lit(DifferenceType.WRONG_LEVEL),
         severity=f.when(is_too_high, excess_severity(f.col("is_sensitive"))).otherwise(DifferenceSeverity.MEDIUM),
         **same_named_columns(
-            "export", "role", "role_urn", "entity", "grantee", "object", "name", "via", "bits", "level"
+            "export", "role", "role_urn", "entity", "grantee", *OBJECT_COLUMNS, "name", "via", "bits", "level"
         ),
         wanted="declared_level",
     )
@@ -264,6 +275,8 @@ def _find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess) -> D
         f.bit_or("bit").alias("bits"),
         f.max("is_sensitive").alias("is_sensitive"),
         f.min("grantee").alias("grantee"),
+        f.min("object_type").alias("object_type"),
+        f.min("condition").alias("condition"),
         f.min("name").alias("name"),
         f.count_distinct("number").alias("count"),
     )
@@ -274,7 +287,7 @@ def _find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess) -> D
         grouped_rows,
         type=f.lit(DifferenceType.DIRECT_USER_GRANT),
         severity=excess_severity(f.col("is_sensitive")),
-        **same_named_columns("export", "grantee", "object", "name", "bits", "level", "count"),
+        **same_named_columns("export", "grantee", *OBJECT_COLUMNS, "name", "bits", "level", "count"),
         entity="table",
         kind=f.lit(Grantee.USER),
         actor=f.coalesce("urn", f.concat(f.lit("urn:li:corpuser:"), "member_key")),

@@ -67,6 +67,10 @@ _LOWERCASE_FORMS = ("databricks", "redshift", "postgres", "trino")
 _SPELLINGS = ("upper", "lower", "exact")
 
 
+#: Files beside grants and members; a single one may stand without a list.
+_ADDED_FILES = ("hierarchy", "denies", "policies")
+
+
 class BadExports(Exception):
     """`exports.json` is invalid; the message lists every problem."""
 
@@ -80,7 +84,8 @@ class Export:
     role URNs; the identifier of any other role is `role_prefix` and its name in lower case. Names of people and groups
     lose `@email_domain`. `has_groups`: groups are members of roles in the source, instead of their members. `levels`
     are the levels of further privileges, `ignored_roles` the roles whose extra grants and members are not reported.
-    `owner` receives what a role should not own, `database` contains the tables of layouts that name none.
+    `owner` receives what a role should not own, `database` contains the tables of layouts that name none. `hierarchy`
+    and `denies` are files of Google Cloud: which folders and organizations a project is in, and deny policies.
     `policies` are the files of masks and row filters.
     """
 
@@ -101,6 +106,8 @@ class Export:
     ignored_roles: tuple[str, ...] = ()
     owner: str = "SYSADMIN"
     database: str = ""
+    hierarchy: tuple[str, ...] = ()
+    denies: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
 
     @property
@@ -165,6 +172,7 @@ def _parse_export(entry: Any, pointer: str, problems: list[str]) -> Export | Non
     if not isinstance(entry, dict):
         problems.append(f"{pointer} is no object.")
         return None
+    entry = {**entry, **{key: [entry[key]] for key in _ADDED_FILES if isinstance(entry.get(key), str)}}
     problem_count, known_keys = len(problems), {attribute.name for attribute in fields(Export)}
     problems += [f"{pointer} has an unknown key {key!r}." for key in entry if key not in known_keys]
     for attribute in fields(Export):
@@ -200,7 +208,7 @@ def _build_export(entry: Mapping[str, Any]) -> Export:
         "owner": "" if form in _LOWERCASE_FORMS else "SYSADMIN",
     }
     arguments = {**defaults, **entry}
-    for key in ("grants", "members", "policies", "ignored_roles"):
+    for key in ("grants", "members", "ignored_roles", *_ADDED_FILES):
         arguments[key] = tuple(arguments.get(key, ()))
     arguments["levels"] = {name: LEVELS[level.upper()] for name, level in arguments.get("levels", {}).items()}
     return Export(**arguments)

@@ -25,6 +25,8 @@ class FactKind(StrEnum):
     MEMBER: `grantee` holds the role `object`. ROLE: the role `object` exists. POLICY: the policy `grantee`, of a
     PolicyKind, stands before the data of `object`. PASSED: passed by `rule`. BAD: not
     understood, for a `reason`. In both, `object` is the text of the row. NO_ROW: a blank line or a header.
+    PLACE: all of the container `grantee_key` is in the place `object_key`. DENIAL: `grantee` reads nothing in the
+    container or place `object`. EXEMPT: but for `grantee`; such facts have the `object_type` of the denial.
     """
 
     GRANT = "GRANT"
@@ -35,6 +37,9 @@ class FactKind(StrEnum):
     PASSED = "PASSED"
     BAD = "BAD"
     NO_ROW = "NO_ROW"
+    PLACE = "PLACE"
+    DENIAL = "DENIAL"
+    EXEMPT = "EXEMPT"
 
 
 class PolicyKind(StrEnum):
@@ -53,9 +58,10 @@ class Grantee(StrEnum):
 
 
 #: `file` is the path in the folder of exports, `block` and `line` the place in it (`forms.lines`); `has_header`: the
-#: file has to begin with a header; `is_counted` is false in all but one of the facts of a row. Names as in the source,
-#: and `…_key` for comparison with the catalog; `bit` is one privilege of the form's vocabulary, `level` its level;
-#: `is_container` when the object contains tables.
+#: file has to begin with a header; `is_counted` is false in all but one of the facts of a row. Names as in the source
+#: (`principals`), and `…_key` for comparison with the catalog; `object_type` is SQL's word for the object, null for the
+#: usual one; `bit` is one privilege of the form's vocabulary, `level` its level; `is_container`: the object contains
+#: tables; `condition` is what the grant depends on.
 FACT_COLUMNS = {
     "export": "string",
     "file": "string",
@@ -66,40 +72,65 @@ FACT_COLUMNS = {
     "what": "string",
     "object": "string",
     "object_key": "string",
+    "object_type": "string",
     "is_container": "boolean",
     "bit": "bigint",
     "level": "int",
     "kind": "string",
     "grantee": "string",
     "grantee_key": "string",
+    "condition": "string",
     "reason": "string",
     "rule": "string",
 }
 
 
 def role_key(export: Export, name: Column) -> Column:
-    """Return `Export.role_identifier` of a column."""
-    bare_name = without_domain(export, principals.dotted_name(name))
-    key: Column = f.concat(f.lit(export.role_prefix.lower()), bare_name)
-    for source_name, identifier in export.roles.items():
-        key = f.when(bare_name == export.normalize(source_name), f.lit(identifier.lower())).otherwise(key)
+    """Return the identifier, in lower case, of the role URN for the name of a role in the source."""
+    source_name = principals.dotted_name(name)
+    bare_key = name_key(export, source_name)
+    key: Column = f.concat(f.lit(export.role_prefix.lower()), bare_key)
+    for known_name, identifier in export.roles.items():
+        is_known = (source_name == known_name) | (bare_key == export.normalize(known_name))
+        key = f.when(is_known, f.lit(identifier.lower())).otherwise(key)
     return key
+
+
+def name_key(export: Export, name: Column) -> Column:
+    """Return a name in the source for comparison with `Export.normalize` of names of the catalog.
+
+    Where names are folded to capitals, the catalog's name stands for the one without quotation marks: any other keeps
+    its letters, and marks around it.
+    """
+    bare_name = _strip_domain(export, name)
+    if export.spelling != "upper":
+        return f.lower(bare_name)
+    is_unquoted = bare_name == f.upper(bare_name)
+    return f.when(is_unquoted, f.lower(bare_name)).otherwise(f.concat(f.lit('"'), bare_name, f.lit('"')))
 
 
 def without_domain(export: Export, name: Column) -> Column:
     """Return `Export.normalize` of a column."""
-    lowercase_name = f.lower(name)
+    return f.lower(_strip_domain(export, name))
+
+
+def _strip_domain(export: Export, name: Column) -> Column:
     if not export.email_domain:
-        return lowercase_name
+        return name
     ending = f"@{export.email_domain.lower()}"
-    bare_name = lowercase_name.substr(f.lit(1), f.length(lowercase_name) - len(ending))
-    return f.when(lowercase_name.endswith(ending), bare_name).otherwise(lowercase_name)
+    bare_name = name.substr(f.lit(1), f.length(name) - len(ending))
+    return f.when(f.lower(name).endswith(ending), bare_name).otherwise(name)
+
+
+def spell(export: Export, name: Column) -> Column:
+    """Return `Export.spell` of a column."""
+    return {"upper": f.upper, "lower": f.lower}.get(export.spelling, lambda column: column)(name)
 
 
 def object_key(export: Export, path: Column) -> Column:
-    """Return a name of several parts for comparison with dataset names: dotted, in lower case unless exact."""
+    """Return a name of several parts for comparison with `spell` of names of the catalog."""
     dotted_path = f.translate(path, SEPARATOR, ".")
-    return dotted_path if export.spelling == "exact" else f.lower(dotted_path)
+    return f.lower(dotted_path) if export.spelling == "lower" else dotted_path
 
 
 def privilege_bit(export: Export, privilege: Column) -> Column:

@@ -5,6 +5,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from catalog.reports.kinds.role_mapping_check.containers import list_containers
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
@@ -13,7 +14,6 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     select_difference_columns,
 )
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
-from catalog.reports.kinds.role_mapping_check.reach import list_containers
 from catalog.reports.kinds.role_mapping_check.rules import REACHING_RULES
 
 

@@ -10,10 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from catalog.reports.kinds.role_mapping_check.dialects import DIALECTS
-from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
+from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, DifferenceType
 from catalog.reports.kinds.role_mapping_check.exports import ADMIN, LEVELS, READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee, list_privileges
-from catalog.reports.kinds.role_mapping_check.principals import GROUP, describe_principal, split_principal
+from catalog.reports.kinds.role_mapping_check.principals import (
+    DATABASE_ROLE,
+    GROUP,
+    describe_principal,
+    split_principal,
+)
 from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
 
 DifferenceRow = Mapping[str, Any]
@@ -32,7 +37,16 @@ _LEVEL_PRIVILEGES: Mapping[str, Mapping[int, str]] = {
 #: Privileges that are taken by giving the object another owner.
 _OWNER_PRIVILEGES = ("OWNERSHIP", "OWNER", "OWN")
 _MEMBERSHIP_COMMAND = ("identity", "groups", "memberships")
-_BIGQUERY_OBJECT_TYPES = {1: "PROJECT", 2: "SCHEMA", 3: "TABLE"}
+#: Types of objects on which no access to one table is granted.
+_WIDE_TYPES: Mapping[str, Sequence[str]] = {
+    "snowflake": ("SCHEMA", "DATABASE"),
+    "bigquery": ("ORGANIZATION", "FOLDER"),
+}
+_BIGQUERY_OBJECT_TYPES = {1: "PROJECT", 2: "SCHEMA"}
+#: Types of tables that BigQuery's statements name otherwise than its IAM policies do.
+_BIGQUERY_TABLE_TYPES = {"VIEW": "VIEW", "MATERIALIZED VIEW": "VIEW", "EXTERNAL": "EXTERNAL TABLE"}
+#: Commands for policies of what contains projects.
+_PLACE_COMMANDS = {"organizations": ("organizations",), "folders": ("resource-manager", "folders")}
 
 
 def render_repair(export: Export | None, difference: DifferenceRow) -> str:
@@ -167,11 +181,16 @@ def _scope_clause(export: Export, difference: DifferenceRow) -> str:
 def _object_clause(export: Export, difference: DifferenceRow) -> str:
     path = _object_path(export, difference)
     if export.dialect == "bigquery":
-        object_type = _BIGQUERY_OBJECT_TYPES.get(len(path), "TABLE")
+        table_type = _BIGQUERY_TABLE_TYPES.get(difference["object_type"] or "", "TABLE")
+        object_type = _BIGQUERY_OBJECT_TYPES.get(len(path), table_type)
         return f"{object_type} {_quote_identifier(export, '.'.join(path))}"
     if dialect := DIALECTS.get(export.dialect):
         return dialect.render_object(dialect.objects, path, _count_missing_parts(difference, path))
-    return f"TABLE {'.'.join(_quote_identifier(export, part) for part in path)}"
+    return f"{difference['object_type'] or 'TABLE'} {_quote_path(export, path)}"
+
+
+def _quote_path(export: Export, parts: Sequence[str]) -> str:
+    return ".".join(_quote_identifier(export, part) for part in parts)
 
 
 def _count_missing_parts(difference: DifferenceRow, path: Sequence[str]) -> int:
@@ -182,21 +201,24 @@ def _count_missing_parts(difference: DifferenceRow, path: Sequence[str]) -> int:
 def _grantee_clause(export: Export, difference: DifferenceRow) -> str:
     name = difference["grantee"]
     if export.dialect == "bigquery":
-        return _quote_text(name or f"group:{export.role_name(difference['role'])}")
+        member = name or export.role_name(difference["role"])
+        return _quote_text(member if ":" in member or member in EVERYBODY_NAMES else f"group:{member}")
     return _principal_clause(export, difference["kind"], name or _role_name(export, difference))
 
 
 def _principal_clause(export: Export, kind: str | None, name: str) -> str:
     """Return a user or role; Snowflake says which it is, and its groups are roles."""
+    principal_type, parts = split_principal(name)
     if dialect := DIALECTS.get(export.dialect):
-        principal_type, parts = split_principal(name)
         return dialect.render_principal(principal_type or kind, parts[-1])
-    noun = ("USER " if kind == Grantee.USER else "ROLE ") if export.dialect == "snowflake" else ""
-    return noun + _quote_identifier(export, name)
+    return f"USER {_quote_identifier(export, name)}" if kind == Grantee.USER else _render_role(export, name)
 
 
 def _role_name(export: Export, difference: DifferenceRow) -> str:
-    return export.role_name(_urn_identifier(difference["role_urn"]) if difference["role_urn"] else difference["role"])
+    """Return the name of a role in the source, from the one in the catalog: DATABASE.ROLE is one of Snowflake's."""
+    name = export.role_name(_urn_identifier(difference["role_urn"]) if difference["role_urn"] else difference["role"])
+    is_scoped = export.dialect == "snowflake" and "." in name and not export.email_domain
+    return SEPARATOR.join([DATABASE_ROLE, *name.split(".", 1)]) if is_scoped else name
 
 
 def _urn_identifier(urn: str) -> str:
@@ -207,6 +229,9 @@ def _urn_identifier(urn: str) -> str:
 
 
 def _render_grant(export: Export, difference: DifferenceRow, level: int) -> str:
+    if difference["object_type"] in _WIDE_TYPES.get(export.dialect, ()):
+        # What is granted instead of access to more than the table is granted on the table.
+        difference = {**difference, "object": None, "object_type": None}
     privilege_list = _LEVEL_PRIVILEGES[export.dialect][level]
     if export.dialect == "bigquery":
         privilege_list = _quote_identifier(export, privilege_list)
@@ -218,13 +243,9 @@ def _render_grant(export: Export, difference: DifferenceRow, level: int) -> str:
 
 def _render_revokes(export: Export, difference: DifferenceRow, privileges: Sequence[str]) -> list[str]:
     """Return statements that revoke privileges; ownership is transferred instead."""
-    object_clause, grantee_clause = _object_clause(export, difference), _grantee_clause(export, difference)
     if export.dialect == "bigquery":
-        return [
-            f"REVOKE {_quote_identifier(export, privilege)} ON {object_clause} FROM {grantee_clause};"
-            for privilege in privileges
-        ]
-    statements = []
+        return [_render_binding_removal(export, difference, privilege) for privilege in privileges]
+    grantee_clause, statements = _grantee_clause(export, difference), []
     if not set(_OWNER_PRIVILEGES).isdisjoint(privileges):
         statements.append(_render_owner_change(export, difference))
     sql_privileges = _sql_privileges([privilege for privilege in privileges if privilege not in _OWNER_PRIVILEGES])
@@ -233,6 +254,20 @@ def _render_revokes(export: Export, difference: DifferenceRow, privileges: Seque
         statement = f"REVOKE {', '.join(sql_privileges)} {scope_clause} FROM {grantee_clause};"
         statements.append(statement if scope_clause else _render_comment(_describe_revoke(difference)))
     return statements
+
+
+def _render_binding_removal(export: Export, difference: DifferenceRow, privilege: str) -> str:
+    """Return what takes a role of IAM from somebody: a statement, or a command where no statement names the object."""
+    container_kind, _, container = str(difference["object"] or "").partition("/")
+    grantee, condition = difference["grantee"], difference["condition"]
+    if condition:
+        path = ".".join(_object_path(export, difference))
+        return _render_comment(f"Take {privilege} on {path} from {grantee}, under the condition: {condition}")
+    if container_kind in _PLACE_COMMANDS:
+        options = (f"--member={grantee}", f"--role={privilege}", "--condition=None")
+        return _render_command(*_PLACE_COMMANDS[container_kind], "remove-iam-policy-binding", container, *options)
+    object_clause = _object_clause(export, difference)
+    return f"REVOKE {_quote_identifier(export, privilege)} ON {object_clause} FROM {_quote_text(grantee)};"
 
 
 def _describe_revoke(difference: DifferenceRow) -> str:
@@ -299,14 +334,19 @@ def _repair_missing_role(export: Export, difference: DifferenceRow) -> str:
     name = _role_name(export, difference)
     if export.dialect == "bigquery":
         return _render_command("identity", "groups", "create", name)
-    return f"CREATE ROLE {_quote_identifier(export, name)};"
+    return f"CREATE {_render_role(export, name)};"
 
 
 def _repair_idle_role(export: Export, difference: DifferenceRow) -> str:
     if export.dialect == "bigquery":
         return _render_comment(f"Name the datasets that {_role_label(difference)} opens, or delete the group.")
-    principal_type, parts = split_principal(difference["grantee"])
-    return f"DROP {principal_type or 'ROLE'} {_quote_identifier(export, parts[-1])};"
+    return f"DROP {_render_role(export, difference['grantee'])};"
+
+
+def _render_role(export: Export, name: str) -> str:
+    """Return a role with its type, as statements about it alone name it."""
+    principal_type, parts = split_principal(name)
+    return f"{principal_type or 'ROLE'} {_quote_path(export, parts)}"
 
 
 def _repair_missing_member(export: Export, difference: DifferenceRow) -> str:
@@ -325,15 +365,14 @@ def _render_membership(verb: str, export: Export, role: str, kind: str | None, a
         command = "add" if verb == "GRANT" else "delete"
         return _render_command(*_MEMBERSHIP_COMMAND, command, f"--group-email={role}", f"--member-email={account}")
     principal_type, parts = split_principal(role)
-    quoted_role = _quote_identifier(export, parts[-1])
     if principal_type == GROUP:
         action = "ADD" if verb == "GRANT" else "DROP"
-        return f"ALTER GROUP {quoted_role} {action} USER {_quote_identifier(export, account)};"
+        return f"ALTER GROUP {_quote_path(export, parts)} {action} USER {_quote_identifier(export, account)};"
     dialect = DIALECTS.get(export.dialect)
-    noun = "ROLE " if dialect is None else dialect.membership
+    noun = f"{principal_type or 'ROLE'} " if dialect is None else dialect.membership
     preposition = "TO" if verb == "GRANT" else "FROM"
     principal = _principal_clause(export, kind, account)
-    return f"{verb} {noun}{quoted_role} {preposition} {principal};"
+    return f"{verb} {noun}{_quote_path(export, parts)} {preposition} {principal};"
 
 
 _RENDERERS: Mapping[DifferenceType, Callable[[Export, DifferenceRow], str]] = {

@@ -15,6 +15,9 @@ class PassRule(StrEnum):
     OTHER_GRANTEE = "other_grantee"
     REVOKED = "revoked"
     OTHER_SERVICE = "other_service"
+    EXPIRED = "expired"
+    NOT_YET_VALID = "not_yet_valid"
+    UNCERTAIN = "uncertain"
     DELETED_MEMBER = "deleted_member"
     UNLISTED_ROLE = "unlisted_role"
     COLUMN_PRIVILEGE = "column_privilege"
@@ -33,6 +36,9 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.CONTAINER_PRIVILEGE: "On a schema or database, where it does not reach the data of tables",
     PassRule.OTHER_GRANTEE: "To something that is neither a role nor a person or group",
     PassRule.REVOKED: "Revoked",
+    PassRule.EXPIRED: "Under a condition whose time is over",
+    PassRule.NOT_YET_VALID: "Under a condition whose time has not come",
+    PassRule.UNCERTAIN: "A deny rule of which an export does not tell whether it applies",
     PassRule.OTHER_SERVICE: "On a resource of another service",
     PassRule.DELETED_MEMBER: "To an account that was deleted",
     PassRule.UNLISTED_ROLE: "A role of the service of which no level is known",

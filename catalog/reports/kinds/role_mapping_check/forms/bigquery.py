@@ -1,32 +1,66 @@
-"""BigQuery: IAM policies as JSON lines, and the members of groups in the plain form."""
+"""BigQuery: IAM policies as JSON lines or OBJECT_PRIVILEGES as CSV, and the members of groups in the plain form."""
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import plain
+from catalog.reports.kinds.role_mapping_check.forms.csv_rows import read_csv
+from catalog.reports.kinds.role_mapping_check.forms.google.conditions import ConditionState, judge_condition
+from catalog.reports.kinds.role_mapping_check.forms.google.place_facts import Places, read_places
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, read_lines
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, describe_unknown_level, select_facts
+from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind, Grantee, role_key, without_domain
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
 
-_BINDINGS_TYPE = "struct<bindings: array<struct<role: string, members: array<string>>>>"
+_CONDITION_TYPE = "struct<expression: string>"
+_BINDING_TYPE = f"struct<role: string, members: array<string>, condition: {_CONDITION_TYPE}>"
 _POLICY_KEYS = ("policy", "iam_policy", "iamPolicy")
-_IAM_POLICY_SCHEMA = "name string, resource string, " + ", ".join(f"{key} {_BINDINGS_TYPE}" for key in _POLICY_KEYS)
-_RESOURCE_PATTERN = "^//(bigquery|cloudresourcemanager)[.]googleapis[.]com/projects/[^/]+"
+_IAM_POLICY_SCHEMA = "name string, resource string, " + ", ".join(
+    f"{key} struct<bindings: array<{_BINDING_TYPE}>>" for key in _POLICY_KEYS
+)
+_OBJECT_COLUMNS = ("object_catalog", "object_schema", "object_name", "object_type", "privilege_type", "grantee")
+_PROJECT_PATTERN = r"^//(?:bigquery|cloudresourcemanager)\.googleapis\.com/(?:v[0-9]+/)?projects/([^/]+)"
+_PARENT_PATTERN = r"^//cloudresourcemanager\.googleapis\.com/(?:v[0-9]+/)?((?:folders|organizations)/[0-9]+)$"
+#: What a dataset has beside tables: a binding on it reaches no table.
+_OTHER_PART_PATTERN = "/(?:routines|models|rowAccessPolicies)/"
+_TABLE_TYPES = ("TABLE", "VIEW", "EXTERNAL", "EXTERNAL TABLE", "MATERIALIZED VIEW", "CLONE", "SNAPSHOT", "BASE TABLE")
 
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
     """Return the facts of an export of BigQuery. Raises BadExports."""
-    policy_files = (read_lines(spark, folder, pattern) for pattern in export.grants)
+    places = read_places(spark, folder, export)
     return [
-        *(_build_binding_facts(_parse_iam_policies(lines), export) for lines in policy_files),
+        *(_build_facts(_read_grants(spark, folder, export, pattern), export, places) for pattern in export.grants),
         *(plain.read_files(spark, folder, export, pattern) for pattern in export.members),
+        *places.facts,
     ]
 
 
+def _read_grants(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
+    """Return rows with LINE_COLUMNS, place, object_type, privilege, member and condition."""
+    if not pattern.removesuffix(".gz").endswith(".csv"):
+        return _parse_iam_policies(read_lines(spark, folder, pattern))
+    rows = read_csv(spark, folder, export, pattern, _OBJECT_COLUMNS)
+    object_type = normalize_word(f.col("object_type"))
+    dataset = f.when(object_type == "SCHEMA", f.col("object_name")).otherwise(f.col("object_schema"))
+    part = f.when(object_type.isin(*_TABLE_TYPES), "tables").otherwise("routines")
+    object_part = f.when(object_type != "SCHEMA", f.concat(part, f.lit("/"), "object_name"))
+    project = f.concat(f.lit("//bigquery.googleapis.com/projects/"), "object_catalog")
+    is_named = f.col("object_name").isNotNull()
+    return rows.select(
+        *LINE_COLUMNS,
+        f.when(is_named, f.concat_ws("/", project, f.lit("datasets"), dataset, object_part)).alias("place"),
+        object_type.alias("object_type"),
+        f.col("privilege_type").alias("privilege"),
+        f.col("grantee").alias("member"),
+        f.lit(None).cast("string").alias("condition"),
+    )
+
+
 def _parse_iam_policies(lines: DataFrame) -> DataFrame:
-    """Return a row for each resource (`place`), IAM role (`privilege`) and member; a line with a problem is one row."""
+    """Return a row for each resource, IAM role and member; a line with a problem is one row."""
     policies = lines.withColumn("said", f.from_json("row_text", _IAM_POLICY_SCHEMA)).withColumns(
         {
             "place": f.coalesce("said.resource", "said.name"),
@@ -44,47 +78,71 @@ def _parse_iam_policies(lines: DataFrame) -> DataFrame:
         }
     )
     bindings = f.when(f.col("row_problem").isNull(), f.col("bindings"))
-    places = [*LINE_COLUMNS, "place"]
-    binding_rows = policies.select(*places, f.explode_outer(bindings).alias("binding"))
+    binding_rows = policies.select(*LINE_COLUMNS, "place", f.explode_outer(bindings).alias("binding"))
     rows = binding_rows.select(
-        *places, f.col("binding.role").alias("privilege"), f.explode_outer("binding.members").alias("member")
+        *LINE_COLUMNS,
+        "place",
+        f.lit(None).cast("string").alias("object_type"),
+        f.col("binding.role").alias("privilege"),
+        f.explode_outer("binding.members").alias("member"),
+        f.col("binding.condition.expression").alias("condition"),
     )
     whole_row = f.concat_ws(" ", "place", "privilege", "member")
     return rows.withColumn("row_text", f.when(f.col("row_problem").isNull(), whole_row).otherwise(f.col("row_text")))
 
 
-def _build_binding_facts(rows: DataFrame, export: Export) -> DataFrame:
-    path_parts = [f.regexp_extract("place", rf"/{part}/([^/]+)", 1) for part in ("projects", "datasets", "tables")]
-    path = f.array_join(f.filter(f.array(*path_parts), lambda part: part != ""), SEPARATOR)
+def _build_facts(rows: DataFrame, export: Export, places: Places) -> DataFrame:
+    project, parent = (
+        f.nullif(f.regexp_extract(f.coalesce("place", f.lit("")), pattern, 1), f.lit(""))
+        for pattern in (_PROJECT_PATTERN, _PARENT_PATTERN)
+    )
+    rows = rows.withColumns({"project": project, "parent": parent})
+    # Only names that are no identifiers of projects have to be looked up.
+    number = f.when(f.col("project").rlike("^[0-9]+$"), f.concat(f.lit("projects/"), "project"))
+    rows = rows.withColumn("known_as", f.coalesce(number, "parent")).join(places.names, "known_as", "left")
+    parts = [f.nullif(f.regexp_extract("place", f"/{part}/([^/]+)", 1), f.lit("")) for part in ("datasets", "tables")]
+    project_name = f.when(f.col("known_as").isNull(), f.col("project")).otherwise(f.col("known_project"))
+    path = f.coalesce("parent", f.concat_ws(SEPARATOR, project_name, *parts))
     member_kind, name = f.substring_index("member", ":", 1), f.regexp_replace("member", "^[A-Za-z]+:", "")
     account = f.when(member_kind == "group", role_key(export, name)).when(
         member_kind == "user", without_domain(export, name)
     )
-    return select_facts(
-        rows,
+    facts = select_facts(
+        rows.withColumn("state", judge_condition(f.col("condition"))),
         export,
         _decide_outcome(member_kind),
         path=path,
-        is_container=path_parts[2] == "",
+        object_type=f.coalesce("object_type", f.upper(f.regexp_extract("parent", "^([a-z]+)s/", 1))),
+        is_container=parts[1].isNull(),
         # Any member but a user counts as a role: groups, service accounts, everybody.
         kind=f.when(member_kind == "user", Grantee.USER).otherwise(Grantee.ROLE),
         grantee="member",
         grantee_key=account.otherwise(f.lower("member")),
+        condition="condition",
     )
+    return facts.withColumn("object_type", f.nullif("object_type", f.lit("")))
 
 
 def _decide_outcome(member_kind: Column) -> RowOutcome:
-    is_ours = f.col("place").rlike(_RESOURCE_PATTERN)
+    is_ours = f.col("project").isNotNull() | f.col("parent").isNotNull()
     is_custom = ~f.col("privilege").startswith("roles/")
     has_level = f.col("bit").isNotNull()
-    reason = (
-        f.when(f.col("privilege").isNull() | (f.col("privilege") == ""), "A binding names no role.")
-        .when(f.col("member").isNull() | (f.col("member") == ""), "A binding names no member.")
-        .when(is_ours & is_custom & ~has_level, describe_unknown_level())
-    )
     rule = (
         f.when(~is_ours, PassRule.OTHER_SERVICE)
+        .when(f.col("place").rlike(_OTHER_PART_PATTERN), PassRule.OTHER_OBJECT)
         .when(member_kind == "deleted", PassRule.DELETED_MEMBER)
-        .when(~has_level, PassRule.UNLISTED_ROLE)
+        .when(f.col("state") == ConditionState.EXPIRED, PassRule.EXPIRED)
+        .when(f.col("state") == ConditionState.EARLY, PassRule.NOT_YET_VALID)
+        .when(~has_level & ~is_custom, PassRule.UNLISTED_ROLE)
+    )
+    reason = (
+        f.when(f.col("place").isNull(), "It names no object.")
+        .when(f.col("privilege").isNull() | (f.col("privilege") == ""), "A binding names no role.")
+        .when(f.col("member").isNull() | (f.col("member") == ""), "A binding names no member.")
+        .when(rule.isNull() & ~has_level, describe_unknown_level())
+        .when(
+            rule.isNull() & f.col("known_as").isNotNull() & f.col("is_known").isNull(),
+            f.concat(f.lit('No "hierarchy" names '), "known_as", f.lit(".")),
+        )
     )
     return RowOutcome(reason, rule, f.lit(FactKind.GRANT))

@@ -3,16 +3,19 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from catalog.reports.kinds.role_mapping_check import principals
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, select_facts
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, object_key, role_key, without_domain
+from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, name_key, object_key, role_key
 
 TABLE_TYPES = (
     *("TABLE", "VIEW", "MATERIALIZED VIEW", "EXTERNAL TABLE", "DYNAMIC TABLE", "EVENT TABLE", "HYBRID TABLE"),
     *("ICEBERG TABLE", "SEMANTIC VIEW"),
 )
-ROLE_TYPES = ("ROLE", "ACCOUNT ROLE", "DATABASE ROLE", "APPLICATION ROLE", "INSTANCE ROLE")
+ROLE_TYPES = ("ROLE", "ACCOUNT ROLE", *principals.SCOPED_ROLE_TYPES)
 CONTAINER_TYPES = ("SCHEMA", "DATABASE", "PROJECT", "DATASET", "CATALOG")
+#: What SQL calls all tables, or views, of a container.
+_ALL_TABLES_PATTERN = "^ALL .+ IN (SCHEMA|DATABASE)$"
 
 
 def on_role() -> Column:
@@ -27,12 +30,17 @@ def on_table() -> Column:
 
 def on_container() -> Column:
     """Whether a row is about something that contains tables."""
-    return f.col("object_type").isin(*CONTAINER_TYPES)
+    return f.col("object_type").isin(*CONTAINER_TYPES) | on_all_tables()
+
+
+def on_all_tables() -> Column:
+    """Whether a row is about all tables of a container."""
+    return f.col("object_type").rlike(_ALL_TABLES_PATTERN)
 
 
 def to_role() -> Column:
-    """Whether a row is about what a role has."""
-    return f.col("grantee_type").isin(*ROLE_TYPES)
+    """Whether a row is about what a role has, or what holds grants as roles do, such as a share."""
+    return f.col("grantee_type").isin(*ROLE_TYPES, *principals.OUTSIDE_TYPES)
 
 
 def to_person() -> Column:
@@ -53,13 +61,14 @@ def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> Dat
     `path` are the parts of the object's name joined by SEPARATOR.
     """
     path = f.col("path")
-    person_key = without_domain(export, f.col("grantee"))
+    person_key = name_key(export, f.col("grantee"))
     return select_facts(
         rows,
         export,
         outcome,
         path=path,
         object_key=f.when(on_role(), role_key(export, path)).otherwise(object_key(export, path)),
+        object_type="object_type",
         is_container=on_container(),
         kind=f.when(to_role(), Grantee.ROLE).otherwise(f.col("grantee_type")),
         grantee="grantee",

@@ -74,7 +74,7 @@ def _describe_shown(_: DataFrame, export: Export) -> dict[str, Column]:
     """Return what SHOW GRANTS says. A name without its catalog is in the database of the export."""
     object_type, privilege = normalize_word(f.col("objecttype")), normalize_word(f.col("actiontype"))
     # All names of Unity Catalog are in lower case, however somebody wrote them.
-    path = f.lower(split_name("objectkey", "`"))
+    path = f.lower(split_name(export, f.col("objectkey"), "`"))
     missing_parts = f.when(object_type.isin("SCHEMA", "DATABASE"), 2).when(object_type.isin("CATALOG"), 1).otherwise(3)
     is_partial = f.size(f.split(path, SEPARATOR)) < missing_parts
     full_path = f.when(is_partial & f.lit(export.database != ""), join_path(f.lit(export.database), path))

@@ -15,7 +15,7 @@ from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
 )
 from catalog.reports.kinds.role_mapping_check.forms.csv_rows import read_csv
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, describe_unknown_level
-from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word, split_name
+from catalog.reports.kinds.role_mapping_check.forms.sql_names import fold_name, normalize_word, split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 from catalog.reports.kinds.role_mapping_check.principals import GROUP, join_name
 
@@ -34,19 +34,20 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
 def read_files(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the facts of files in the plain form. Raises BadExports."""
     rows = read_csv(spark, folder, export, pattern, COLUMNS).withColumns(
-        {name: normalize_word(name) for name in ("object_type", "privilege", "grantee_type")}
+        {name: normalize_word(f.col(name)) for name in ("object_type", "privilege", "grantee_type")}
     )
-    return build_csv_facts(_resolve_groups(_resolve_wildcards(rows)), export, _decide_outcome())
+    rows = rows.withColumn("grantee", fold_name(export, f.col("grantee")))
+    return build_csv_facts(_resolve_groups(_resolve_wildcards(rows, export)), export, _decide_outcome())
 
 
-def _resolve_wildcards(rows: DataFrame) -> DataFrame:
+def _resolve_wildcards(rows: DataFrame, export: Export) -> DataFrame:
     """Return rows with `path` and `has_stray_wildcard`: what ends with .* is a grant on all tables of a container."""
     stem = f.regexp_replace("object", _WILDCARD_ENDING, "")
     is_wildcard = ~on_role() & f.col("object").rlike(_WILDCARD_ENDING)
     bare_stem = f.regexp_replace(stem, _QUOTED_PART, "")
     rows = rows.withColumns(
         {
-            "path": f.when(on_role(), f.col("object")).otherwise(split_name(stem)),
+            "path": f.when(on_role(), fold_name(export, f.col("object"))).otherwise(split_name(export, stem)),
             "has_stray_wildcard": ~on_role() & bare_stem.contains("*"),
         }
     )

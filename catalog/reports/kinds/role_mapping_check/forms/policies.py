@@ -105,10 +105,10 @@ def _read_json(spark: SparkSession, folder: str, pattern: str) -> DataFrame:
 # -- the others -------------------------------------------------------------------------------------------------------
 
 
-def _describe_plain(_: DataFrame, _export: Export) -> dict[str, Column]:
+def _describe_plain(_: DataFrame, export: Export) -> dict[str, Column]:
     kind = normalize_word(f.col("kind"))
     return {
-        **_describe(kind, split_name("object"), f.col("policy")),
+        **_describe(kind, split_name(export, f.col("object")), f.col("policy")),
         "said_problem": f.when(~kind.isin(*PolicyKind), f.concat(f.lit("No policy is of the kind "), kind, f.lit("."))),
     }
 

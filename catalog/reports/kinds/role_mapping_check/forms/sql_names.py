@@ -3,24 +3,25 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.grant_facts import spell
+from catalog.reports.kinds.role_mapping_check.principals import SEPARATOR
 
 #: One part of a name: quoted, with doubled quotation marks, or up to the next dot.
 _NAME_PART_PATTERN = r'"((?:[^"]|"")*)"|([^."]+)'
 
-
 _QUOTED_NAME_PATTERN = r'^"([^"]|"")+"$'
 
 
-def split_name(name: Column | str, quote: str = '"') -> Column:
-    """Return the parts of an SQL name, unquoted and joined by SEPARATOR."""
+def split_name(export: Export, name: Column, quote: str = '"') -> Column:
+    """Return the parts of an SQL name, joined by SEPARATOR; those without quotation marks as the source folds them."""
     pattern = f.lit(_NAME_PART_PATTERN.replace('"', quote))
     quoted_parts = f.regexp_extract_all(name, pattern, f.lit(1))
     bare_parts = f.regexp_extract_all(name, pattern, f.lit(2))
     name_parts = f.zip_with(
         quoted_parts,
         bare_parts,
-        lambda quoted_part, bare_part: f.when(bare_part != "", bare_part).otherwise(
+        lambda quoted_part, bare_part: f.when(bare_part != "", spell(export, bare_part)).otherwise(
             f.replace(quoted_part, f.lit(2 * quote), f.lit(quote))
         ),
     )
@@ -32,6 +33,11 @@ def unquote_name(name: Column) -> Column:
     is_quoted = name.rlike(_QUOTED_NAME_PATTERN)
     bare_name = name.substr(f.lit(2), f.length(name) - 2)
     return f.when(is_quoted, f.replace(bare_name, f.lit('""'), f.lit('"'))).otherwise(name)
+
+
+def fold_name(export: Export, name: Column) -> Column:
+    """Return an SQL name of one part as the source stores it."""
+    return f.when(name.rlike(_QUOTED_NAME_PATTERN), unquote_name(name)).otherwise(spell(export, name))
 
 
 def normalize_word(name: Column | str) -> Column:

@@ -1,0 +1,114 @@
+"""What the golden exports of vendors come to beside a catalog: each kind of grant has a planted difference."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlglot
+from pyspark.sql import SparkSession
+
+from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
+
+pytestmark = pytest.mark.spark
+
+GOLDEN = Path(__file__).with_name("golden_exports")
+
+# role in the catalog | type | users | datasets that name it
+SNOWFLAKE = """
+snow_orders_reader | READ  | ann   | sales.core.orders
+snow_casey         | READ  | casey | sales.core.casey
+snow_sales.reader  | READ  | -     | sales.core.orders sales.hr.people
+snow_crm.reader    | READ  | ann   | crm.core.leads
+snow_lake.reader   | READ  | -     | lake.raw.events
+snow_analyst       | READ  | -     | sales.core.orders
+snow_crm_owner     | ADMIN | -     | crm.core.leads
+"""
+BIGQUERY = """
+auditors | READ  | - | pier-ships.logs.events pier-ships.crew.people pier-docks.tides.levels pier-tests.trial.runs pier-tests.trial.runs_v
+harbour  | WRITE | - | pier-docks.tides.levels
+readers  | READ  | - | pier-ships.logs.events pier-docks.tides.levels pier-tests.trial.runs pier-tests.trial.runs_v
+writers  | WRITE | - | pier-ships.logs.events
+hr       | READ  | - | pier-ships.crew.people
+"""  # noqa: E501 - a table
+SENSITIVE = {"sales.hr.people", "pier-ships.crew.people"}
+FURTHER = {"snowflake": ["sales.core.orders_v"], "bigquery": []}
+
+FOUND = {
+    "snowflake": """
+GRANT_MISSING     | MEDIUM   | snow_sales.reader  | sales.hr.people     | -       | GRANT SELECT ON TABLE "SALES"."HR"."PEOPLE" TO DATABASE ROLE "SALES"."READER";
+EXTRA_GRANT       | HIGH     | snow_orders_reader | sales.core.orders_v | -       | REVOKE SELECT ON VIEW "SALES"."CORE"."ORDERS_V" FROM ROLE "ORDERS_READER";
+EXTRA_GRANT       | HIGH     | -                  | sales.core.casey    | -       | REVOKE SELECT ON TABLE "SALES"."CORE"."CASEY" FROM ROLE "casey";
+EXTRA_GRANT       | HIGH     | snow_sales.reader  | -                   | -       | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
+EXTRA_GRANT       | HIGH     | snow_analyst       | -                   | -       | REVOKE DATABASE ROLE "SALES"."READER" FROM ROLE "ANALYST";
+EXTRA_GRANT       | HIGH     | snow_analyst       | -                   | -       | REVOKE DATABASE ROLE "CRM"."READER" FROM ROLE "ANALYST";
+EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -       | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM APPLICATION "LENS";
+EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -       | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM SHARE "PARTNERS";
+EXTRA_GRANT       | HIGH     | -                  | crm.core.leads      | -       | REVOKE SELECT ON VIEW "CRM"."CORE"."LEADS" FROM APPLICATION ROLE "CRM"."VIEWER";
+EXTRA_GRANT       | HIGH     | -                  | -                   | -       | GRANT OWNERSHIP ON SCHEMA "LAKE"."RAW" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
+WRONG_LEVEL       | HIGH     | snow_sales.reader  | sales.core.orders   | -       | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
+WRONG_LEVEL       | HIGH     | snow_analyst       | sales.core.orders   | -       | REVOKE DATABASE ROLE "SALES"."READER" FROM ROLE "ANALYST"; GRANT SELECT ON TABLE "SALES"."CORE"."ORDERS" TO ROLE "ANALYST";
+ROLE_GONE         | HIGH     | snow_lake.reader   | -                   | -       | CREATE DATABASE ROLE "LAKE"."READER";
+MEMBER_MISSING    | MEDIUM   | snow_crm.reader    | -                   | ann     | GRANT DATABASE ROLE "CRM"."READER" TO USER "ANN";
+EXTRA_MEMBER      | HIGH     | snow_casey         | -                   | "casey" | REVOKE ROLE "CASEY" FROM USER "casey";
+EXTRA_MEMBER      | HIGH     | snow_sales.reader  | -                   | carl    | REVOKE DATABASE ROLE "SALES"."READER" FROM USER "CARL";
+DIRECT_USER_GRANT | CRITICAL | -                  | sales.hr.people     | carl    | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM USER "CARL";
+""",  # noqa: E501 - a table
+    "bigquery": """
+GRANT_MISSING     | MEDIUM   | auditors | pier-docks.tides.levels | -    | GRANT `roles/bigquery.dataViewer` ON TABLE `pier-docks.tides.levels` TO "group:auditors@pier.example";
+EXTRA_GRANT       | CRITICAL | harbour  | -                       | -    | gcloud resource-manager folders remove-iam-policy-binding 81 --member=group:harbour@pier.example --role=roles/bigquery.dataEditor --condition=None
+EXTRA_GRANT       | CRITICAL | -        | -                       | -    | REVOKE `roles/bigquery.dataViewer` ON PROJECT `pier-ships` FROM "serviceAccount:bot@pier-ships.iam.gserviceaccount.com";
+EXTRA_GRANT       | CRITICAL | -        | -                       | -    | -- Take roles/bigquery.dataViewer on pier-ships from group:contractors@pier.example, under the condition: resource.matchTag("700/stage", "test")
+EXTRA_GRANT       | HIGH     | -        | pier-tests.trial.runs_v | -    | REVOKE `roles/bigquery.dataViewer` ON VIEW `pier-tests.trial.runs_v` FROM "group:contractors@pier.example";
+DIRECT_USER_GRANT | CRITICAL | -        | -                       | mara | gcloud resource-manager folders remove-iam-policy-binding 81 --member=user:mara@pier.example --role=roles/bigquery.dataViewer --condition=None
+DIRECT_USER_GRANT | HIGH     | -        | pier-tests.trial.runs   | mara | REVOKE `roles/bigquery.dataEditor` ON TABLE `pier-tests.trial.runs` FROM "user:mara@pier.example";
+""",  # noqa: E501 - a table
+}
+
+
+def cells(text: str, size: int) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|", size - 1)] for line in text.strip().splitlines()]
+
+
+def world(platform: str, catalog: str, case: str) -> World:
+    made = World()
+    for name in ("ann", "carl", "casey", "mara", "ines", "theo"):
+        made.person(name)
+    opened: dict[str, list[str]] = {name: [] for name in FURTHER[platform]}
+    for name, kind, users, opens in cells(catalog, 4):
+        made.entity(role(name), ROLE_TYPE=[kind], ROLE_USER=[user(one) for one in users.split() if one != "-"])
+        for one in opens.split():
+            opened.setdefault(one, []).append(role(name))
+    for name, roles in opened.items():
+        made.entity(dataset(platform, name), ACCESS_ROLE=roles, TAG=[PII] if name in SENSITIVE else [])
+    made.files = {file.name: file.read_text(encoding="utf-8") for file in (GOLDEN / case).iterdir()}
+    return made
+
+
+def short(finding: dict[str, Any]) -> list[str]:
+    """Return a finding as a line of the table says it."""
+    name = re.sub(r"^urn:li:dataset:\(urn:li:dataPlatform:\w+,(.*),PROD\)$", r"\1", finding["entity"] or "-")
+    return [
+        finding["type"],
+        finding["severity"],
+        (finding["role"] or "-").removeprefix("urn:li:role:"),
+        name,
+        (finding["actor"] or "-").removeprefix("urn:li:corpuser:"),
+        finding["repair"].replace("\n", " "),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("platform", "catalog", "case"),
+    [("snowflake", SNOWFLAKE, "snowflake_kinds"), ("bigquery", BIGQUERY, "bigquery_places")],
+)
+def test_every_kind_of_grant_is_found_with_its_repair(
+    spark: SparkSession, tmp_path: Path, platform: str, catalog: str, case: str
+) -> None:
+    with interpreted(spark):
+        checked = world(platform, catalog, case).checked(spark, tmp_path)
+    assert sorted(map(short, checked["findings"])) == sorted(cells(FOUND[platform], 6))
+    for one in checked["findings"]:
+        for line in one["repair"].splitlines():
+            if not line.startswith(("-- ", "gcloud ")):
+                assert sqlglot.parse(line, read=platform)

@@ -10,6 +10,7 @@ from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
 from catalog.reports.kinds.policy_impact import spec as policy_impact_spec
 from catalog.reports.kinds.role_mapping_check import spec as role_mapping_check_spec
 from catalog.reports.kinds.unused_access import spec as unused_access_spec
+from catalog.reports.kinds.warehouse_usage import spec as warehouse_usage_spec
 from catalog.reports.spec import ReportSpec
 from catalog.reports.tables import ResultTable
 from policies.errors import NotFound
@@ -20,6 +21,7 @@ KINDS: Mapping[str, ReportSpec] = MappingProxyType(
         for kind in (
             effective_access_spec.SPEC,
             role_mapping_check_spec.SPEC,
+            warehouse_usage_spec.SPEC,
             dataset_access_check_spec.SPEC,
             policy_hygiene_spec.SPEC,
             policy_impact_spec.SPEC,

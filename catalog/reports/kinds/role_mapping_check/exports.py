@@ -86,7 +86,7 @@ class Export:
     are the levels of further privileges, `ignored_roles` the roles whose extra grants and members are not reported.
     `owner` receives what a role should not own, `database` contains the tables of layouts that name none. `hierarchy`
     and `denies` are files of Google Cloud: which folders and organizations a project is in, and deny policies.
-    `policies` are the files of masks and row filters.
+    `policies` are the files of masks and row filters, `usage` those of the history of access.
     """
 
     name: str
@@ -94,6 +94,7 @@ class Export:
     form: str
     grants: tuple[str, ...]
     members: tuple[str, ...] = ()
+    usage: tuple[str, ...] = ()
     instance: str = ""
     env: str = "PROD"
     dialect: str = ""
@@ -208,7 +209,7 @@ def _build_export(entry: Mapping[str, Any]) -> Export:
         "owner": "" if form in _LOWERCASE_FORMS else "SYSADMIN",
     }
     arguments = {**defaults, **entry}
-    for key in ("grants", "members", "ignored_roles", *_ADDED_FILES):
+    for key in ("grants", "members", "usage", "ignored_roles", *_ADDED_FILES):
         arguments[key] = tuple(arguments.get(key, ()))
     arguments["levels"] = {name: LEVELS[level.upper()] for name, level in arguments.get("levels", {}).items()}
     return Export(**arguments)

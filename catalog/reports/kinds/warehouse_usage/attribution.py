@@ -1,0 +1,165 @@
+"""Which grants and memberships a use may rest on.
+
+A use rests on the grants of the role that the history names, if one of that role, or of a role that it has, reaches
+the table; else on all that the person holds, directly, by roles and by groups; else, as nothing explains it, on every
+grant on the table. Where this is ambiguous, too much counts as used and never too little.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, ROLE_COLUMNS, Stage, is_named_role
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
+from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
+
+#: Privileges of the owner of an object.
+_OWNERSHIP = ("OWNERSHIP", "OWNER")
+_HIT_COLUMNS = [*USE_COLUMNS, "last", "kind", "grantee_key", "is_explained"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldAccess:
+    """What the source grants: reaching grants, direct members, and the closure of inheritance (export, role, given)."""
+
+    grants: DataFrame
+    members: DataFrame
+    inherited_roles: DataFrame
+    group_members: DataFrame
+
+    def list_effective_roles(self) -> DataFrame:
+        """Return (export, role, given): each role that reaches or inherits, with itself and all that it has."""
+        pairs = self.inherited_roles.select("export", "role", "given")
+        roles = self.grants.filter(f.col("kind") == Grantee.ROLE).select("export", f.col("grantee_key").alias("role"))
+        every_role = roles.union(self.members.select("export", "role")).union(pairs.select("export", "role")).distinct()
+        return pairs.union(every_role.select("export", "role", f.col("role"))).distinct()
+
+    def list_people(self) -> DataFrame:
+        """Return the members (export, role, kind, member_key) with `person_key`: themselves, or who is in the group."""
+        columns = ["export", "role", "kind", "member_key"]
+        users = self.members.filter(f.col("kind") == Grantee.USER).select(
+            *columns, f.col("member_key").alias("person_key")
+        )
+        groups = self.members.filter(f.col("kind") == Grantee.GROUP).select(*columns)
+        people = self.group_members.select(
+            "export", f.col("group_key").alias("member_key"), f.col("member_key").alias("person_key")
+        )
+        return users.union(groups.join(people, ["export", "member_key"]).select(*columns, "person_key"))
+
+
+def find_hits(uses: DataFrame, held: HeldAccess, exports: Sequence[Export], stage: Stage) -> DataFrame:
+    """Return a row for each use and each grantee (kind, grantee_key) on whose grants on the dataset it may rest.
+
+    `is_explained` is false where nothing that is known explains the use.
+    """
+    reached = held.grants.select("export", "number", "kind", "grantee_key").distinct()
+    role_grants = reached.filter(f.col("kind") == Grantee.ROLE).withColumn("given", f.col("grantee_key"))
+    effective_roles = stage("effective", held.list_effective_roles())
+    named_uses = uses.filter("role_key <> ''").withColumn("role", f.col("role_key"))
+    named_hits = stage(
+        "named",
+        _select_hits(named_uses.join(effective_roles, ROLE_COLUMNS).join(role_grants, ["export", "number", "given"])),
+    )
+    other_uses = stage("others", uses.join(named_hits, USE_COLUMNS, "left_anti"))
+    holders = held.list_people().select("export", "person_key", "role").distinct()
+    holders = holders.join(effective_roles, ROLE_COLUMNS).select("export", "person_key", "given").distinct()
+    role_hits = other_uses.join(holders, ["export", "person_key"]).join(role_grants, ["export", "number", "given"])
+    user_grants = reached.filter(f.col("kind") == Grantee.USER).withColumn("person_key", f.col("grantee_key"))
+    group_grants = reached.filter(f.col("kind") == Grantee.GROUP).withColumn("group_key", f.col("grantee_key"))
+    people = held.group_members.withColumnRenamed("member_key", "person_key")
+    own_hits = stage(
+        "own",
+        reduce(
+            DataFrame.union,
+            (
+                _select_hits(role_hits),
+                _select_hits(other_uses.join(user_grants, ["export", "number", "person_key"])),
+                _select_hits(
+                    other_uses.join(people, ["export", "person_key"]).join(
+                        group_grants, ["export", "number", "group_key"]
+                    )
+                ),
+            ),
+        ),
+    )
+    is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
+    open_grants = reached.withColumn("role", f.col("grantee_key")).filter(is_everybody).drop("role")
+    open_hits = _select_hits(other_uses.join(open_grants, ["export", "number"]))
+    unexplained_uses = other_uses.join(own_hits.union(open_hits), USE_COLUMNS, "left_anti")
+    unexplained_hits = _select_hits(unexplained_uses.join(reached, ["export", "number"]), is_explained=False)
+    return reduce(DataFrame.union, (named_hits, own_hits, open_hits, unexplained_hits))
+
+
+def _select_hits(rows: DataFrame, *, is_explained: bool = True) -> DataFrame:
+    return rows.withColumn("is_explained", f.expr(str(is_explained).lower())).select(*_HIT_COLUMNS).distinct()
+
+
+def find_used_members(hits: DataFrame, held: HeldAccess, stage: Stage) -> DataFrame:
+    """Return (export, role, kind, member_key, last) of the memberships by which a table may have been used.
+
+    `last` is null for one that was not; memberships of roles that reach no dataset, and of groups that nobody is known
+    to be in, are left out.
+    """
+    effective_roles = held.list_effective_roles()
+    reaching = held.grants.filter(f.col("kind") == Grantee.ROLE).select("export", f.col("grantee_key").alias("given"))
+    reaching_roles = effective_roles.join(reaching.distinct(), ["export", "given"]).select(*ROLE_COLUMNS).distinct()
+    people = stage("people", held.list_people().join(reaching_roles, ROLE_COLUMNS, "left_semi"))
+    role_uses = (
+        hits.filter(f.col("is_explained") & (f.col("kind") == Grantee.ROLE))
+        .groupBy("export", "person_key", f.col("grantee_key").alias("given"))
+        .agg(f.max("last").alias("last"))
+    )
+    member_columns = ["export", "role", "kind", "member_key"]
+    explained = people.join(effective_roles, ROLE_COLUMNS).join(role_uses, ["export", "person_key", "given"])
+    # What nothing explains may have been any membership of the person.
+    unexplained_uses = hits.filter("NOT is_explained").groupBy("export", "person_key").agg(f.max("last").alias("last"))
+    unexplained = people.join(unexplained_uses, ["export", "person_key"])
+    last_uses = explained.select(*member_columns, "last").union(unexplained.select(*member_columns, "last"))
+    last_uses = last_uses.groupBy(*member_columns).agg(f.max("last").alias("last"))
+    return people.select(*member_columns).distinct().join(last_uses, member_columns, "left")
+
+
+def find_used_grants(grants: DataFrame, hits: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
+    """Return the grants, one row for each grantee and object: what it opens, and when it was last used.
+
+    export, kind, grantee_key, grantee, object, is_container, bits, level, tables, used_tables, used_level, people,
+    last, is_sensitive, and entity and name of a grant on one table.
+    """
+    used = hits.groupBy("export", "number", "kind", "grantee_key").agg(
+        f.max("last").alias("last"), f.max("level").alias("used_level"), f.collect_set("person_key").alias("people")
+    )
+    dataset = declared_access.datasets.select("export", "number", f.col("urn").alias("entity"), "name", "is_sensitive")
+    rows = grants.join(dataset, ["export", "number"]).join(used, ["export", "number", "kind", "grantee_key"], "left")
+    return rows.groupBy("export", "kind", "grantee_key", "object", (f.col("at") != "").alias("is_container")).agg(
+        f.min("grantee").alias("grantee"),
+        f.bit_or("bit").alias("bits"),
+        f.max("level").alias("level"),
+        f.count_distinct("number").alias("tables"),
+        f.count_distinct(f.when(f.col("last").isNotNull(), f.col("number"))).alias("used_tables"),
+        f.max("used_level").alias("used_level"),
+        f.size(f.array_distinct(f.flatten(f.collect_set("people")))).alias("people"),
+        f.max("last").alias("last"),
+        f.max("is_sensitive").alias("is_sensitive"),
+        f.min("entity").alias("entity"),
+        f.min("name").alias("name"),
+    )
+
+
+def select_judged_grants(grants: DataFrame, exports: Sequence[Export]) -> DataFrame:
+    """Return the grants that can be called unused: not ownership, which somebody has to have, nor of ignored roles."""
+    is_owner = f.expr("false")
+    for export in exports:
+        bits = [1 << index for index, name in enumerate(export.vocabulary) if name in _OWNERSHIP]
+        is_owner |= (f.col("export") == export.name) & f.col("bit").isin(bits)
+    is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
+    return grants.withColumn("role", f.col("grantee_key")).filter(~is_owner & ~is_ignored).drop("role")
+
+
+def select_judged_members(members: DataFrame, exports: Sequence[Export]) -> DataFrame:
+    """Return the memberships that can be called unused: not of ignored roles."""
+    return members.filter(~is_named_role(exports, lambda export: export.ignored_roles))

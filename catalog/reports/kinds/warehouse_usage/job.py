@@ -1,0 +1,111 @@
+"""Job of warehouse usage: joins the history of access of the exports with their grants, roles and members.
+
+The snapshot has what that of the role mapping check has, and the lineage of datasets.
+"""
+
+import sys
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check import declared, drift, membership
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import Stage
+from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
+from catalog.reports.kinds.role_mapping_check.forms import readers
+from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, open_stages, read_exports
+from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, undeclared, uses
+from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
+from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
+from catalog.reports.kinds.warehouse_usage.results import UsageResults
+from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
+from catalog.reports.spark.job import BadInput, Job, print_progress, run
+from catalog.reports.summary import Summary
+
+
+def compute_results(job: Job) -> Summary:
+    """Join, write every table and return the summary. Raises BadInput."""
+    try:
+        with open_stages(job) as stage:
+            return _join_exports(job, stage)
+    except BadExports as error:
+        raise BadInput(str(error)) from error
+
+
+def _join_exports(job: Job, stage: Stage) -> Summary:
+    print_progress("Reading the exports of grants")
+    folder, exports = read_exports(job)
+    watched_exports = [export for export in exports if export.usage]
+    if not watched_exports:
+        coverages = [uses.build_coverage(export, {}, job.parameters["days"]) for export in exports]
+        return result_rows.write_nothing(job, exports, coverages)
+    history = stage("history", _read_history(job, folder, watched_exports))
+    check_headers(history)
+    facts = stage("facts", readers.read_facts(job.spark, folder, watched_exports))
+    print_progress("Comparing with the catalog", 1, 4)
+    declared_access = declared.read(job.read_frame, watched_exports, tags=job.parameters["tags"], stage=stage)
+    days: int = job.parameters["days"]
+    touched = stage("touched", uses.find_touched(history, declared_access.datasets))
+    rows = stage("rows", uses.pass_unknown_tables(history, touched))
+    coverages = uses.measure_coverage(rows, exports, days=days)
+    recent_uses = stage("uses", uses.select_recent_uses(touched, coverages, days=days))
+    recent_uses = uses.add_views(recent_uses, _read_lineage(job), watched_exports, stage)
+    print_progress("Joining with grants and members", 2, 4)
+    results = _judge_access(facts, declared_access, recent_uses, coverages, watched_exports, stage)
+    print_progress("Writing the findings", 3, 4)
+    summary = result_rows.write_results(job, results, rows, history)
+    print_progress("Done", 4, 4)
+    return summary
+
+
+def _read_history(job: Job, folder: str, exports: Sequence[Export]) -> DataFrame:
+    return reduce(DataFrame.union, read_histories(job.spark, folder, exports))
+
+
+def _read_lineage(job: Job) -> DataFrame:
+    """Return (number, above): a dataset, and one that is made from it."""
+    entities = job.read_frame("entities").select("number", f.col("urn").alias("value"))
+    upstream = job.read_frame("facets").filter("field = 'UPSTREAM'").select(f.col("entity").alias("above"), "value")
+    return upstream.join(entities, "value").select("number", "above")
+
+
+def _judge_access(
+    facts: DataFrame,
+    declared_access: DeclaredAccess,
+    recent_uses: DataFrame,
+    coverages: Sequence[HistoryCoverage],
+    exports: Sequence[Export],
+    stage: Stage,
+) -> UsageResults:
+    held = HeldAccess(
+        grants=stage("granted", drift.select_reaching_grants(facts, declared_access)),
+        members=stage("held", membership.select_members(facts)),
+        inherited_roles=drift.compute_role_closure(facts, stage),
+        group_members=declared_access.group_members,
+    )
+    sure_names = [coverage.export for coverage in coverages if not coverage.problem]
+    hits = stage("hits", attribution.find_hits(recent_uses, held, exports, stage))
+    judged_grants = attribution.select_judged_grants(held.grants, exports)
+    used_grants = stage("used", attribution.find_used_grants(judged_grants, hits, declared_access))
+    is_sure = f.col("export").isin(sure_names)
+    sure_grants, sure_hits = judged_grants.filter(is_sure), hits.filter(is_sure)
+    proposed = proposals.propose_grants(used_grants.filter(is_sure), sure_hits, sure_grants, declared_access, stage)
+    used_members = attribution.find_used_members(hits, held, stage).join(
+        held.members, ["export", "role", "kind", "member_key"]
+    )
+    return UsageResults(
+        exports=exports,
+        coverages=coverages,
+        declared_access=declared_access,
+        used_grants=used_grants,
+        used_members=stage("memberships", attribution.select_judged_members(used_members, exports)),
+        undeclared_uses=stage("undeclared", undeclared.find_undeclared_uses(recent_uses, declared_access, exports)),
+        proposed_grants=stage("proposed", proposed),
+        losses=proposals.count_losses(sure_hits, held, sure_grants, stage),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(run("warehouse_usage", compute_results, is_short=False))

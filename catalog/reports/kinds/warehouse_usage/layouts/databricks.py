@@ -1,0 +1,55 @@
+"""System tables of Databricks as JSON lines: system.access.audit, delivered audit logs, system.access.table_lineage."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
+from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
+from catalog.reports.kinds.warehouse_usage.history import LineReading, PassRule, build_history
+from catalog.reports.kinds.warehouse_usage.layouts import json_lines
+from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object, unite_objects
+
+_ENTRY_SCHEMA = (
+    "event_time string, action_name string, user_identity struct<email: string>, "
+    "request_params map<string, string>, response struct<status_code: int, statusCode: int>, "
+    "timestamp string, actionName string, userIdentity struct<email: string>, requestParams map<string, string>, "
+    "source_table_full_name string, target_table_full_name string, created_by string"
+)
+#: Actions by which a compute resource gets at the files of a table; all others are about its description.
+_DATA_ACTIONS = ("generateTemporaryTableCredential", "generateTemporaryTableCredentials")
+
+
+def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
+    """Return the history of an export's files."""
+    rows = json_lines.read_json(spark, folder, pattern, _ENTRY_SCHEMA)
+    rows = rows.withColumns(
+        {
+            "action": f.coalesce("said.action_name", "said.actionName"),
+            "parameters": f.coalesce("said.request_params", "said.requestParams"),
+            "status": f.coalesce("said.response.status_code", "said.response.statusCode", f.lit(200)),
+        }
+    )
+    is_lineage = f.coalesce("said.source_table_full_name", "said.target_table_full_name").isNotNull()
+    reads_data = f.coalesce(f.col("action").isin(*_DATA_ACTIONS), f.expr("false"))
+    name = f.coalesce(f.col("parameters")["table_full_name"], f.col("parameters")["full_name_arg"])
+    level = f.when(f.upper(f.col("parameters")["operation"]).contains("WRITE"), WRITE).otherwise(READ)
+    # Logs that are delivered to storage count milliseconds.
+    delivered_time = f.timestamp_millis(f.try_to_number("said.timestamp", f.lit("9" * 18)).cast("bigint"))
+    reading = LineReading(
+        used_at=f.coalesce("said.event_time", delivered_time.cast("string")),
+        person=f.coalesce("said.user_identity.email", "said.userIdentity.email", "said.created_by"),
+        objects=unite_objects(
+            (
+                f.when(reads_data, list_object(split_name(name), level)),
+                list_object(split_name(f.col("said.source_table_full_name")), READ),
+                list_object(split_name(f.col("said.target_table_full_name")), WRITE),
+            )
+        ),
+        rule=f.when(f.col("status") >= 400, PassRule.REFUSED).when(
+            f.col("action").isNotNull() & ~reads_data, PassRule.METADATA_ONLY
+        ),
+        problem=f.when(f.col("is_corrupt"), "It is no JSON object.")
+        .when(reads_data & name.isNull() & (f.col("status") < 400), "It does not name the table.")
+        .when(f.col("action").isNull() & ~is_lineage & f.col("said.created_by").isNull(), "It names no action."),
+    )
+    return build_history(rows, export, reading)

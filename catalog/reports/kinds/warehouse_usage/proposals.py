@@ -1,0 +1,113 @@
+"""Least privilege for roles: the smallest set of grants that covers what was used, and what it would take from whom.
+
+A grant on a container stays where every dataset in it was used, and covers the grants below it; another one gives way
+to grants on the tables that were used. No grant is proposed that reaches a dataset which was not used.
+"""
+
+from enum import StrEnum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import Stage
+from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
+from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
+
+_ROLE = ["export", "grantee_key"]
+
+
+class GrantAction(StrEnum):
+    """What becomes of a grant: it stays, stays with a lower level, is taken, or is new."""
+
+    KEEP = "KEEP"
+    NARROW = "NARROW"
+    REVOKE = "REVOKE"
+    GRANT = "GRANT"
+
+
+def propose_grants(
+    used_grants: DataFrame, hits: DataFrame, grants: DataFrame, declared_access: DeclaredAccess, stage: Stage
+) -> DataFrame:
+    """Return the grants of roles with `action`, and the new ones; columns as `find_used_grants`.
+
+    `grants` are those that may be taken; `wanted` is the level that suffices, null for a grant that is taken.
+    """
+    units = used_grants.filter(f.col("kind") == Grantee.ROLE)
+    is_whole = f.col("used_tables") == f.col("tables")
+    kept_containers = units.filter(f.col("is_container") & is_whole).select(*_ROLE, f.col("object").alias("container"))
+    kept_containers = stage("kept", kept_containers)
+    is_below = f.col("object").startswith(f.concat("container", f.lit(SEPARATOR)))
+    covered = units.join(kept_containers, _ROLE).filter(is_below).select(*_ROLE, "object").distinct()
+    units = units.join(covered.withColumn("is_covered", f.expr("true")), [*_ROLE, "object"], "left")
+    decided = units.withColumn(
+        "action",
+        f.when(
+            f.col("is_covered") | (f.col("is_container") & ~is_whole) | (f.col("used_tables") == 0), GrantAction.REVOKE
+        )
+        .when(f.col("used_level") < f.col("level"), GrantAction.NARROW)
+        .otherwise(GrantAction.KEEP),
+    ).drop("is_covered")
+    decided = decided.withColumn("wanted", f.when(f.col("action") != GrantAction.REVOKE, f.col("used_level")))
+    decided = stage("decided", decided)
+    return decided.unionByName(_propose_new_grants(decided, hits, grants, declared_access))
+
+
+def _propose_new_grants(
+    decided: DataFrame, hits: DataFrame, grants: DataFrame, declared_access: DeclaredAccess
+) -> DataFrame:
+    """Return grants on the datasets that were used through a container alone which does not stay."""
+    pairs = grants.filter(f.col("kind") == Grantee.ROLE)
+    staying = decided.filter(f.col("action") != GrantAction.REVOKE).select(*_ROLE, "object")
+    covered_pairs = pairs.join(staying, [*_ROLE, "object"], "left_semi").select(*_ROLE, "number").distinct()
+    used_pairs = (
+        hits.filter(f.col("kind") == Grantee.ROLE)
+        .groupBy(*_ROLE, "number")
+        .agg(
+            f.max("level").alias("wanted"), f.max("last").alias("last"), f.count_distinct("person_key").alias("people")
+        )
+    )
+    grantees = pairs.groupBy(*_ROLE, "number").agg(f.min("grantee").alias("grantee"))
+    dataset = declared_access.datasets.select("export", "number", f.col("urn").alias("entity"), "name", "is_sensitive")
+    rows = used_pairs.join(covered_pairs, [*_ROLE, "number"], "left_anti").join(grantees, [*_ROLE, "number"])
+    added: dict[str, Column] = {
+        "action": f.lit(GrantAction.GRANT),
+        "kind": f.lit(Grantee.ROLE),
+        "is_container": f.expr("false"),
+        "tables": f.lit(1),
+        "used_tables": f.lit(1),
+        "used_level": f.col("wanted"),
+        "object": f.lit(None),
+        "bits": f.lit(None),
+        "level": f.lit(None),
+    }
+    rows = rows.join(dataset, ["export", "number"]).withColumns(added)
+    return rows.select(*(f.col(field.name).cast(field.dataType) for field in decided.schema.fields))
+
+
+def count_losses(hits: DataFrame, held: HeldAccess, judged_grants: DataFrame, stage: Stage) -> DataFrame:
+    """Return (export, grantee_key, person_key, tables): datasets that the proposal for a role takes from a person.
+
+    Those that the person reaches by another role or a grant of their own are not counted.
+    """
+    reached, judged = (
+        grants.filter(f.col("kind") == Grantee.ROLE).select(*_ROLE, "number").distinct()
+        for grants in (held.grants, judged_grants)
+    )
+    used_pairs = hits.filter(f.col("kind") == Grantee.ROLE).select(*_ROLE, "number").distinct()
+    lost = judged.join(used_pairs, [*_ROLE, "number"], "left_anti")
+    holders = (
+        held.list_people().select("export", "person_key", "role").join(held.list_effective_roles(), ["export", "role"])
+    )
+    holders = stage("holders", holders.select("export", "person_key", f.col("given").alias("grantee_key")).distinct())
+    lost_pairs = stage("lost", holders.join(lost, _ROLE))
+    others = holders.withColumnRenamed("grantee_key", "other")
+    other_grants = reached.withColumnRenamed("grantee_key", "other")
+    by_role = lost_pairs.join(others, ["export", "person_key"]).filter("other <> grantee_key")
+    by_role = by_role.join(other_grants, ["export", "other", "number"], "left_semi").select(*lost_pairs.columns)
+    own_grants = held.grants.filter(f.col("kind") == Grantee.USER).select(
+        "export", f.col("grantee_key").alias("person_key"), "number"
+    )
+    remaining = lost_pairs.join(by_role, lost_pairs.columns, "left_anti")
+    remaining = remaining.join(own_grants, ["export", "person_key", "number"], "left_anti")
+    return remaining.groupBy(*_ROLE, "person_key").agg(f.count("*").alias("tables"))

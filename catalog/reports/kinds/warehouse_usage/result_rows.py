@@ -1,0 +1,166 @@
+"""Rows of the tables of warehouse usage, written in one order whatever the partitions were."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.forms.lines import number_lines
+from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
+from catalog.reports.kinds.warehouse_usage import tables, wording
+from catalog.reports.kinds.warehouse_usage.findings import UNDECLARED_USE, UNUSED_GRANT, build_findings
+from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
+from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
+from catalog.reports.kinds.warehouse_usage.results import (
+    UsageResults,
+    add_role,
+    build_state,
+    list_rows,
+    render_actor_urn,
+)
+from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
+from catalog.reports.spark.job import Job
+from catalog.reports.summary import Bar, Chart, Number, Summary
+
+_TIME_FORMAT = "yyyy-MM-dd HH:mm"
+
+
+def write_nothing(job: Job, exports: Sequence[Export], coverages: Sequence[HistoryCoverage]) -> Summary:
+    """Write empty tables, and the exports with the reason."""
+    for table in (tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, tables.LOSSES):
+        job.write_rows(table, [])
+    for table in (tables.PASSED, tables.QUARANTINE):
+        job.write_rows(table, [])
+    job.write_rows(tables.EXPORTS, _build_export_rows(exports, coverages))
+    return _build_summary([], coverages)
+
+
+def write_results(job: Job, results: UsageResults, rows: DataFrame, history: DataFrame) -> Summary:
+    """Write every table and return the summary; `rows` are those of the histories that count."""
+    exports_by_name = {export.name: export for export in results.exports}
+    findings = build_findings(results, exports_by_name, days=job.parameters["days"])
+    job.write_rows(tables.FINDINGS, findings)
+    job.write_rows(tables.GRANTS, _build_grant_rows(results))
+    job.write_rows(tables.MEMBERSHIPS, _build_member_rows(results))
+    job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name))
+    job.write_rows(tables.LOSSES, _build_loss_rows(results))
+    job.write_rows(tables.EXPORTS, _build_export_rows(results.exports, results.coverages))
+    passed = rows.filter(f.col("what") == HistoryRowKind.PASSED).groupBy("export", f.col("reason").alias("rule"))
+    passed_rows = passed.agg(f.count("*").alias("count"), f.min("text").alias("sample")).orderBy("export", "rule")
+    job.write_rows(tables.PASSED, list_rows(passed_rows))
+    bad_rows = number_lines(rows.filter(f.col("what") == HistoryRowKind.BAD), history)
+    bad_rows = bad_rows.select("export", "file", "line", "reason", f.col("text").alias("row"))
+    job.write_rows(tables.QUARANTINE, list_rows(bad_rows.orderBy("export", "file", "line").limit(tables.MAX_ROWS)))
+    return _build_summary(findings, results.coverages)
+
+
+def _build_grant_rows(results: UsageResults) -> list[dict[str, Any]]:
+    rows = add_role(results.used_grants, results).withColumn("state", build_state(results.coverages))
+    rows = rows.orderBy(f.col("last").isNotNull(), "export", "grantee", "object").limit(tables.MAX_ROWS)
+    rows = rows.withColumn("last", f.date_format("last", _TIME_FORMAT))
+    return [
+        {
+            **{name: row[name] for name in ("export", "grantee", "tables", "people", "state")},
+            "role": row["role_urn"],
+            "object": wording.render_name(row),
+            "used": row["used_tables"],
+            "last": row["last"],
+        }
+        for row in list_rows(rows)
+    ]
+
+
+def _build_member_rows(results: UsageResults) -> list[dict[str, Any]]:
+    rows = results.used_members.withColumn("state", build_state(results.coverages))
+    rows = rows.withColumns({"held": f.col("role_name"), "grantee_key": f.col("role"), "member_kind": f.col("kind")})
+    rows = add_role(rows.withColumn("kind", f.lit(Grantee.ROLE)), results)
+    rows = rows.orderBy(f.col("last").isNotNull(), "export", "held", "member_key").limit(tables.MAX_ROWS)
+    rows = rows.withColumn("last", f.date_format("last", _TIME_FORMAT))
+    return [
+        {
+            **{name: row[name] for name in ("export", "held", "state")},
+            "person": render_actor_urn(row["member_kind"], row["member_key"]),
+            "role": row["role_urn"],
+            "last": row["last"],
+        }
+        for row in list_rows(rows)
+    ]
+
+
+def _build_proposal_rows(results: UsageResults, exports_by_name: Mapping[str, Export]) -> list[dict[str, Any]]:
+    changed = results.proposed_grants.filter(f.col("action") != GrantAction.KEEP).select("export", "grantee_key")
+    rows = results.proposed_grants.join(changed.distinct(), ["export", "grantee_key"], "left_semi")
+    rows = add_role(rows, results).withColumn("role", f.col("grantee_key"))
+    rows = rows.orderBy("export", "grantee", "action", "object", "name").limit(tables.MAX_ROWS)
+    return [
+        {
+            **{name: row[name] for name in ("export", "grantee", "action", "tables")},
+            "role": row["role_urn"],
+            "object": wording.render_name(row),
+            "used": row["used_tables"],
+            "repair": wording.render_proposal(
+                exports_by_name[row["export"]], row | {"entity": None if row["is_container"] else row["entity"]}
+            ),
+        }
+        for row in list_rows(rows)
+    ]
+
+
+def _build_loss_rows(results: UsageResults) -> list[dict[str, Any]]:
+    names = results.used_grants.groupBy("export", "kind", "grantee_key").agg(f.min("grantee").alias("grantee"))
+    rows = results.losses.join(names.filter(f.col("kind") == Grantee.ROLE), ["export", "grantee_key"])
+    rows = add_role(rows, results)
+    rows = rows.orderBy(f.desc("tables"), "export", "grantee", "person_key").limit(tables.MAX_ROWS)
+    return [
+        {
+            **{name: row[name] for name in ("export", "grantee", "tables")},
+            "role": row["role_urn"],
+            "person": render_actor_urn(Grantee.USER, row["person_key"]),
+        }
+        for row in list_rows(rows)
+    ]
+
+
+def _build_export_rows(exports: Sequence[Export], coverages: Sequence[HistoryCoverage]) -> list[dict[str, Any]]:
+    platforms = {export.name: export.platform for export in exports}
+    return [
+        {
+            **{name: getattr(coverage, name) for name in ("export", "rows", "compared", "passed", "quarantined")},
+            "platform": platforms.get(coverage.export),
+            "first": _format_time(coverage.first_at),
+            "last": _format_time(coverage.last_at),
+            "gap": coverage.problem or None,
+        }
+        for coverage in coverages
+    ]
+
+
+def _format_time(time: datetime | None) -> str | None:
+    return f"{time:%Y-%m-%d %H:%M}" if time else None
+
+
+def _build_summary(findings: Sequence[Mapping[str, Any]], coverages: Sequence[HistoryCoverage]) -> Summary:
+    counts = Counter(row["type"] for row in findings)
+    by_export = Counter(row["export"] for row in findings)
+    gaps = sum(1 for coverage in coverages if coverage.problem)
+    return Summary(
+        numbers=(
+            Number("Unused", counts[UNUSED_GRANT]),
+            Number("Used without declaration", counts[UNDECLARED_USE]),
+            Number("Rows of history", sum(coverage.rows for coverage in coverages)),
+            Number("Rows not understood", sum(coverage.quarantined for coverage in coverages)),
+            Number("Exports with a gap in their history", gaps),
+        ),
+        charts=(
+            Chart(
+                "exports",
+                "Findings by source",
+                tuple(Bar(name, number) for name, number in sorted(by_export.items())),
+                is_over_time=True,
+            ),
+        ),
+    )

@@ -1,0 +1,41 @@
+"""Uses that the catalog does not declare: of datasets that name roles, by people who hold none of these."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import is_named_role
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
+
+
+def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
+    """Return (export, number, person_key, person, role_key, last, entity, name, is_sensitive), one row for each pair.
+
+    Tables that a statement reads only through a view, and uses of ignored roles, are left out.
+    """
+    declared_people = declared_access.role_datasets.join(
+        declared_access.allowed_members.filter(f.col("kind") == Grantee.USER), ["export", "role"]
+    ).select("export", "number", f.col("member_key").alias("person_key"))
+    described = declared_access.role_datasets.select("export", "number").distinct()
+    is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
+    own_uses = uses.filter("is_direct").withColumn("role", f.col("role_key")).filter(~is_ignored)
+    own_uses = own_uses.join(described, ["export", "number"], "left_semi")
+    pairs = own_uses.join(declared_people, ["export", "number", "person_key"], "left_anti")
+    pairs = pairs.groupBy("export", "number", "person_key").agg(
+        f.min("person").alias("person"), f.max("role_key").alias("role_key"), f.max("last").alias("last")
+    )
+    dataset = declared_access.datasets.select("export", "number", f.col("urn").alias("entity"), "name", "is_sensitive")
+    return pairs.join(dataset, ["export", "number"])
+
+
+def gather_rows(rows: DataFrame, keys: Sequence[str], columns: Sequence[str], *, most: int, order: Column) -> DataFrame:
+    """Return a row for each value of the keys: `count`, `is_sensitive`, `some` (the first `most` rows by `order`)."""
+    items = f.sort_array(f.collect_list(f.struct(order.alias("_order"), *columns)))
+    return rows.groupBy(*keys).agg(
+        f.count("*").alias("count"),
+        f.max("is_sensitive").alias("is_sensitive"),
+        f.slice(items, 1, most).alias("some"),
+    )

@@ -1,0 +1,136 @@
+"""Uses of the datasets of the catalog, and what the history of each export covers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.differences import Stage
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.warehouse_usage.history import PLACE_COLUMNS, HistoryRowKind, PassRule
+from catalog.reports.kinds.warehouse_usage.layouts.register import FORMS_WITHOUT_VIEWS
+
+#: What identifies a use; `role_key` is '' where the history names no role.
+USE_COLUMNS = ["export", "number", "person_key", "role_key", "level"]
+#: Views upon views that are followed at most.
+_MAX_VIEW_DEPTH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryCoverage:
+    """What the history of an export covers; with a `problem`, nothing of it can be called unused."""
+
+    export: str
+    rows: int = 0
+    compared: int = 0
+    passed: int = 0
+    quarantined: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    problem: str = ""
+
+
+def find_touched(history: DataFrame, datasets: DataFrame) -> DataFrame:
+    """Return (PLACE_COLUMNS, number, person, …, level, is_direct) of each dataset of the catalog that a line uses."""
+    objects = history.filter(f.col("what") == HistoryRowKind.USE).select(
+        *PLACE_COLUMNS,
+        *("person", "person_key", "used_at"),
+        f.coalesce("role_key", f.lit("")).alias("role_key"),
+        f.explode("objects").alias("object"),
+    )
+    return (
+        objects.select("*", "object.*")
+        .drop("object")
+        .join(datasets.select("export", "number", "key"), ["export", "key"])
+    )
+
+
+def pass_unknown_tables(history: DataFrame, touched: DataFrame) -> DataFrame:
+    """Return the rows of a history, without those that are none; uses of no known table are PASSED."""
+    known_lines = touched.select(*PLACE_COLUMNS).distinct().withColumn("is_known", f.expr("true"))
+    rows = history.filter(f.col("what") != HistoryRowKind.NO_ROW).join(known_lines, PLACE_COLUMNS, "left")
+    is_unknown = (f.col("what") == HistoryRowKind.USE) & f.col("is_known").isNull()
+    return rows.withColumns(
+        {
+            "what": f.when(is_unknown, HistoryRowKind.PASSED).otherwise(f.col("what")),
+            "reason": f.when(is_unknown, PassRule.UNKNOWN_TABLE).otherwise(f.col("reason")),
+            "text": f.coalesce("text", f.concat_ws(" ", "person", f.col("objects.key"))),
+        }
+    )
+
+
+def measure_coverage(rows: DataFrame, exports: Sequence[Export], *, days: int) -> list[HistoryCoverage]:
+    """Return the coverage of each export by the rows of `pass_unknown_tables`."""
+    times = (f.unix_micros(f.min("used_at")).alias("first_at"), f.unix_micros(f.max("used_at")).alias("last_at"))
+    counts = rows.groupBy("export", "what").agg(f.count("*").alias("count"), *times)
+    counts_by_export: dict[str, dict[str, Mapping[str, int | None]]] = {}
+    for row in counts.collect():
+        numbers = {name: row[name] for name in ("count", "first_at", "last_at")}
+        counts_by_export.setdefault(row["export"], {})[row["what"]] = numbers
+    return [build_coverage(export, counts_by_export.get(export.name, {}), days) for export in exports]
+
+
+def build_coverage(export: Export, counts: Mapping[str, Mapping[str, int | None]], days: int) -> HistoryCoverage:
+    """Return the coverage of an export by its counts of each kind of row, with times in microseconds since 1970."""
+    compared, passed, quarantined = (
+        counts.get(kind, {}).get("count") or 0
+        for kind in (HistoryRowKind.USE, HistoryRowKind.PASSED, HistoryRowKind.BAD)
+    )
+    first_at = min(_list_times(counts, "first_at"), default=None)
+    last_at = max(_list_times(counts, "last_at"), default=None)
+    if not export.usage:
+        problem = "It names no history of access."
+    elif first_at is None or last_at is None or not compared:
+        problem = "Its history has no use of a table that the catalog knows."
+    elif quarantined:
+        problem = "Some rows of its history could not be read, and each of them may be a use."
+    elif first_at > last_at - timedelta(days=days):
+        problem = f"Its history covers {(last_at - first_at).days} of {days} days."
+    else:
+        problem = ""
+    rows = compared + passed + quarantined
+    return HistoryCoverage(export.name, rows, compared, passed, quarantined, first_at, last_at, problem)
+
+
+def _list_times(counts: Mapping[str, Mapping[str, int | None]], name: str) -> list[datetime]:
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    return [start + timedelta(microseconds=time) for row in counts.values() if (time := row[name]) is not None]
+
+
+def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
+    """Return (USE_COLUMNS, person, is_direct, last) of the last `days` of each history, each use once."""
+    is_recent = f.expr("false")
+    for coverage in coverages:
+        if coverage.last_at is not None:
+            since = f.lit(coverage.last_at - timedelta(days=days))
+            is_recent |= (f.col("export") == coverage.export) & (f.col("used_at") >= since)
+    return (
+        touched.filter(is_recent)
+        .groupBy(*USE_COLUMNS)
+        .agg(f.min("person").alias("person"), f.max("is_direct").alias("is_direct"), f.max("used_at").alias("last"))
+    )
+
+
+def add_views(uses: DataFrame, lineage: DataFrame, exports: Sequence[Export], stage: Stage) -> DataFrame:
+    """Return the uses, and for layouts that name only the tables below a view also those of what lies above these.
+
+    `lineage` is (number, above). What lies above need be no view: a use too many calls nothing unused that was used.
+    """
+    names = [export.name for export in exports if export.form in FORMS_WITHOUT_VIEWS]
+    if not names:
+        return uses
+    columns = uses.columns
+    frontier = uses.filter(f.col("export").isin(names))
+    for _ in range(_MAX_VIEW_DEPTH):
+        above = (
+            frontier.join(lineage, "number")
+            .withColumn("number", f.col("above"))
+            .withColumn("is_direct", f.expr("false"))
+        )
+        frontier = stage("views", above.select(*columns).distinct().join(uses, USE_COLUMNS, "left_anti"))
+        if not frontier.head(1):
+            break
+        uses = uses.union(frontier)
+    return uses

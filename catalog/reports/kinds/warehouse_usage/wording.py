@@ -1,0 +1,58 @@
+"""Sentences and repairs of findings and proposals; the statements are those of the role mapping check."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from catalog.reports.kinds.role_mapping_check import repairs
+from catalog.reports.kinds.role_mapping_check.differences import DIFFERENCE_COLUMNS, DifferenceType
+from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
+from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
+from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
+
+LEVEL_NAMES: Mapping[int, str] = {level: name for name, level in LEVELS.items()}
+
+Fields = Mapping[str, Any]
+
+
+def render_grant_repair(export: Export, grants: Sequence[Fields], count: int) -> str:
+    """Return the statements that take grants, and a note on those that are not among them."""
+    statements = [_render(export, _find_revoke_type(grant), grant) for grant in grants]
+    return "\n".join((*statements, *_note_rest(count - len(grants))))
+
+
+def render_member_repair(export: Export, members: Sequence[Fields], count: int) -> str:
+    """Return the statements that take memberships, and a note on those that are not among them."""
+    statements = [_render(export, DifferenceType.EXTRA_MEMBER, member) for member in members]
+    return "\n".join((*statements, *_note_rest(count - len(members))))
+
+
+def render_proposal(export: Export, grant: Fields) -> str:
+    """Return the statements of a proposed change, '' for a grant that stays."""
+    match grant["action"]:
+        case GrantAction.REVOKE:
+            return _render(export, DifferenceType.EXTRA_GRANT, grant)
+        case GrantAction.GRANT:
+            return _render(export, DifferenceType.GRANT_MISSING, grant)
+        case GrantAction.NARROW:
+            return _render(export, DifferenceType.WRONG_LEVEL, grant)
+        case _:
+            return ""
+
+
+def render_name(row: Fields) -> str:
+    """Return the name of the object of a grant, as the source has it, else as the catalog has it."""
+    return str(row["object"] or row["name"] or "").replace(SEPARATOR, ".")
+
+
+def _find_revoke_type(grant: Fields) -> DifferenceType:
+    is_role = grant["kind"] == Grantee.ROLE
+    return DifferenceType.EXTRA_GRANT if is_role else DifferenceType.DIRECT_USER_GRANT
+
+
+def _render(export: Export, difference_type: DifferenceType, row: Fields) -> str:
+    values = dict.fromkeys(DIFFERENCE_COLUMNS) | {name: row[name] for name in DIFFERENCE_COLUMNS if name in row}
+    return repairs.render_repair(export, values | {"type": difference_type})
+
+
+def _note_rest(count: int) -> list[str]:
+    return [f"-- And {count:,} more."] if count > 0 else []

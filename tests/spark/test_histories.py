@@ -1,0 +1,48 @@
+"""Histories of access in the vendors' layouts: what becomes of each line, as the table beside says (histories.md)."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.forms.lines import number_lines
+from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
+from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
+from tests.spark.drift_world import interpreted
+
+pytestmark = pytest.mark.spark
+
+FILES = Path(__file__).with_name("histories")
+TABLE = Path(__file__).with_name("histories.md")
+FORMS = {"redshift_stl": "redshift", "plain": "csv"}
+
+
+def expected(name: str) -> list[list[str]]:
+    rows = [
+        [cell.strip() for cell in line.strip("|\n").split("|")]
+        for line in TABLE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("|")
+    ]
+    return [[cell.replace("-", "", 1) if cell == "-" else cell for cell in row[1:]] for row in rows if row[0] == name]
+
+
+def described(row: Row) -> list[str]:
+    objects = [f"{one.level}{' ' if one.is_direct else '~'}{one.key}" for one in row["objects"] or ()]
+    is_use = row["what"] == HistoryRowKind.USE
+    shown = [row["person_key"], row["role_key"], f"{row['used_at']:%Y-%m-%d %H:%M}"] if is_use else ["", "", ""]
+    return [str(row["line"]), row["what"], row["reason"] or "", *(one or "" for one in shown), ", ".join(objects)]
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in FILES.iterdir()))
+def test_each_line_is_a_use_passed_or_bad(spark: SparkSession, file: str) -> None:
+    name = file.partition(".")[0]
+    form = FORMS.get(name, name)
+    spelling = "upper" if form == "snowflake" else "exact"
+    export = Export(
+        "e", form, form, grants=(), usage=(file,), spelling=spelling, email_domain="x.example", role_prefix=""
+    )
+    with interpreted(spark):
+        (history,) = read_histories(spark, FILES.as_uri(), [export])
+        rows = number_lines(history, history).filter(f"what <> '{HistoryRowKind.NO_ROW}'").orderBy("line").collect()
+    assert [described(row) for row in rows] == expected(file)

@@ -1,0 +1,195 @@
+"""Warehouse usage in a small world: what was used, what was not, and what is proposed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
+from tests.spark.usage_world import find_usage
+
+pytestmark = pytest.mark.spark
+
+GRANTS = """
+object_type | object | privilege | grantee_type | grantee
+table  | db.s.a   | SELECT    | role | reader
+table  | db.s.b   | SELECT    | role | reader
+table  | db.s.c   | SELECT    | role | writer
+table  | db.s.c   | INSERT    | role | writer
+table  | db.s.pii | SELECT    | role | idle
+table  | db.s.a   | SELECT    | role | idle
+table  | db.s.b   | SELECT    | role | idle
+table  | db.s.a   | SELECT    | user | carl
+table  | db.s.b   | OWNERSHIP | role | admin
+table  | db.t.x   | SELECT    | role | admin
+schema | db.u     | SELECT    | role | wide
+role   | reader   | MEMBER    | role | chief
+role   | reader   | MEMBER    | user | ann
+role   | reader   | MEMBER    | user | bob
+role   | writer   | MEMBER    | user | dora
+role   | chief    | MEMBER    | user | eve
+role   | idle     | MEMBER    | user | finn
+role   | idle     | MEMBER    | user | ann
+role   | wide     | MEMBER    | user | gil
+"""
+USES = (
+    "2025-01-01,ann,,db.s.a,SELECT",
+    # Exactly ninety days before the end counts; a moment earlier does not.
+    "2025-02-28T00:00:00Z,eve,,db.s.b,SELECT",
+    "2025-02-27T23:59:59Z,finn,,db.s.pii,SELECT",
+    "2025-04-01,dora,writer,db.s.c,SELECT",
+    "2025-04-02,ann,reader,db.s.a,SELECT",
+    "2025-04-03,gil,,db.u.one,SELECT",
+    "2025-05-01,zoe,,db.nowhere.z,SELECT",
+    "2025-05-29,dora,,db.s.c,SELECT",
+)
+TAKE = 'REVOKE ROLE "{}" FROM USER "{}";'
+NO_USE = "Its history has no use of a table that the catalog knows."
+
+
+def make_world(*uses: str, **export: Any) -> World:
+    world = World()
+    for name in ("ann", "bob", "dora", "eve", "finn", "carl", "gil"):
+        world.person(name)
+    holders = {"reader": ["ann", "bob"], "writer": ["dora"], "chief": ["eve"], "idle": ["finn", "ann"], "wide": ["gil"]}
+    for name, people in holders.items():
+        world.entity(role(f"w_{name}"), ROLE_USER=[user(one) for one in people])
+    opening = {"s.a": ["reader"], "s.b": ["reader", "chief"], "s.c": ["writer"], "s.pii": ["idle"], "t.x": []}
+    opening |= {"u.one": ["wide"], "u.two": ["wide"]}
+    for name, roles in opening.items():
+        tags = [PII] if name == "s.pii" else []
+        world.entity(dataset("snowflake", f"db.{name}"), TAG=tags, ACCESS_ROLE=[role(f"w_{one}") for one in roles])
+    world.csv("grants.csv", GRANTS)
+    world.files["usage.csv"] = "used_at,user,role,object,privilege\n" + "".join(f"{use}\n" for use in uses)
+    described = {
+        "name": "w",
+        "platform": "snowflake",
+        "form": "csv",
+        "role_prefix": "w_",
+        "grants": ["grants.csv"],
+        "usage": ["usage.csv"],
+        "ignored_roles": ["admin"],
+    }
+    world.files["exports.json"] = json.dumps({"exports": [described | export]})
+    return world
+
+
+def test_what_was_used_and_what_was_not(spark: SparkSession, tmp_path: Path) -> None:
+    with interpreted(spark):
+        found = find_usage(spark, make_world(*USES), tmp_path, days=90)
+    ends = "in the 90 days until 2025-05-29."
+    assert sorted((row["severity"], row["type"], row["sentence"], row["repair"]) for row in found["findings"]) == [
+        ("LOW", "UNUSED_GRANT", f"ann holds idle and used nothing that it opens {ends}", TAKE.format("idle", "ann")),
+        (
+            "LOW",
+            "UNUSED_GRANT",
+            f"bob holds reader and used nothing that it opens {ends}",
+            TAKE.format("reader", "bob"),
+        ),
+        (
+            "LOW",
+            "UNUSED_GRANT",
+            f"carl has READ on db.s.a, which nobody used {ends}",
+            'REVOKE SELECT ON TABLE "db"."s"."a" FROM USER "carl";',
+        ),
+        ("LOW", "UNUSED_GRANT", f"finn holds idle and used nothing that it opens {ends}", TAKE.format("idle", "finn")),
+        (
+            "MEDIUM",
+            "UNUSED_GRANT",
+            f"idle has 3 grants that nobody used {ends}",
+            "\n".join(f'REVOKE SELECT ON TABLE "db"."s"."{name}" FROM ROLE "idle";' for name in ("a", "b", "pii")),
+        ),
+    ]
+    assert [(row["grantee"], row["object"], row["used"], row["tables"], row["last"]) for row in found["grants"]] == [
+        ("carl", "db.s.a", 0, 1, None),
+        ("idle", "db.s.a", 0, 1, None),
+        ("idle", "db.s.b", 0, 1, None),
+        ("idle", "db.s.pii", 0, 1, None),
+        ("reader", "db.s.a", 1, 1, "2025-04-02 00:00"),
+        # By a role that has the role.
+        ("reader", "db.s.b", 1, 1, "2025-02-28 00:00"),
+        ("wide", "db.u", 1, 2, "2025-04-03 00:00"),
+        ("writer", "db.s.c", 1, 1, "2025-05-29 00:00"),
+    ]
+    assert {(row["held"], row["person"].rpartition(":")[2], row["state"]) for row in found["memberships"]} == {
+        ("idle", "ann", "UNUSED"),
+        ("idle", "finn", "UNUSED"),
+        ("reader", "bob", "UNUSED"),
+        ("reader", "ann", "USED"),
+        ("chief", "eve", "USED"),
+        ("wide", "gil", "USED"),
+        ("writer", "dora", "USED"),
+    }
+    assert [(row["grantee"], row["action"], row["object"], row["repair"]) for row in found["proposals"]] == [
+        ("idle", "REVOKE", "db.s.a", 'REVOKE SELECT ON TABLE "db"."s"."a" FROM ROLE "idle";'),
+        ("idle", "REVOKE", "db.s.b", 'REVOKE SELECT ON TABLE "db"."s"."b" FROM ROLE "idle";'),
+        ("idle", "REVOKE", "db.s.pii", 'REVOKE SELECT ON TABLE "db"."s"."pii" FROM ROLE "idle";'),
+        ("wide", "GRANT", "db.u.one", 'GRANT SELECT ON TABLE "db"."u"."one" TO ROLE "wide";'),
+        ("wide", "REVOKE", "db.u", 'REVOKE SELECT ON TABLE "db"."u" FROM ROLE "wide";'),
+        # Written to never, only read.
+        ("writer", "NARROW", "db.s.c", 'REVOKE INSERT ON TABLE "db"."s"."c" FROM ROLE "writer";'),
+    ]
+    # Ann keeps what she reaches as a reader, too.
+    assert [(row["grantee"], row["person"].rpartition(":")[2], row["tables"]) for row in found["losses"]] == [
+        ("idle", "finn", 3),
+        ("idle", "ann", 1),
+        ("wide", "gil", 1),
+    ]
+    assert [(row["rule"], row["count"], row["sample"]) for row in found["passed"]] == [
+        ("unknown_table", 1, "zoe db.nowhere.z")
+    ]
+    (export,) = found["exports"]
+    assert [export[name] for name in ("rows", "compared", "passed", "quarantined", "gap")] == [8, 7, 1, 0, None]
+
+
+@pytest.mark.parametrize(
+    ("uses", "days", "export", "gap"),
+    [
+        (USES, 150, {}, "Its history covers 148 of 150 days."),
+        ((*USES, "garbled"), 90, {}, "Some rows of its history could not be read, and each of them may be a use."),
+        (("2025-01-01,zoe,,db.nowhere.z,SELECT", "2025-05-29,zoe,,db.nowhere.z,SELECT"), 90, {}, NO_USE),
+        ((), 90, {}, NO_USE),
+        ((), 90, {"usage": []}, "It names no history of access."),
+    ],
+    ids=["short", "unreadable", "of other tables", "empty", "none"],
+)
+def test_a_history_with_a_gap_calls_nothing_unused(
+    spark: SparkSession, tmp_path: Path, uses: tuple[str, ...], days: int, export: dict[str, Any], gap: str
+) -> None:
+    with interpreted(spark):
+        found = find_usage(spark, make_world(*uses, **export), tmp_path, days=days)
+    assert [row["gap"] for row in found["exports"]] == [gap]
+    assert [row for row in found["findings"] if row["type"] == "UNUSED_GRANT"] == []
+    assert found["proposals"] == found["losses"] == []
+    assert {row["state"] for row in (*found["grants"], *found["memberships"])} <= {"USED", "NOT_SEEN"}
+
+
+def test_used_without_a_role_of_the_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    strange = (
+        # Some role of the catalog opens these, and not to them; the table t.x is opened by none.
+        "2025-05-01,carl,,db.s.a,SELECT",
+        "2025-05-01,zoe,,db.s.pii,SELECT",
+        "2025-05-02,zoe,,db.s.a,SELECT",
+        "2025-05-03,zoe,,db.s.b,SELECT",
+        "2025-05-04,zoe,,db.t.x,SELECT",
+        # What an ignored role does, and what lies before the days.
+        "2025-05-04,nora,admin,db.s.b,SELECT",
+        "2025-02-01,nora,,db.s.b,SELECT",
+    )
+    with interpreted(spark):
+        found = find_usage(spark, make_world(*USES, *strange), tmp_path, days=90)
+    undeclared = [row for row in found["findings"] if row["type"] == "UNDECLARED_USE"]
+    assert [(row["severity"], row["actor"], row["sentence"], row["members"]) for row in undeclared] == [
+        (
+            "CRITICAL",
+            user("zoe"),
+            "zoe used 3 datasets without a role of the catalog that opens them, the last on 2025-05-03.",
+            3,
+        ),
+        ("HIGH", user("carl"), "carl used db.s.a on 2025-05-01 without a role of the catalog that opens it.", None),
+    ]
+    # What no role that is known explains may rest on any grant on the table.
+    states = {(row["grantee"], row["object"]): row["state"] for row in found["grants"]}
+    assert states["idle", "db.s.pii"] == "USED"

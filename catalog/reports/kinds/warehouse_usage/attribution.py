@@ -99,7 +99,7 @@ def _select_hits(rows: DataFrame, *, is_explained: bool = True) -> DataFrame:
     return rows.withColumn("is_explained", f.expr(str(is_explained).lower())).select(*_HIT_COLUMNS).distinct()
 
 
-def find_used_members(hits: DataFrame, held: HeldAccess, stage: Stage) -> DataFrame:
+def find_used_members(uses: DataFrame, hits: DataFrame, held: HeldAccess, stage: Stage) -> DataFrame:
     """Return (export, role, kind, member_key, last) of the memberships by which a table may have been used.
 
     `last` is null for one that was not; memberships of roles that reach no dataset, and of groups that nobody is known
@@ -116,8 +116,9 @@ def find_used_members(hits: DataFrame, held: HeldAccess, stage: Stage) -> DataFr
     )
     member_columns = ["export", "role", "kind", "member_key"]
     explained = people.join(effective_roles, ROLE_COLUMNS).join(role_uses, ["export", "person_key", "given"])
-    # What nothing explains may have been any membership of the person.
-    unexplained_uses = hits.filter("NOT is_explained").groupBy("export", "person_key").agg(f.max("last").alias("last"))
+    # What nothing explains, even on a table without a grant, may have been any membership of the person.
+    unexplained_uses = uses.join(hits.filter("is_explained"), USE_COLUMNS, "left_anti")
+    unexplained_uses = unexplained_uses.groupBy("export", "person_key").agg(f.max("last").alias("last"))
     unexplained = people.join(unexplained_uses, ["export", "person_key"])
     last_uses = explained.select(*member_columns, "last").union(unexplained.select(*member_columns, "last"))
     last_uses = last_uses.groupBy(*member_columns).agg(f.max("last").alias("last"))

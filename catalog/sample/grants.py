@@ -4,9 +4,10 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 
 from catalog.sample import people, roles
-from catalog.sample.rules import Facts, fill, holds, load_data
+from catalog.sample.rules import Facts, draw, fill, holds, load_data, pick
 
 DATA = load_data("grants")
 
@@ -17,6 +18,7 @@ def render_exports() -> dict[str, str]:
         "exports.json": json.dumps({"exports": DATA["exports"]}, indent=2) + "\n",
         "bigquery/iam_policies.jsonl": _render_bindings(DATA["bindings"]),
         **{path: _render_table(table) for path, table in DATA["tables"].items()},
+        DATA["usage"]["path"]: _render_usage(DATA["usage"]),
     }
 
 
@@ -47,6 +49,31 @@ def _render_bindings(bindings: Facts) -> str:
         lines += json.dumps({"resource": resource, "policy": {"bindings": by_resource[name]}}) + "\n"
     unreadable: str = bindings["unreadable"]
     return lines + unreadable
+
+
+def _render_usage(usage: Facts) -> str:
+    rows: list[tuple[str, ...]] = []
+    members_by_role: dict[str, list[str]] = {}
+    for member in list_role_members(usage["platform"], is_resolved=True):
+        members_by_role.setdefault(member["role"], []).append(member["member"])
+    for role in roles.list_roles(usage["platform"]):
+        for table in roles.list_opened(role):
+            facts = table | role
+            members = members_by_role.get(role["role"], [])
+            if not members or not holds(usage["when"], facts):
+                continue
+            key = f"{role['role']}/{table['full_name']}"
+            day = usage["first_day"] + timedelta(days=int(draw(f"day/{key}") * usage["days"]))
+            accessed = [{"objectDomain": "Table", "objectName": ".".join(table["path"]).upper()}]
+            read, changed = (json.dumps(accessed), "[]") if role["type"] == "READ" else ("[]", json.dumps(accessed))
+            started_at = f"{day:%Y-%m-%d} 08:{len(rows) % 60:02}:00.000 +0000"
+            person = pick(members, f"user/{key}").upper()
+            rows.append((started_at, person, read, read, changed, role["purpose"].upper(), "SUCCESS"))
+    text = io.StringIO()
+    lines = [usage["head"], *((f"q-{number}", *row) for number, row in enumerate(sorted(rows), 1))]
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    planted: str = usage["planted"]
+    return text.getvalue() + planted
 
 
 def list_grants(platform: str) -> Iterator[Facts]:

@@ -4,10 +4,12 @@ from catalog.reports import guardrail_findings
 from catalog.reports.finding_labels import FINDING_LABELS, finding_type_label
 from catalog.reports.kinds.policy_hygiene import job as policy_hygiene_job
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
+from catalog.reports.kinds.warehouse_usage.findings import UsageFindingType
 
 
 def test_every_type_of_finding_has_a_name():
-    written = {str(code) for code in [*policy_hygiene_job.SEVERITIES, *DifferenceType, guardrail_findings.FINDING_TYPE]}
+    types = [*policy_hygiene_job.SEVERITIES, *DifferenceType, *UsageFindingType, guardrail_findings.FINDING_TYPE]
+    written = {str(code) for code in types}
     assert written == FINDING_LABELS.keys()
 
 

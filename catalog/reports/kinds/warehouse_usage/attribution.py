@@ -52,26 +52,26 @@ class HeldAccess:
         return users.union(groups.join(people, ["export", "member_key"]).select(*columns, "person_key"))
 
 
-def find_hits(uses: DataFrame, held: HeldAccess, exports: Sequence[Export], stage: Stage) -> DataFrame:
+def find_hits(uses: DataFrame, access: HeldAccess, exports: Sequence[Export], stage: Stage) -> DataFrame:
     """Return a row for each use and each grantee (kind, grantee_key) on whose grants on the dataset it may rest.
 
     `is_explained` is false where nothing that is known explains the use.
     """
-    reached = held.grants.select("export", "number", "kind", "grantee_key").distinct()
+    reached = access.grants.select("export", "number", "kind", "grantee_key").distinct()
     role_grants = reached.filter(f.col("kind") == Grantee.ROLE).withColumn("given", f.col("grantee_key"))
-    effective_roles = stage("effective", held.list_effective_roles())
+    effective_roles = stage("effective", access.list_effective_roles())
     named_uses = uses.filter("role_key <> ''").withColumn("role", f.col("role_key"))
     named_hits = stage(
         "named",
         _select_hits(named_uses.join(effective_roles, ROLE_COLUMNS).join(role_grants, ["export", "number", "given"])),
     )
     other_uses = stage("others", uses.join(named_hits, USE_COLUMNS, "left_anti"))
-    holders = held.list_people().select("export", "person_key", "role").distinct()
+    holders = access.list_people().select("export", "person_key", "role").distinct()
     holders = holders.join(effective_roles, ROLE_COLUMNS).select("export", "person_key", "given").distinct()
     role_hits = other_uses.join(holders, ["export", "person_key"]).join(role_grants, ["export", "number", "given"])
     user_grants = reached.filter(f.col("kind") == Grantee.USER).withColumn("person_key", f.col("grantee_key"))
     group_grants = reached.filter(f.col("kind") == Grantee.GROUP).withColumn("group_key", f.col("grantee_key"))
-    people = held.group_members.withColumnRenamed("member_key", "person_key")
+    people = access.group_members.withColumnRenamed("member_key", "person_key")
     own_hits = stage(
         "own",
         reduce(
@@ -99,16 +99,16 @@ def _select_hits(rows: DataFrame, *, is_explained: bool = True) -> DataFrame:
     return rows.withColumn("is_explained", f.expr(str(is_explained).lower())).select(*_HIT_COLUMNS).distinct()
 
 
-def find_used_members(uses: DataFrame, hits: DataFrame, held: HeldAccess, stage: Stage) -> DataFrame:
+def find_used_members(uses: DataFrame, hits: DataFrame, access: HeldAccess, stage: Stage) -> DataFrame:
     """Return (export, role, kind, member_key, last) of the memberships by which a table may have been used.
 
     `last` is null for one that was not; memberships of roles that reach no dataset, and of groups that nobody is known
     to be in, are left out.
     """
-    effective_roles = held.list_effective_roles()
-    reaching = held.grants.filter(f.col("kind") == Grantee.ROLE).select("export", f.col("grantee_key").alias("given"))
+    effective_roles = access.list_effective_roles()
+    reaching = access.grants.filter(f.col("kind") == Grantee.ROLE).select("export", f.col("grantee_key").alias("given"))
     reaching_roles = effective_roles.join(reaching.distinct(), ["export", "given"]).select(*ROLE_COLUMNS).distinct()
-    people = stage("people", held.list_people().join(reaching_roles, ROLE_COLUMNS, "left_semi"))
+    people = stage("people", access.list_people().join(reaching_roles, ROLE_COLUMNS, "left_semi"))
     role_uses = (
         hits.filter(f.col("is_explained") & (f.col("kind") == Grantee.ROLE))
         .groupBy("export", "person_key", f.col("grantee_key").alias("given"))

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from pyspark.sql import functions as f
@@ -25,8 +26,6 @@ from catalog.reports.kinds.warehouse_usage.results import (
 )
 from catalog.reports.kinds.warehouse_usage.undeclared import gather_rows
 
-UNUSED_GRANT, UNDECLARED_USE = "UNUSED_GRANT", "UNDECLARED_USE"
-
 #: Findings that become one, and the statements or names that such a one lists at most.
 ROLLUP_SIZE, _MAX_STATEMENTS = 3, 20
 
@@ -41,6 +40,13 @@ def build_findings(results: UsageResults, exports_by_name: Mapping[str, Export],
     ]
     severities = list(DifferenceSeverity)
     return sorted(findings, key=lambda row: (severities.index(row["severity"]), row["type"], row["key"]))
+
+
+class UsageFindingType(StrEnum):
+    """The types of findings."""
+
+    UNUSED_GRANT = "UNUSED_GRANT"
+    UNDECLARED_USE = "UNDECLARED_USE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,31 +77,33 @@ def _build_grant_findings(
         ]
         for grant in grants:
             grant["entity"] = None if grant["is_container"] else grant["entity"]
-        who = grants[0]["grantee"]
+        grantee_name, since = grants[0]["grantee"], period.describe(row["export"])
         shared = {
             "severity": _unused_severity(row),
-            "type": UNUSED_GRANT,
+            "type": UsageFindingType.UNUSED_GRANT,
             "role": row["role_urn"],
             "actor": row["urn"],
             "export": row["export"],
         }
         if row["count"] >= ROLLUP_SIZE:
             yield shared | {
-                "sentence": f"{who} has {row['count']:,} grants that nobody used {period.describe(row['export'])}.",
+                "sentence": f"{grantee_name} has {row['count']:,} grants that nobody used {since}.",
                 "members": row["count"],
                 "repair": wording.render_grant_repair(export, grants, row["count"]),
-                "key": _build_key(UNUSED_GRANT, "grants", row["export"], row["kind"], row["grantee_key"]),
+                "key": _build_key(
+                    UsageFindingType.UNUSED_GRANT, "grants", row["export"], row["kind"], row["grantee_key"]
+                ),
             }
             continue
         for grant in grants:
             name = wording.render_name(grant)
             level = wording.LEVEL_NAMES[grant["level"]]
             yield shared | {
-                "sentence": f"{who} has {level} on {name}, which nobody used {period.describe(row['export'])}.",
+                "sentence": f"{grantee_name} has {level} on {name}, which nobody used {since}.",
                 "entity": grant["entity"],
                 "repair": wording.render_grant_repair(export, [grant], 1),
                 "key": _build_key(
-                    UNUSED_GRANT,
+                    UsageFindingType.UNUSED_GRANT,
                     "grant",
                     row["export"],
                     row["kind"],
@@ -119,7 +127,7 @@ def _build_member_findings(
         name = members[0]["object"]
         shared = {
             "severity": _unused_severity(row),
-            "type": UNUSED_GRANT,
+            "type": UsageFindingType.UNUSED_GRANT,
             "role": row["role_urn"],
             "export": row["export"],
         }
@@ -129,7 +137,7 @@ def _build_member_findings(
                 "sentence": f"{row['count']:,} hold {name} and used nothing that it opens {since}.",
                 "members": row["count"],
                 "repair": wording.render_member_repair(export, members, row["count"]),
-                "key": _build_key(UNUSED_GRANT, "members", row["export"], row["role"]),
+                "key": _build_key(UsageFindingType.UNUSED_GRANT, "members", row["export"], row["role"]),
             }
             continue
         for member in members:
@@ -138,7 +146,12 @@ def _build_member_findings(
                 "actor": render_actor_urn(member["kind"], member["member_key"]),
                 "repair": wording.render_member_repair(export, [member], 1),
                 "key": _build_key(
-                    UNUSED_GRANT, "member", row["export"], row["role"], member["kind"], member["member_key"]
+                    UsageFindingType.UNUSED_GRANT,
+                    "member",
+                    row["export"],
+                    row["role"],
+                    member["kind"],
+                    member["member_key"],
                 ),
             }
 
@@ -149,27 +162,34 @@ def _build_undeclared_findings(results: UsageResults) -> Iterator[dict[str, Any]
     gathered = gather_rows(rows, ["export", "person_key"], names, most=_MAX_STATEMENTS, order=f.col("name"))
     gathered = gathered.withColumns({"kind": f.lit(Grantee.USER), "grantee_key": f.col("person_key")})
     for row in list_rows(add_person(gathered, results)):
-        items, who = row["some"], row["some"][0]["person"]
+        items, person = row["some"], row["some"][0]["person"]
         severity = DifferenceSeverity.CRITICAL if row["is_sensitive"] else DifferenceSeverity.HIGH
-        shared = {"severity": severity, "type": UNDECLARED_USE, "actor": row["urn"], "export": row["export"]}
-        repair = f"-- Give {who} a role that opens {{}} in the catalog, or take the access in the source."
+        shared = {
+            "severity": severity,
+            "type": UsageFindingType.UNDECLARED_USE,
+            "actor": row["urn"],
+            "export": row["export"],
+        }
+        repair = f"-- Give {person} a role that opens {{}} in the catalog, or take the access in the source."
         if row["count"] >= ROLLUP_SIZE:
             last = max(item["used_on"] for item in items)
             yield shared | {
-                "sentence": f"{who} used {row['count']:,} datasets without a role of the catalog that opens them, "
+                "sentence": f"{person} used {row['count']:,} datasets without a role of the catalog that opens them, "
                 f"the last on {last}.",
                 "members": row["count"],
                 "repair": "\n".join(repair.format(_clean(item["name"])) for item in items),
-                "key": _build_key(UNDECLARED_USE, "all", row["export"], row["person_key"]),
+                "key": _build_key(UsageFindingType.UNDECLARED_USE, "all", row["export"], row["person_key"]),
             }
             continue
         for item in items:
             yield shared | {
-                "sentence": f"{who} used {item['name']} on {item['used_on']} "
+                "sentence": f"{person} used {item['name']} on {item['used_on']} "
                 "without a role of the catalog that opens it.",
                 "entity": item["entity"],
                 "repair": repair.format(_clean(item["name"])),
-                "key": _build_key(UNDECLARED_USE, "one", row["export"], row["person_key"], item["entity"]),
+                "key": _build_key(
+                    UsageFindingType.UNDECLARED_USE, "one", row["export"], row["person_key"], item["entity"]
+                ),
             }
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS
 from catalog.reports.kinds.role_mapping_check.grant_facts import object_key, role_key, select_columns, without_domain
+from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 #: Maximum length of the text of a line that is kept, in characters.
 _MAX_TEXT_LENGTH = 500
@@ -33,15 +34,6 @@ class HistoryRowKind(StrEnum):
     PASSED = "PASSED"
     BAD = "BAD"
     NO_ROW = "NO_ROW"
-
-
-class PassRule(StrEnum):
-    """The rules by which a line is no use of a table."""
-
-    REFUSED = "refused"
-    METADATA_ONLY = "metadata_only"
-    NO_TABLE = "no_table"
-    UNKNOWN_TABLE = "unknown_table"
 
 
 #: `block`, `line` and `has_header` are those of `forms.lines`; `reason` is the rule of a PASSED and the problem of a
@@ -101,7 +93,7 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
         .when(f.coalesce("person", f.lit("")) == "", "It names nobody.")
         .when(f.exists("objects", lambda used: f.coalesce(used.path, f.lit("")) == ""), "It does not name the object.")
     )
-    rule = f.coalesce("rule", f.when(f.coalesce(f.size("objects"), f.lit(0)) < 1, PassRule.NO_TABLE))
+    rule = f.coalesce("rule", f.when(f.coalesce(f.size("objects"), f.lit(0)) < 1, HistoryRule.NO_TABLE))
     judged_lines = read_lines.withColumn("problem", problem).withColumn("rule", rule)
     kind = (
         f.when(~f.col("is_row"), HistoryRowKind.NO_ROW)

@@ -79,21 +79,21 @@ def _judge_access(
     exports: Sequence[Export],
     stage: Stage,
 ) -> UsageResults:
-    held = HeldAccess(
+    access = HeldAccess(
         grants=stage("granted", drift.select_reaching_grants(facts, declared_access)),
         members=stage("held", membership.select_members(facts)),
         inherited_roles=drift.compute_role_closure(facts, stage),
         group_members=declared_access.group_members,
     )
     sure_names = [coverage.export for coverage in coverages if not coverage.problem]
-    hits = stage("hits", attribution.find_hits(recent_uses, held, exports, stage))
-    judged_grants = attribution.select_judged_grants(held.grants, exports)
+    hits = stage("hits", attribution.find_hits(recent_uses, access, exports, stage))
+    judged_grants = attribution.select_judged_grants(access.grants, exports)
     used_grants = stage("used", attribution.find_used_grants(judged_grants, hits, declared_access))
     is_sure = f.col("export").isin(sure_names)
     sure_grants, sure_hits = judged_grants.filter(is_sure), hits.filter(is_sure)
     proposed = proposals.propose_grants(used_grants.filter(is_sure), sure_hits, sure_grants, declared_access, stage)
-    used_members = attribution.find_used_members(recent_uses, hits, held, stage).join(
-        held.members, ["export", "role", "kind", "member_key"]
+    used_members = attribution.find_used_members(recent_uses, hits, access, stage).join(
+        access.members, ["export", "role", "kind", "member_key"]
     )
     return UsageResults(
         exports=exports,
@@ -103,7 +103,7 @@ def _judge_access(
         used_members=stage("memberships", attribution.select_judged_members(used_members, exports)),
         undeclared_uses=stage("undeclared", undeclared.find_undeclared_uses(recent_uses, declared_access, exports)),
         proposed_grants=stage("proposed", proposed),
-        losses=proposals.count_losses(sure_hits, held, sure_grants, stage),
+        losses=proposals.count_losses(sure_hits, access, sure_grants, stage),
     )
 
 

@@ -85,19 +85,21 @@ def _propose_new_grants(
     return rows.select(*(f.col(field.name).cast(field.dataType) for field in decided.schema.fields))
 
 
-def count_losses(hits: DataFrame, held: HeldAccess, judged_grants: DataFrame, stage: Stage) -> DataFrame:
+def count_losses(hits: DataFrame, access: HeldAccess, judged_grants: DataFrame, stage: Stage) -> DataFrame:
     """Return (export, grantee_key, person_key, tables): datasets that the proposal for a role takes from a person.
 
     Those that the person reaches by another role or a grant of their own are not counted.
     """
     reached, judged = (
         grants.filter(f.col("kind") == Grantee.ROLE).select(*_ROLE, "number").distinct()
-        for grants in (held.grants, judged_grants)
+        for grants in (access.grants, judged_grants)
     )
     used_pairs = hits.filter(f.col("kind") == Grantee.ROLE).select(*_ROLE, "number").distinct()
     lost = judged.join(used_pairs, [*_ROLE, "number"], "left_anti")
     holders = (
-        held.list_people().select("export", "person_key", "role").join(held.list_effective_roles(), ["export", "role"])
+        access.list_people()
+        .select("export", "person_key", "role")
+        .join(access.list_effective_roles(), ["export", "role"])
     )
     holders = stage("holders", holders.select("export", "person_key", f.col("given").alias("grantee_key")).distinct())
     lost_pairs = stage("lost", holders.join(lost, _ROLE))
@@ -105,7 +107,7 @@ def count_losses(hits: DataFrame, held: HeldAccess, judged_grants: DataFrame, st
     other_grants = reached.withColumnRenamed("grantee_key", "other")
     by_role = lost_pairs.join(others, ["export", "person_key"]).filter("other <> grantee_key")
     by_role = by_role.join(other_grants, ["export", "other", "number"], "left_semi").select(*lost_pairs.columns)
-    own_grants = held.grants.filter(f.col("kind") == Grantee.USER).select(
+    own_grants = access.grants.filter(f.col("kind") == Grantee.USER).select(
         "export", f.col("grantee_key").alias("person_key"), "number"
     )
     remaining = lost_pairs.join(by_role, lost_pairs.columns, "left_anti")

@@ -12,7 +12,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import number_lines
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.warehouse_usage import tables, wording
-from catalog.reports.kinds.warehouse_usage.findings import UNDECLARED_USE, UNUSED_GRANT, build_findings
+from catalog.reports.kinds.warehouse_usage.findings import UsageFindingType, build_findings
 from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
 from catalog.reports.kinds.warehouse_usage.results import (
@@ -149,8 +149,8 @@ def _build_summary(findings: Sequence[Mapping[str, Any]], coverages: Sequence[Hi
     gaps = sum(1 for coverage in coverages if coverage.problem)
     return Summary(
         numbers=(
-            Number("Unused", counts[UNUSED_GRANT]),
-            Number("Used without declaration", counts[UNDECLARED_USE]),
+            Number("Unused", counts[UsageFindingType.UNUSED_GRANT]),
+            Number("Used without declaration", counts[UsageFindingType.UNDECLARED_USE]),
             Number("Rows of history", sum(coverage.rows for coverage in coverages)),
             Number("Rows not understood", sum(coverage.quarantined for coverage in coverages)),
             Number("Exports with a gap in their history", gaps),

@@ -1,5 +1,6 @@
 """The tables of warehouse usage."""
 
+from catalog.reports.kinds.warehouse_usage.rules import HISTORY_RULE_LABELS
 from catalog.reports.tables import (
     FINDING_KEY,
     FINDING_REPAIR,
@@ -110,7 +111,12 @@ EXPORTS = ResultTable(
 PASSED = ResultTable(
     "passed",
     "Rows passed over",
-    (_EXPORT, ReportColumn("rule", "Rule"), number_column("count", "Rows"), ReportColumn("sample", "One of them")),
+    (
+        _EXPORT,
+        ReportColumn("rule", "Rule", ColumnKind.STATE, HISTORY_RULE_LABELS),
+        number_column("count", "Rows"),
+        ReportColumn("sample", "One of them"),
+    ),
     key=("export", "rule"),
 )
 

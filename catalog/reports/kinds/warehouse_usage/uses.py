@@ -9,8 +9,9 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.warehouse_usage.history import PLACE_COLUMNS, HistoryRowKind, PassRule
+from catalog.reports.kinds.warehouse_usage.history import PLACE_COLUMNS, HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.layouts.register import FORMS_WITHOUT_VIEWS
+from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 #: What identifies a use; `role_key` is '' where the history names no role.
 USE_COLUMNS = ["export", "number", "person_key", "role_key", "level"]
@@ -55,7 +56,7 @@ def pass_unknown_tables(history: DataFrame, touched: DataFrame) -> DataFrame:
     return rows.withColumns(
         {
             "what": f.when(is_unknown, HistoryRowKind.PASSED).otherwise(f.col("what")),
-            "reason": f.when(is_unknown, PassRule.UNKNOWN_TABLE).otherwise(f.col("reason")),
+            "reason": f.when(is_unknown, HistoryRule.UNKNOWN_TABLE).otherwise(f.col("reason")),
             "text": f.coalesce("text", f.concat_ws(" ", "person", f.col("objects.key"))),
         }
     )

@@ -5,9 +5,10 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
-from catalog.reports.kinds.warehouse_usage.history import PROGRAM_PREFIX, LineReading, PassRule, build_history
+from catalog.reports.kinds.warehouse_usage.history import PROGRAM_PREFIX, LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts import json_lines
 from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, list_object, unite_objects
+from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 _STATISTICS_SCHEMA = "queryStats struct<referencedTables: array<string>, referencedViews: array<string>>"
 _METADATA_SCHEMA = (
@@ -64,14 +65,14 @@ def read_audit_log(spark: SparkSession, folder: str, export: Export, pattern: st
                 f.when(is_finished, f.transform(referenced_names, lambda name: build_object(_table_path(name), READ))),
             )
         ),
-        rule=f.when(is_refused | f.coalesce(is_failed, f.expr("false")), PassRule.REFUSED).when(
+        rule=f.when(is_refused | f.coalesce(is_failed, f.expr("false")), HistoryRule.REFUSED).when(
             f.col("metadata").isNull()
             | (
                 f.col("metadata.tableDataRead").isNull()
                 & f.col("metadata.tableDataChange").isNull()
                 & (f.size(referenced_names) == 0)
             ),
-            PassRule.METADATA_ONLY,
+            HistoryRule.METADATA_ONLY,
         ),
         problem=f.when(f.col("is_corrupt"), "It is no JSON object.")
         .when(f.col("authenticationInfo").isNull() & f.col("resourceName").isNull(), "It is no entry of an audit log.")

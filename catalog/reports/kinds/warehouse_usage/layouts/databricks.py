@@ -5,9 +5,10 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
-from catalog.reports.kinds.warehouse_usage.history import LineReading, PassRule, build_history
+from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts import json_lines
 from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object, unite_objects
+from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 _ENTRY_SCHEMA = (
     "event_time string, action_name string, user_identity struct<email: string>, "
@@ -45,8 +46,8 @@ def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern
                 list_object(split_name(f.col("said.target_table_full_name")), WRITE),
             )
         ),
-        rule=f.when(f.col("status") >= 400, PassRule.REFUSED).when(
-            f.col("action").isNotNull() & ~reads_data, PassRule.METADATA_ONLY
+        rule=f.when(f.col("status") >= 400, HistoryRule.REFUSED).when(
+            f.col("action").isNotNull() & ~reads_data, HistoryRule.METADATA_ONLY
         ),
         problem=f.when(f.col("is_corrupt"), "It is no JSON object.")
         .when(reads_data & name.isNull() & (f.col("status") < 400), "It does not name the table.")

@@ -11,6 +11,6 @@ _CORRUPT_COLUMN = "_corrupt"
 def read_json(spark: SparkSession, folder: str, pattern: str, schema: str) -> DataFrame:
     """Return the lines of files, the object as the struct `said`; `is_corrupt` where it is none."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT_COLUMN}
-    said = f.from_json("row_text", f"{schema}, {_CORRUPT_COLUMN} string", options)
+    entry = f.from_json("row_text", f"{schema}, {_CORRUPT_COLUMN} string", options)
     is_corrupt = f.col("said").isNull() | f.col(f"said.{_CORRUPT_COLUMN}").isNotNull()
-    return read_lines(spark, folder, pattern).withColumn("said", said).withColumn("is_corrupt", is_corrupt)
+    return read_lines(spark, folder, pattern).withColumn("said", entry).withColumn("is_corrupt", is_corrupt)

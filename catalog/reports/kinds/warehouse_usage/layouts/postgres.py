@@ -7,8 +7,9 @@ from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import build_path_column
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
-from catalog.reports.kinds.warehouse_usage.history import LineReading, PassRule, build_history
+from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object
+from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 #: The first columns of the log, which all releases have.
 _LOG_COLUMNS = (
@@ -40,9 +41,9 @@ def read_audit_entries(spark: SparkSession, folder: str, export: Export, pattern
         used_at=f.col("log_time"),
         person=f.col("user_name"),
         objects=f.when(is_table & level.isNotNull() & (name != ""), list_object(path, level)),
-        rule=f.when(~is_entry & (f.col("error_severity").isin("ERROR", "FATAL", "PANIC")), PassRule.REFUSED)
-        .when(~is_entry, PassRule.METADATA_ONLY)
-        .when(level.isNull(), PassRule.METADATA_ONLY),
+        rule=f.when(~is_entry & (f.col("error_severity").isin("ERROR", "FATAL", "PANIC")), HistoryRule.REFUSED)
+        .when(~is_entry, HistoryRule.METADATA_ONLY)
+        .when(level.isNull(), HistoryRule.METADATA_ONLY),
         problem=f.when(f.col("message").isNull(), "It has not the columns of the log.")
         .when(is_entry & f.col("entry.class").isNull(), "It is no entry of pgaudit.")
         .when(has_unnamed_table, "It does not name the table; set pgaudit.log_relation."),

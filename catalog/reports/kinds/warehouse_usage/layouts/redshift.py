@@ -9,8 +9,9 @@ from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, BadExp
 from catalog.reports.kinds.role_mapping_check.forms import csv_rows
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
-from catalog.reports.kinds.warehouse_usage.history import LineReading, PassRule, build_history
+from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object
+from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 #: What a column is called in SYS views, and in STL views and their joins with PG_USER.
 _NAMES = {
@@ -47,7 +48,7 @@ def read_query_details(spark: SparkSession, folder: str, export: Export, pattern
         used_at=values["used_at"],
         person=values["person"],
         objects=f.when((values["table"] != "") & level.isNotNull(), list_object(path, level)),
-        rule=f.when(f.lower(f.coalesce(values["status"], f.lit("success"))) != "success", PassRule.REFUSED),
+        rule=f.when(f.lower(f.coalesce(values["status"], f.lit("success"))) != "success", HistoryRule.REFUSED),
     )
     return build_history(rows, export, reading)
 

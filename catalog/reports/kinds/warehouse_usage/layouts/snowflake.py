@@ -6,8 +6,9 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.forms import csv_rows
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
-from catalog.reports.kinds.warehouse_usage.history import LineReading, PassRule, build_history
+from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, unite_objects
+from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 _REQUIRED_COLUMNS = ("query_start_time", "user_name", "direct_objects_accessed", "base_objects_accessed")
 _OBJECTS_SCHEMA = "array<struct<objectDomain: string, objectName: string>>"
@@ -50,7 +51,7 @@ def read_access_history(spark: SparkSession, folder: str, export: Export, patter
                 _build_objects("objects_modified_list", WRITE),
             )
         ),
-        rule=f.when(status != "SUCCESS", PassRule.REFUSED),
+        rule=f.when(status != "SUCCESS", HistoryRule.REFUSED),
         problem=f.when(is_unreadable, "Its objects are no JSON list.").when(
             is_cut, "Snowflake has cut its list of objects."
         ),

@@ -5,9 +5,10 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
-from catalog.reports.kinds.warehouse_usage.history import LineReading, PassRule, build_history
+from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts import json_lines
 from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, list_object, unite_objects
+from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 _PLACE_SCHEMA = "catalogName: string, schema: string, schemaName: string, table: string, tableName: string"
 _EVENT_SCHEMA = (
@@ -36,7 +37,7 @@ def read_query_events(spark: SparkSession, folder: str, export: Export, pattern:
     inputs = f.transform(
         "said.ioMetadata.inputs",
         lambda item: build_object(
-            _place_path(item), READ, is_direct=f.coalesce(f.size("said.metadata.tables"), f.lit(0)) < 1
+            _build_path(item), READ, is_direct=f.coalesce(f.size("said.metadata.tables"), f.lit(0)) < 1
         ),
     )
     roles, queried_type = f.col("said.context.enabledRoles"), f.upper("said.context.queryType")
@@ -45,12 +46,12 @@ def read_query_events(spark: SparkSession, folder: str, export: Export, pattern:
         person=f.col("said.context.user"),
         role=f.when(f.size(roles) == 1, f.element_at(roles, 1)),
         objects=unite_objects(
-            (referenced, inputs, f.when(output.isNotNull(), list_object(_place_path(output), WRITE)))
+            (referenced, inputs, f.when(output.isNotNull(), list_object(_build_path(output), WRITE)))
         ),
-        rule=f.when(state.isin("FAILED", "CANCELED"), PassRule.REFUSED)
-        .when(f.coalesce(queried_type.isin(*_DESCRIBING_TYPES), f.expr("false")), PassRule.METADATA_ONLY)
+        rule=f.when(state.isin("FAILED", "CANCELED"), HistoryRule.REFUSED)
+        .when(f.coalesce(queried_type.isin(*_DESCRIBING_TYPES), f.expr("false")), HistoryRule.METADATA_ONLY)
         # The event of a query that begins; another one tells its end.
-        .when(f.col("said.ioMetadata").isNull(), PassRule.METADATA_ONLY),
+        .when(f.col("said.ioMetadata").isNull(), HistoryRule.METADATA_ONLY),
         problem=f.when(f.col("is_corrupt"), "It is no JSON object.").when(
             f.col("said.metadata").isNull(), "It is no event of a query."
         ),
@@ -58,9 +59,9 @@ def read_query_events(spark: SparkSession, folder: str, export: Export, pattern:
     return build_history(rows, export, reading)
 
 
-def _place_path(place: Column) -> Column:
-    schema, table = f.coalesce(place.schema, place.schemaName), f.coalesce(place.table, place.tableName)
-    return f.concat_ws(SEPARATOR, place.catalogName, schema, table)
+def _build_path(source: Column) -> Column:
+    schema, table = f.coalesce(source.schema, source.schemaName), f.coalesce(source.table, source.tableName)
+    return f.concat_ws(SEPARATOR, source.catalogName, schema, table)
 
 
 def _event_time() -> Column:

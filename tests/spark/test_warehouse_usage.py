@@ -127,7 +127,7 @@ def test_what_was_used_and_what_was_not(spark: SparkSession, tmp_path: Path) -> 
         ("idle", "REVOKE", "db.s.b", 'REVOKE SELECT ON TABLE "db"."s"."b" FROM ROLE "idle";'),
         ("idle", "REVOKE", "db.s.pii", 'REVOKE SELECT ON TABLE "db"."s"."pii" FROM ROLE "idle";'),
         ("wide", "GRANT", "db.u.one", 'GRANT SELECT ON TABLE "db"."u"."one" TO ROLE "wide";'),
-        ("wide", "REVOKE", "db.u", 'REVOKE SELECT ON TABLE "db"."u" FROM ROLE "wide";'),
+        ("wide", "REVOKE", "db.u", 'REVOKE SELECT ON SCHEMA "db"."u" FROM ROLE "wide";'),
         # Written to never, only read.
         ("writer", "NARROW", "db.s.c", 'REVOKE INSERT ON TABLE "db"."s"."c" FROM ROLE "writer";'),
     ]

@@ -16,6 +16,7 @@ from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, ROLE_COLUMNS, Stage, is_named_role
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
+from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
 
 #: Privileges of the owner of an object.
@@ -128,15 +129,17 @@ def find_used_members(uses: DataFrame, hits: DataFrame, access: HeldAccess, stag
 def find_used_grants(grants: DataFrame, hits: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
     """Return the grants, one row for each grantee and object: what it opens, and when it was last used.
 
-    export, kind, grantee_key, grantee, object, is_container, bits, level, tables, used_tables, used_level, people,
-    last, is_sensitive, and entity and name of a grant on one table.
+    export, kind, grantee_key, grantee, OBJECT_COLUMNS, is_container, bits, level, tables, used_tables, used_level,
+    people, last, is_sensitive, and entity and name of a grant on one table.
     """
     used = hits.groupBy("export", "number", "kind", "grantee_key").agg(
         f.max("last").alias("last"), f.max("level").alias("used_level"), f.collect_set("person_key").alias("people")
     )
     dataset = declared_access.datasets.select("export", "number", f.col("urn").alias("entity"), "name", "is_sensitive")
     rows = grants.join(dataset, ["export", "number"]).join(used, ["export", "number", "kind", "grantee_key"], "left")
-    return rows.groupBy("export", "kind", "grantee_key", "object", (f.col("at") != "").alias("is_container")).agg(
+    return rows.groupBy(
+        "export", "kind", "grantee_key", *OBJECT_COLUMNS, (f.col("at") != "").alias("is_container")
+    ).agg(
         f.min("grantee").alias("grantee"),
         f.bit_or("bit").alias("bits"),
         f.max("level").alias("level"),

@@ -15,6 +15,8 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
+from catalog.reports.kinds.role_mapping_check.principals import describe_principal
+from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage import wording
 from catalog.reports.kinds.warehouse_usage.results import (
     UsageResults,
@@ -65,7 +67,7 @@ def _build_grant_findings(
     results: UsageResults, exports_by_name: Mapping[str, Export], period: _Period
 ) -> Iterator[dict[str, Any]]:
     unused = results.used_grants.filter(f.col("last").isNull() & is_sure(results.coverages))
-    names = ("object", "bits", "level", "entity", "name", "is_container", "grantee")
+    names = (*OBJECT_COLUMNS, "bits", "level", "entity", "name", "is_container", "grantee")
     gathered = gather_rows(
         unused, ["export", "kind", "grantee_key"], names, most=_MAX_STATEMENTS, order=f.col("object")
     )
@@ -77,7 +79,7 @@ def _build_grant_findings(
         ]
         for grant in grants:
             grant["entity"] = None if grant["is_container"] else grant["entity"]
-        grantee_name, since = grants[0]["grantee"], period.describe(row["export"])
+        grantee_name, since = describe_principal(grants[0]["grantee"]), period.describe(row["export"])
         shared = {
             "severity": _unused_severity(row),
             "type": UsageFindingType.UNUSED_GRANT,

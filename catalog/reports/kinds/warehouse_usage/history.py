@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS
-from catalog.reports.kinds.role_mapping_check.grant_facts import object_key, role_key, select_columns, without_domain
+from catalog.reports.kinds.role_mapping_check.grant_facts import name_key, object_key, role_key, select_columns
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 #: Maximum length of the text of a line that is kept, in characters.
@@ -121,7 +121,7 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
                 f.col("what").isin(HistoryRowKind.BAD, HistoryRowKind.PASSED),
                 f.substring("row_text", 1, _MAX_TEXT_LENGTH),
             ),
-            "person_key": without_domain(export, f.col("person")),
+            "person_key": name_key(export, f.col("person")),
             # Grants to accounts of programs have their whole name as key.
             "role_key": f.when(f.col("role").startswith(PROGRAM_PREFIX), f.lower("role")).otherwise(
                 role_key(export, f.col("role"))

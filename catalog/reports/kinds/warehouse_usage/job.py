@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms import readers
+from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, open_stages, read_exports
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
@@ -44,6 +45,7 @@ def _join_exports(job: Job, stage: Stage) -> Summary:
     history = stage("history", _read_history(job, folder, watched_exports))
     check_headers(history)
     facts = stage("facts", readers.read_facts(job.spark, folder, watched_exports))
+    check_headers(facts)
     print_progress("Comparing with the catalog", 1, 4)
     declared_access = declared.read(job.read_frame, watched_exports, tags=job.parameters["tags"], stage=stage)
     days: int = job.parameters["days"]
@@ -79,8 +81,9 @@ def _judge_access(
     exports: Sequence[Export],
     stage: Stage,
 ) -> UsageResults:
+    reach = find_reach(facts, declared_access.datasets, exports)
     access = HeldAccess(
-        grants=stage("granted", drift.select_reaching_grants(facts, declared_access)),
+        grants=stage("granted", reach.filter("number IS NOT NULL")),
         members=stage("held", membership.select_members(facts)),
         inherited_roles=drift.compute_role_closure(facts, stage),
         group_members=declared_access.group_members,

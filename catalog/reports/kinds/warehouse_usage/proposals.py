@@ -12,6 +12,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
+from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
 
 _ROLE = ["export", "grantee_key"]
@@ -77,7 +78,7 @@ def _propose_new_grants(
         "tables": f.lit(1),
         "used_tables": f.lit(1),
         "used_level": f.col("wanted"),
-        "object": f.lit(None),
+        **dict.fromkeys(OBJECT_COLUMNS, f.lit(None)),
         "bits": f.lit(None),
         "level": f.lit(None),
     }

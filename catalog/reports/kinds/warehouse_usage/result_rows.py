@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import number_lines
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
+from catalog.reports.kinds.role_mapping_check.principals import describe_principal
 from catalog.reports.kinds.warehouse_usage import tables, wording
 from catalog.reports.kinds.warehouse_usage.findings import UsageFindingType, build_findings
 from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
@@ -64,7 +65,8 @@ def _build_grant_rows(results: UsageResults) -> list[dict[str, Any]]:
     rows = rows.withColumn("last", f.date_format("last", _TIME_FORMAT))
     return [
         {
-            **{name: row[name] for name in ("export", "grantee", "tables", "people", "state")},
+            **{name: row[name] for name in ("export", "tables", "people", "state")},
+            "grantee": describe_principal(row["grantee"]),
             "role": row["role_urn"],
             "object": wording.render_name(row),
             "used": row["used_tables"],
@@ -98,7 +100,8 @@ def _build_proposal_rows(results: UsageResults, exports_by_name: Mapping[str, Ex
     rows = rows.orderBy("export", "grantee", "action", "object", "name").limit(tables.MAX_ROWS)
     return [
         {
-            **{name: row[name] for name in ("export", "grantee", "action", "tables")},
+            **{name: row[name] for name in ("export", "action", "tables")},
+            "grantee": describe_principal(row["grantee"]),
             "role": row["role_urn"],
             "object": wording.render_name(row),
             "used": row["used_tables"],
@@ -117,7 +120,8 @@ def _build_loss_rows(results: UsageResults) -> list[dict[str, Any]]:
     rows = rows.orderBy(f.desc("tables"), "export", "grantee", "person_key").limit(tables.MAX_ROWS)
     return [
         {
-            **{name: row[name] for name in ("export", "grantee", "tables")},
+            **{name: row[name] for name in ("export", "tables")},
+            "grantee": describe_principal(row["grantee"]),
             "role": row["role_urn"],
             "person": render_actor_urn(Grantee.USER, row["person_key"]),
         }

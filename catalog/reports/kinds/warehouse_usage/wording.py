@@ -40,8 +40,9 @@ def render_proposal(export: Export, grant: Fields) -> str:
 
 
 def render_name(row: Fields) -> str:
-    """Return the name of the object of a grant, as the source has it, else as the catalog has it."""
-    return str(row["object"] or row["name"] or "").replace(SEPARATOR, ".")
+    """Return the name of the object of a grant, as the source has it, else as the catalog has it, and its condition."""
+    name = str(row["object"] or row["name"] or "").replace(SEPARATOR, ".")
+    return f"{name} if {row['condition']}" if row["condition"] else name
 
 
 def _find_revoke_type(grant: Fields) -> DifferenceType:

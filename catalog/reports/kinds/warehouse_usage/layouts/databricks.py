@@ -41,9 +41,9 @@ def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern
         person=f.coalesce("said.user_identity.email", "said.userIdentity.email", "said.created_by"),
         objects=unite_objects(
             (
-                f.when(reads_data, list_object(split_name(name), level)),
-                list_object(split_name(f.col("said.source_table_full_name")), READ),
-                list_object(split_name(f.col("said.target_table_full_name")), WRITE),
+                f.when(reads_data, list_object(split_name(export, name), level)),
+                list_object(split_name(export, f.col("said.source_table_full_name")), READ),
+                list_object(split_name(export, f.col("said.target_table_full_name")), WRITE),
             )
         ),
         rule=f.when(f.col("status") >= 400, HistoryRule.REFUSED).when(

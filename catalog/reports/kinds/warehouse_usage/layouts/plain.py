@@ -19,7 +19,7 @@ def read_plain_history(spark: SparkSession, folder: str, export: Export, pattern
         used_at=f.col("used_at"),
         person=f.col("user"),
         role=f.col("role") if "role" in rows.columns else f.lit(None).cast("string"),
-        objects=list_object(split_name(f.col("object")), level),
+        objects=list_object(split_name(export, f.col("object")), level),
         problem=f.when(f.coalesce(f.trim("object"), f.lit("")) == "", "It does not name the object.").when(
             level.isNull(), 'How far its privilege goes is not known; say it under "levels".'
         ),

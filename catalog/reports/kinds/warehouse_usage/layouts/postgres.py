@@ -35,7 +35,7 @@ def read_audit_entries(spark: SparkSession, folder: str, export: Export, pattern
     level = f.when(f.col("entry.class") == "READ", READ).when(f.col("entry.class") == "WRITE", WRITE)
     name = f.coalesce("entry.object_name", f.lit(""))
     is_table = f.coalesce(f.col("entry.object_type").isin(*_TABLE_TYPES), f.expr("false"))
-    path = f.concat_ws(SEPARATOR, "database_name", split_name(name))
+    path = f.concat_ws(SEPARATOR, "database_name", split_name(export, name))
     has_unnamed_table = level.isNotNull() & (name == "") & f.col("entry.statement").rlike(r"(?i)\b(from|into|update)\b")
     reading = LineReading(
         used_at=f.col("log_time"),

@@ -43,7 +43,9 @@ def read_query_details(spark: SparkSession, folder: str, export: Export, pattern
     parts = [f.nullif(values[key], f.lit("")) for key in ("database", "schema")]
     # The name may have its schema and its database already.
     is_whole = values["table"].contains(".")
-    path = f.when(is_whole, split_name(values["table"])).otherwise(f.concat_ws(SEPARATOR, *parts, values["table"]))
+    path = f.when(is_whole, split_name(export, values["table"])).otherwise(
+        f.concat_ws(SEPARATOR, *parts, values["table"])
+    )
     reading = LineReading(
         used_at=values["used_at"],
         person=values["person"],

@@ -45,10 +45,10 @@ def read_access_history(spark: SparkSession, folder: str, export: Export, patter
         role=f.col("role_name") if "role_name" in rows.columns else f.lit(None).cast("string"),
         objects=unite_objects(
             (
-                _build_objects("direct_objects_accessed_list", READ),
+                _build_objects(export, "direct_objects_accessed_list", READ),
                 # What a view reads; a statement that names a table itself has it in both lists.
-                _build_objects("base_objects_accessed_list", READ, is_direct=False),
-                _build_objects("objects_modified_list", WRITE),
+                _build_objects(export, "base_objects_accessed_list", READ, is_direct=False),
+                _build_objects(export, "objects_modified_list", WRITE),
             )
         ),
         rule=f.when(status != "SUCCESS", HistoryRule.REFUSED),
@@ -59,6 +59,8 @@ def read_access_history(spark: SparkSession, folder: str, export: Export, patter
     return build_history(rows, export, reading)
 
 
-def _build_objects(column: str, level: int, *, is_direct: bool = True) -> Column:
+def _build_objects(export: Export, column: str, level: int, *, is_direct: bool = True) -> Column:
     tables = f.filter(column, lambda item: item.objectDomain.rlike(_TABLE_DOMAIN_PATTERN))
-    return f.transform(tables, lambda item: build_object(split_name(item.objectName), level, is_direct=is_direct))
+    return f.transform(
+        tables, lambda item: build_object(split_name(export, item.objectName), level, is_direct=is_direct)
+    )

@@ -160,7 +160,7 @@ def test_a_history_with_a_gap_calls_nothing_unused(
 ) -> None:
     with interpreted(spark):
         found = find_usage(spark, make_world(*uses, **export), tmp_path, days=days)
-    assert [row["gap"] for row in found["exports"]] == [gap]
+    assert [(row["gap"], row["platform"]) for row in found["exports"]] == [(gap, "snowflake")]
     assert [row for row in found["findings"] if row["type"] == "UNUSED_GRANT"] == []
     assert found["proposals"] == found["losses"] == []
     assert {row["state"] for row in (*found["grants"], *found["memberships"])} <= {"USED", "NOT_SEEN"}

@@ -57,7 +57,7 @@ def _join_exports(job: Job, stage: Stage) -> Summary:
     print_progress("Joining with grants and members", 2, 4)
     results = _judge_access(facts, declared_access, recent_uses, coverages, watched_exports, stage)
     print_progress("Writing the findings", 3, 4)
-    summary = result_rows.write_results(job, results, rows, history)
+    summary = result_rows.write_results(job, results, exports, rows, history)
     print_progress("Done", 4, 4)
     return summary
 

@@ -40,8 +40,10 @@ def write_nothing(job: Job, exports: Sequence[Export], coverages: Sequence[Histo
     return _build_summary([], coverages)
 
 
-def write_results(job: Job, results: UsageResults, rows: DataFrame, history: DataFrame) -> Summary:
-    """Write every table and return the summary; `rows` are those of the histories that count."""
+def write_results(
+    job: Job, results: UsageResults, exports: Sequence[Export], rows: DataFrame, history: DataFrame
+) -> Summary:
+    """Write every table and return the summary; `rows` are those of the histories that count, `exports` all of them."""
     exports_by_name = {export.name: export for export in results.exports}
     findings = build_findings(results, exports_by_name, days=job.parameters["days"])
     job.write_rows(tables.FINDINGS, findings)
@@ -49,7 +51,7 @@ def write_results(job: Job, results: UsageResults, rows: DataFrame, history: Dat
     job.write_rows(tables.MEMBERSHIPS, _build_member_rows(results))
     job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name))
     job.write_rows(tables.LOSSES, _build_loss_rows(results))
-    job.write_rows(tables.EXPORTS, _build_export_rows(results.exports, results.coverages))
+    job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages))
     passed = rows.filter(f.col("what") == HistoryRowKind.PASSED).groupBy("export", f.col("reason").alias("rule"))
     passed_rows = passed.agg(f.count("*").alias("count"), f.min("text").alias("sample")).orderBy("export", "rule")
     job.write_rows(tables.PASSED, list_rows(passed_rows))

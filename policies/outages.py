@@ -60,6 +60,9 @@ def _is_unavailable(error: BaseException) -> bool:
     match error:
         case OperationalError() | InterfaceError() | MissingFact() | psycopg.errors.ReadOnlySqlTransaction():
             return True
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            # Django translates what a query raises, and not what closing the cursor of a long one does.
+            return True
         case psycopg.DatabaseError(sqlstate=None):
             # psycopg raises this very class, without a code, for a server that is gone.
             return type(error) is psycopg.DatabaseError

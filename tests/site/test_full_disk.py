@@ -233,6 +233,8 @@ def test_a_failure_is_known_by_its_cause() -> None:
     lost = DatabaseError("server closed the connection unexpectedly")
     lost.__cause__ = psycopg.DatabaseError("server closed the connection unexpectedly")
     assert find_outage(lost) == UNAVAILABLE
+    # Closing the cursor of a long query raises what the driver does.
+    assert find_outage(psycopg.errors.AdminShutdown("terminating connection")) == UNAVAILABLE
     standby = InternalError("cannot execute INSERT in a read-only transaction")
     standby.__cause__ = psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT in a read-only transaction")
     assert find_outage(standby) == UNAVAILABLE

@@ -247,7 +247,7 @@ def _split_statements(
 
 
 def _group_by_content(statements: Iterable[Statement]) -> dict[Statement, frozenset[str]]:
-    """Return whom statements name, by what they say: the statement itself without names, origin and privileges."""
+    """Return the actors' tokens by content of statements: the statement without tokens, origin and privileges."""
     tokens_by_content: dict[Statement, frozenset[str]] = {}
     for statement in statements:
         content = replace(

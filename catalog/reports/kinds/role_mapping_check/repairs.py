@@ -171,7 +171,7 @@ def _object_path(export: Export, difference: DifferenceRow) -> list[str]:
 
 
 def _scope_clause(export: Export, difference: DifferenceRow) -> str:
-    """Return what follows the privileges in a statement, '' where a dialect has none for such an object."""
+    """Return the clause ON of a statement; '' where the dialect has none for such an object."""
     if dialect := DIALECTS.get(export.dialect):
         path = _object_path(export, difference)
         return dialect.render_object(dialect.scopes, path, _count_missing_parts(difference, path))
@@ -257,7 +257,7 @@ def _render_revokes(export: Export, difference: DifferenceRow, privileges: Seque
 
 
 def _render_binding_removal(export: Export, difference: DifferenceRow, privilege: str) -> str:
-    """Return what takes a role of IAM from somebody: a statement, or a command where no statement names the object."""
+    """Return the statement that removes a binding of IAM, or a command or words where no statement can."""
     container_kind, _, container = str(difference["object"] or "").partition("/")
     grantee, condition = difference["grantee"], difference["condition"]
     if condition:

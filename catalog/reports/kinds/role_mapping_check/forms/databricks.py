@@ -39,7 +39,7 @@ def _describe_grantee(name: str, privilege: Column) -> dict[str, Column]:
 
 
 def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.DescribeRows:
-    """Return what describes rows on objects of a type, that have a privilege there or by inheritance."""
+    """Return the function for rows of privileges on objects of a type, held there or inherited from a container."""
 
     def describe(rows: DataFrame, _: Export) -> dict[str, Column]:
         origin = normalize_word(f.col("inherited_from")) if "inherited_from" in rows.columns else f.lit("")
@@ -61,7 +61,7 @@ def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.De
 
 
 def _describe_owner(object_type: str, parts: tuple[str, ...], owner: str) -> layouts.DescribeRows:
-    """Return what describes owners, who have every privilege or can give it to themselves."""
+    """Return the function for rows of objects with their owners, who have every privilege or can take it."""
 
     def describe(_rows: DataFrame, _export: Export) -> dict[str, Column]:
         grantee = _describe_grantee(owner, f.lit("OWNERSHIP"))
@@ -71,7 +71,7 @@ def _describe_owner(object_type: str, parts: tuple[str, ...], owner: str) -> lay
 
 
 def _describe_shown(_: DataFrame, export: Export) -> dict[str, Column]:
-    """Return what SHOW GRANTS says. A name without its catalog is in the database of the export."""
+    """Return object, privilege and grantee of SHOW GRANTS; a name without a catalog is in the export's database."""
     object_type, privilege = normalize_word(f.col("objecttype")), normalize_word(f.col("actiontype"))
     # All names of Unity Catalog are in lower case, however somebody wrote them.
     path = f.lower(split_name(export, f.col("objectkey"), "`"))

@@ -65,7 +65,7 @@ def _describe(kind: Column, path: Column, name: Column) -> dict[str, Column]:
 
 
 def _describe_reference(rows: DataFrame, _: Export) -> dict[str, Column]:
-    """Return what POLICY_REFERENCES says. A policy on a tag names no table, and one on an account no data."""
+    """Return table, kind, name and rule of rows of POLICY_REFERENCES; policies on tags and accounts are passed."""
     kinds = f.create_map(*(f.lit(item) for pair in _SNOWFLAKE_KINDS.items() for item in pair))
     kind = f.try_element_at(kinds, normalize_word(f.col("policy_kind")))
     is_on_table = normalize_word(f.col("ref_entity_domain")).isin(

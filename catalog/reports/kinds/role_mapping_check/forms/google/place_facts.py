@@ -50,7 +50,7 @@ def read_places(spark: SparkSession, folder: str, export: Export) -> Places:
 
 
 def _read_rows(spark: SparkSession, folder: str, export: Export, patterns: Sequence[str]) -> list[Row]:
-    """Return what facts of the lines of files have in common, with `row_text`."""
+    """Return a row for each line of files: its export, place in the files, outcome, and text as `row_text`."""
     return [
         {
             "export": export.name,

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, repairs, row_accounts, tables
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity, DifferenceType, Stage
-from catalog.reports.kinds.role_mapping_check.exports import LEVELS, BadExports, Export
+from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
-from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, open_stages, read_exports
+from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, compute_in_stages, read_exports
 from catalog.reports.spark.frames import collect_table
-from catalog.reports.spark.job import BadInput, Job, print_progress, run
+from catalog.reports.spark.job import Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
 #: Columns that identify a difference across runs; severity and level are not among them.
@@ -30,11 +30,7 @@ _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 
 def compute_results(job: Job) -> Summary:
     """Compare, write every table and return the summary. Raises BadInput."""
-    try:
-        with open_stages(job) as stage:
-            return _compare_exports(job, stage)
-    except BadExports as error:
-        raise BadInput(str(error)) from error
+    return compute_in_stages(job, _compare_exports)
 
 
 def _compare_exports(job: Job, stage: Stage) -> Summary:

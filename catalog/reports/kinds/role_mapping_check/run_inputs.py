@@ -1,7 +1,7 @@
 """What jobs about exports of grants begin with: the exports, and a place for intermediate tables."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
@@ -15,13 +15,23 @@ from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput, Job
+from catalog.reports.summary import Summary
 
 #: Folder of intermediate tables inside the folder for results, deleted when the job ends.
 STAGES_FOLDER = "_stages"
 
 
+def compute_in_stages(job: Job, compute: Callable[[Job, Stage], Summary]) -> Summary:
+    """Return what `compute` does with a place for intermediate tables. Raises BadInput, also for bad exports."""
+    try:
+        with _open_stages(job) as stage:
+            return compute(job, stage)
+    except BadExports as error:
+        raise BadInput(str(error)) from error
+
+
 @contextmanager
-def open_stages(job: Job) -> Iterator[Stage]:
+def _open_stages(job: Job) -> Iterator[Stage]:
     """Yield a function that stores an intermediate table and reads it; all of them are deleted at the end."""
     stage_numbers = count()
 

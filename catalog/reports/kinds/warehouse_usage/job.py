@@ -13,26 +13,22 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check import declared, drift, membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
+from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
-from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, open_stages, read_exports
+from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, compute_in_stages, read_exports
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
 from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
 from catalog.reports.kinds.warehouse_usage.results import UsageResults
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
-from catalog.reports.spark.job import BadInput, Job, print_progress, run
+from catalog.reports.spark.job import Job, print_progress, run
 from catalog.reports.summary import Summary
 
 
 def compute_results(job: Job) -> Summary:
     """Join, write every table and return the summary. Raises BadInput."""
-    try:
-        with open_stages(job) as stage:
-            return _join_exports(job, stage)
-    except BadExports as error:
-        raise BadInput(str(error)) from error
+    return compute_in_stages(job, _join_exports)
 
 
 def _join_exports(job: Job, stage: Stage) -> Summary:

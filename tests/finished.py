@@ -8,9 +8,11 @@ from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from django.db import transaction
 from django.utils import timezone
 
 from catalog.models import Finding, Report, ReportRow
+from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_loader, run_state
 from catalog.reports.spec import ReportSpec
@@ -66,6 +68,15 @@ def ready(
     result_loader.load(found, KINDS[kind], target, on_progress=lambda _: None)
     end(found, summary or {})
     return found
+
+
+def merge(found: Report) -> None:
+    """Merge the findings of a run that is loaded."""
+    with (
+        finding_writer.stage(found, KINDS[found.kind], on_progress=lambda _: None) as staged,
+        transaction.atomic(),
+    ):
+        finding_writer.merge(found, staged, on_batch=lambda: None)
 
 
 def end(found: Report, summary: Mapping[str, Any]) -> None:

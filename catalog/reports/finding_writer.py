@@ -1,25 +1,31 @@
-"""Merges the findings of a run with those of earlier runs, in bulk statements and not row by row."""
+"""Merges the findings of a run with those of earlier runs, in statements about batches and never about one row.
 
-from collections.abc import Iterable, Iterator, Mapping
+What the database has to be told is worked out before the transaction, which then changes all findings at once.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import IO, Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from catalog.models import Finding, FindingEvent, Report, ReportRow
+from catalog.reports import finding_statements
 from catalog.reports.spec import ReportSpec
-from catalog.reports.tables import FINDINGS_TABLE
+from catalog.reports.tables import FINDINGS_TABLE, ResultTable
+from policies.models.fields import json_text
 from policies.pdp import authorizer
 
 #: Columns of a table of findings that are columns of a finding; all others are among its values.
 _FINDING_COLUMNS = ("severity", "type", "sentence", "repair")
 
 _BATCH_ROWS = 5_000
-#: Columns that a run overwrites; decisions of people are retained.
-_UPDATED_COLUMNS = ("severity", "type", "sentence", "repair", "values", "subject", "last_seen", "last_seen_at")
 
 #: Columns whose URN can be the subject of a finding, in order of precedence.
 _SUBJECT_COLUMNS = ("policy", "role", "actor", "person", "entity")
@@ -28,25 +34,42 @@ _RELATED_COLUMNS = ("person", "entity", "other")
 
 _EMPTY_DECISION: Mapping[str, Any] = {"assignee": "", "decided_by": "", "accepted_until": None}
 
+#: A file with one batch of findings a line: a JSON array of objects.
+StagedFindings = IO[bytes]
 
-def merge(report: Report, spec: ReportSpec) -> None:
+
+@contextmanager
+def stage(report: Report, spec: ReportSpec, *, on_progress: Callable[[int], object]) -> Iterator[StagedFindings]:
+    """Context manager of the findings among the loaded rows of a run; `on_progress` receives how many are written."""
+    with tempfile.TemporaryFile() as staged_findings:
+        table = next((table for table in spec.tables if table.name == FINDINGS_TABLE), None)
+        if table is not None:
+            total = 0
+            for batch in _iterate_batches(report, table):
+                staged_findings.write(json.dumps(batch, ensure_ascii=False).encode() + b"\n")
+                total += len(batch)
+                on_progress(total)
+        staged_findings.seek(0)
+        yield staged_findings
+
+
+def merge(report: Report, staged_findings: StagedFindings, *, on_batch: Callable[[], object]) -> None:
     """Merge the findings of a loaded run: new ones open, absent ones close, closed ones that are back reopen.
 
-    Findings that are accepted or assigned stay so while they are present. Call it in a transaction.
+    Findings that are accepted or assigned stay so while they are present. Call it in a transaction; an exception of
+    `on_batch`, which is called after every batch, undoes it.
     """
     now = timezone.now()
     reopen_expired(now)
-    kind_findings = Finding.objects.filter(kind=spec.name).order_by()
+    kind_findings = Finding.objects.filter(kind=report.kind).order_by()
     is_present = Exists(ReportRow.objects.filter(report=report, table=FINDINGS_TABLE, key=OuterRef("key")))
     _set_state(kind_findings.filter(is_present, state=Finding.State.CLOSED), Finding.State.OPEN, now, report)
-    findings = _build_findings(report, spec)
-    while rows := list(islice(findings, _BATCH_ROWS)):
-        Finding.objects.bulk_create(
-            add_policy_names(rows),
-            update_conflicts=True,
-            unique_fields=["kind", "key"],
-            update_fields=list(_UPDATED_COLUMNS),
-        )
+    template = Finding(kind=report.kind, first_seen=report, first_seen_at=now, last_seen=report, last_seen_at=now)
+    upsert = finding_statements.build_upsert(template)
+    with connection.cursor() as cursor:
+        for batch in staged_findings:
+            upsert.execute(cursor, batch.decode())
+            on_batch()
     absent_findings = kind_findings.exclude(last_seen=report).exclude(state=Finding.State.CLOSED)
     _set_state(absent_findings, Finding.State.CLOSED, now, report)
 
@@ -70,30 +93,16 @@ def reopen(findings: QuerySet[Finding], now: datetime) -> int:
 
 def record_events(ids: Iterable[int], **event_fields: Any) -> None:
     """Insert one event for each of these findings."""
+    template = FindingEvent(**event_fields)
     id_iterator = iter(ids)
     while batch := list(islice(id_iterator, _BATCH_ROWS)):
-        FindingEvent.objects.bulk_create(FindingEvent(finding_id=finding_id, **event_fields) for finding_id in batch)
+        finding_statements.insert_events(batch, template)
 
 
 def find_subject(values: Mapping[str, Any]) -> str:
     """Return the URN of the subject of a finding with these values, or ""."""
     candidates = (values.get(name) for name in _SUBJECT_COLUMNS)
     return next((value for value in candidates if isinstance(value, str) and value.startswith("urn:li:")), "")
-
-
-def add_policy_names(rows: list[Finding]) -> list[Finding]:
-    """Prefix the sentences of findings about a policy with its name and the names of related entities."""
-    urn_columns = {"policy", *_RELATED_COLUMNS}
-    policy_rows = [row for row in rows if row.values.get("policy")]
-    urns = {row.values[name] for row in policy_rows for name in urn_columns if row.values.get(name)}
-    names = authorizer.load_names(urns=urns) if urns else {}
-    for row in policy_rows:
-        related_names = [names.get(urn, urn) for name in _RELATED_COLUMNS if (urn := row.values.get(name))]
-        suffix = f" ({', '.join(related_names)})" if related_names else ""
-        policy = names.get(row.values["policy"], row.values["policy"])
-        quoted_policy = f"\N{LEFT DOUBLE QUOTATION MARK}{policy}\N{RIGHT DOUBLE QUOTATION MARK}"
-        row.sentence = f"{quoted_policy}{suffix}: {row.sentence}"
-    return rows
 
 
 def _set_state(findings: QuerySet[Finding], state: str, now: datetime, report: Report | None) -> int:
@@ -106,23 +115,40 @@ def _set_state(findings: QuerySet[Finding], state: str, now: datetime, report: R
     return len(ids)
 
 
-def _build_findings(report: Report, spec: ReportSpec) -> Iterator[Finding]:
-    (table,) = (table for table in spec.tables if table.name == FINDINGS_TABLE)
+def _iterate_batches(report: Report, table: ResultTable) -> Iterator[list[dict[str, str]]]:
+    """Yield the findings of a run in batches, by column."""
     names = [column.name for column in table.columns]
     rows = ReportRow.objects.filter(report=report, table=FINDINGS_TABLE).order_by("position")
-    now = timezone.now()
-    for key, row_values in rows.values_list("key", "values").iterator(chunk_size=_BATCH_ROWS):
-        values = dict(zip(names, row_values, strict=True))
-        finding_values = {name: values.pop(name) for name in _FINDING_COLUMNS}
-        subject = find_subject(values)
-        yield Finding(
-            kind=spec.name,
-            key=key,
-            subject=subject,
-            values={name: value for name, value in values.items() if name != "key" and value is not None},
-            first_seen=report,
-            first_seen_at=now,
-            last_seen=report,
-            last_seen_at=now,
-            **finding_values,
-        )
+    last_position = -1
+    while batch := rows.filter(position__gt=last_position).values_list("position", "key", "values")[:_BATCH_ROWS]:
+        values_by_row = [{**dict(zip(names, values, strict=True)), "key": key} for _, key, values in batch]
+        prefixes = _load_prefixes(values_by_row)
+        yield [_build_row(values, prefix) for values, prefix in zip(values_by_row, prefixes, strict=True)]
+        last_position = batch[len(batch) - 1][0]
+
+
+def _build_row(values: Mapping[str, Any], prefix: str) -> dict[str, str]:
+    details = {
+        name: value for name, value in values.items() if name not in (*_FINDING_COLUMNS, "key") and value is not None
+    }
+    return {
+        **{name: values[name] for name in ("key", "severity", "type", "repair")},
+        "sentence": f"{prefix}{values['sentence']}",
+        "subject": find_subject(details),
+        "values": json_text(details),
+    }
+
+
+def _load_prefixes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what precedes the sentence of each row: about a policy its name and the names of related entities."""
+    urn_columns = {"policy", *_RELATED_COLUMNS}
+    urns = {row[name] for row in rows if row.get("policy") for name in urn_columns if row.get(name)}
+    names = authorizer.load_names(urns=urns) if urns else {}
+    for row in rows:
+        if not row.get("policy"):
+            yield ""
+            continue
+        related_names = [names.get(urn, urn) for name in _RELATED_COLUMNS if (urn := row.get(name))]
+        suffix = f" ({', '.join(related_names)})" if related_names else ""
+        policy = names.get(row["policy"], row["policy"])
+        yield f"\N{LEFT DOUBLE QUOTATION MARK}{policy}\N{RIGHT DOUBLE QUOTATION MARK}{suffix}: "

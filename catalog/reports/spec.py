@@ -152,11 +152,10 @@ _FORMS: Mapping[ParameterType, tuple[Callable[[Parameter, Any], bool], str]] = {
 class ReportSpec:
     """A kind of report.
 
-    `module` is its job. `prepare` may add files to the snapshot that the job reads, `after_load` use the loaded rows,
-    right before the run is READY and in the same transaction; a `policies.errors` error or OSError of either ends the
-    run with its message. `is_nightly` kinds run every night with default parameters. With `keeps_snapshot` the snapshot
-    of a run is retained with its results, for later questions. `excluded_fields` are the facet fields that its snapshot
-    omits, since no policy can test them.
+    `module` is its job. `prepare` may add files to the snapshot that the job reads; a `policies.errors` error or
+    OSError of it ends the run with its message. Rows of a table FINDINGS_TABLE become findings. `is_nightly` kinds run
+    every night with default parameters. With `keeps_snapshot` the snapshot of a run is retained with its results, for
+    later questions. `excluded_fields` are the facet fields that its snapshot omits, since no policy can test them.
     """
 
     name: str
@@ -169,7 +168,6 @@ class ReportSpec:
     keeps_snapshot: bool = False
     excluded_fields: frozenset[str] = UNTESTED_FACET_FIELDS
     prepare: Callable[[Report, Path], None] = lambda _, __: None
-    after_load: Callable[[Report, "ReportSpec"], None] = lambda _, __: None
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters with defaults filled in.

@@ -36,6 +36,12 @@ def main() -> int:
     counts = ["1", "2", "3"] if wanted == "texts" else [1, 2, 3]
     table = pa.table({"thing": ["a", "b", "c"], "count": counts, "position": pa.array([0, 1, 2], pa.int64())})
     pq.write_table(table.drop(["count"]) if wanted == "narrow" else table, folder / "part-0.parquet")
+    keys = ["a", "b", "c"] if wanted == "find" else []
+    texts = {name: pa.array(keys, pa.string()) for name in ("type", "sentence", "repair", "key")}
+    severities = pa.array(["HIGH" for _ in keys], pa.string())
+    findings = pa.table({"severity": severities, **texts, "position": pa.array(range(len(keys)), pa.int64())})
+    (target / "findings").mkdir()
+    pq.write_table(findings, target / "findings" / "part-0.parquet")
     if wanted == "corrupt":
         (folder / "part-1.parquet").write_bytes(b"PAR1 and no more")
     return 0

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from catalog.models import Finding, FindingEvent, Report, ReportRow
@@ -14,9 +16,10 @@ from catalog.reports.kinds.role_mapping_check.spec import SPEC
 from catalog.reports.services import findings
 from policies.authoring.services import policies, policy_drafts
 from policies.engine.model import Actor
-from policies.errors import Forbidden, Invalid, NotFound
+from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
+from tests import finished
 from tests.web.conftest import document_of
 
 pytestmark = pytest.mark.django_db
@@ -24,8 +27,15 @@ pytestmark = pytest.mark.django_db
 STATE = Finding.State
 
 
-def loaded(*keys: str, severity: str = "HIGH", sentence: str = "It differs.") -> Report:
+def loaded(*keys: str, **values: str) -> Report:
     """Return a run that found these, merged."""
+    report = loaded_rows(*keys, **values)
+    finished.merge(report)
+    return report
+
+
+def loaded_rows(*keys: str, severity: str = "HIGH", sentence: str = "It differs.") -> Report:
+    """Return a run with these rows, not yet merged."""
     now = timezone.now()
     report = Report.objects.create(
         kind=SPEC.name,
@@ -46,7 +56,6 @@ def loaded(*keys: str, severity: str = "HIGH", sentence: str = "It differs.") ->
         )
         for place, key in enumerate(keys)
     )
-    merging.merge(report, SPEC)
     return report
 
 
@@ -113,6 +122,42 @@ def test_many_are_merged_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None
     loaded(*map(str, range(3, 50)))
     assert Finding.objects.filter(state=STATE.CLOSED).count() == 3
     assert Finding.objects.filter(state=STATE.OPEN).count() == 47
+
+
+def test_a_batch_of_findings_takes_as_many_statements_as_one() -> None:
+    def merged(*keys: str) -> int:
+        report = loaded_rows(*keys)
+        with CaptureQueriesContext(connection) as queries:
+            finished.merge(report)
+        return len(queries)
+
+    counts = []
+    for keys in (["a"], list(map(str, range(300))), ["a"], list(map(str, range(300)))):
+        loaded("other")
+        counts.append(merged(*keys))
+    opened_one, opened_many, reopened_one, reopened_many = counts
+    assert (opened_one, reopened_one) == (opened_many, reopened_many)
+
+
+def test_a_merge_that_is_broken_off_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "_BATCH_ROWS", 7)
+    first = loaded("a", "b")
+    report = loaded_rows("b", *map(str, range(20)))
+    told: list[int] = []
+    with (
+        merging.stage(report, SPEC, on_progress=told.append) as staged,
+        pytest.raises(Conflict),
+        transaction.atomic(),
+    ):
+        merging.merge(report, staged, on_batch=stop)
+    assert told == [7, 14, 21]
+    assert states() == {"a": STATE.OPEN, "b": STATE.OPEN}
+    assert set(Finding.objects.values_list("last_seen", flat=True)) == {first.pk}
+
+
+def stop() -> None:
+    """End what calls this."""
+    raise Conflict("It is over.")
 
 
 def test_who_may_not_manage_policies_decides_nothing(jo: str) -> None:
@@ -192,7 +237,8 @@ def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str
     columns = next(one for one in policy_hygiene_spec.SPEC.tables if one.name == "findings").columns
     rows = [{"policy": policy, "person": jo}, {"policy": policy, "person": "urn:li:corpuser:ghost"}, {"policy": policy}]
     run = loaded()
-    Report.objects.filter(pk=run.pk).update(kind=policy_hygiene_spec.SPEC.name)
+    run.kind = policy_hygiene_spec.SPEC.name
+    run.save()
     said = {"severity": "HIGH", "type": "ROLE_BESIDE_ISOLATION", "sentence": "It keeps somebody away.", "repair": ""}
     ReportRow.objects.bulk_create(
         ReportRow(
@@ -204,7 +250,7 @@ def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str
         )
         for place, row in enumerate(rows)
     )
-    merging.merge(run, policy_hygiene_spec.SPEC)
+    finished.merge(run)
     assert list(Finding.objects.order_by("key").values_list("sentence", flat=True)) == [
         "“Stewards tag” (jo): It keeps somebody away.",
         "“Stewards tag” (urn:li:corpuser:ghost): It keeps somebody away.",

@@ -10,17 +10,27 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.utils import timezone
 
 from authzsite.celery import app
-from catalog.models import Report, ReportRow
+from catalog.models import Finding, Report, ReportRow
 from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, pruning, result_loader, run_state, runner
 from catalog.reports.services import reports
 from catalog.reports.snapshot import writer
 from catalog.reports.spec import Parameter, ParameterType, ReportSpec
-from catalog.reports.tables import ColumnKind, ReportColumn, ResultTable
+from catalog.reports.tables import (
+    FINDING_KEY,
+    FINDING_REPAIR,
+    FINDING_SEVERITY,
+    FINDING_TYPE,
+    FINDINGS_TABLE,
+    ColumnKind,
+    ReportColumn,
+    ResultTable,
+)
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.pdp.authorizer import SYSTEM
@@ -29,7 +39,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 READY, FAILED, CANCELLED = Report.Status.READY, Report.Status.FAILED, Report.Status.CANCELLED
 NOBODY = Actor("urn:li:corpuser:nobody")
-WAYS = ("well", "hang", "chatter", "warn", "refuse", "texts", "narrow", "corrupt", "full")
+WAYS = ("well", "hang", "chatter", "warn", "refuse", "texts", "narrow", "corrupt", "full", "find")
+FINDING_COLUMNS = (FINDING_SEVERITY, FINDING_TYPE, ReportColumn("sentence", "Sentence"), FINDING_REPAIR, FINDING_KEY)
 
 
 def no_room(report: Report, _: Path) -> None:
@@ -54,6 +65,7 @@ KIND = ReportSpec(
             (ReportColumn("thing", "Thing"), ReportColumn("count", "Count", ColumnKind.NUMBER)),
             limit=2,
         ),
+        ResultTable(FINDINGS_TABLE, "Findings", FINDING_COLUMNS, key=("key",)),
     ),
     prepare=no_room,
 )
@@ -134,6 +146,22 @@ def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
     assert runner.run_report(report.pk) == CANCELLED
     with pytest.raises(Conflict):
         reports.cancel(report_id=report.pk, by=SYSTEM)
+
+
+def test_a_run_that_is_cancelled_while_its_findings_are_compared_leaves_none():
+    def cancel(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        answer = execute(sql, params, many, context)
+        if "Comparing the findings" in str(params):
+            assert run_state.cancel(report.pk)
+        return answer
+
+    report = reports.request_report(kind="things", parameters={"wanted": "find"}, by=SYSTEM, is_queued=False)
+    with connection.execute_wrapper(cancel):
+        assert runner.run_report(report.pk) == CANCELLED
+    assert not Finding.objects.exists()
+    assert not ReportRow.objects.exists()
+    assert made("find").status == READY
+    assert Finding.objects.count() == 3
 
 
 def test_only_the_end_of_a_long_log_is_kept():

@@ -85,6 +85,11 @@ def update_progress(report: Report, *, stage: str, done: int = 0, total: int = 0
     return bool(_select_running(report).update(seen_at=timezone.now(), **progress_fields))
 
 
+def is_running(report: Report) -> bool:
+    """Whether this attempt still runs. In a transaction it shows what others did meanwhile and waits for nobody."""
+    return _select_running(report).exists()
+
+
 @contextmanager
 def heartbeat(report: Report) -> Iterator[None]:
     """Context manager that renews the lease of a run from a thread, however long a step takes."""

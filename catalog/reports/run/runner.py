@@ -5,6 +5,7 @@ import json
 import logging
 import shutil
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from catalog.models import Report
+from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, leftovers, result_loader, run_state
 from catalog.reports.run.launcher import JobCancelled, JobFailed, Progress, WorkerStopping
@@ -118,8 +120,24 @@ def _load_results(report: Report, spec: ReportSpec, target: Path, job_log: str) 
             run_state.update_progress(report, stage=stage, done=done, total=total)
         ),
     )
-    with transaction.atomic():
-        spec.after_load(report, spec)
+    _publish_results(report, spec, summary, job_log)
+
+
+def _publish_results(report: Report, spec: ReportSpec, summary: dict[str, Any], job_log: str) -> None:
+    """Merge the findings of a loaded run and mark it READY, both at once."""
+    with (
+        finding_writer.stage(
+            report,
+            spec,
+            on_progress=lambda done: _check_not_cancelled(
+                run_state.update_progress(report, stage="Comparing the findings with earlier ones", done=done)
+            ),
+        ) as staged_findings,
+        transaction.atomic(),
+    ):
+        finding_writer.merge(
+            report, staged_findings, on_batch=lambda: _check_not_cancelled(run_state.is_running(report))
+        )
         if not run_state.mark_ready(report, summary=summary, log=job_log):
             raise _RunCancelled
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 from catalog.models import Report
-from catalog.reports import finding_writer
 from catalog.reports.kinds.policy_hygiene import tables
 from catalog.reports.spec import ReportSpec
 from policies.authoring.queries import policies
@@ -33,5 +32,4 @@ SPEC = ReportSpec(
     tables=(tables.FINDINGS, tables.POLICIES),
     is_nightly=True,
     prepare=prepare,
-    after_load=finding_writer.merge,
 )

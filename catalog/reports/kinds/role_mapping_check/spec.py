@@ -10,7 +10,6 @@ from django.conf import settings
 
 from catalog.aspects.facet_fields import ACCESS_ROLE
 from catalog.models import Report
-from catalog.reports import finding_writer
 from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.spec import INVALID_PARAMETER, UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
 from policies.engine.errors import Problem
@@ -68,5 +67,4 @@ SPEC = ReportSpec(
     # Nightly only where exports are configured.
     is_nightly=bool(settings.GRANTS_EXPORTS),
     prepare=prepare,
-    after_load=finding_writer.merge,
 )

@@ -3,7 +3,6 @@
 from django.conf import settings
 
 from catalog.aspects.facet_fields import ACCESS_ROLE, UPSTREAM
-from catalog.reports import finding_writer
 from catalog.reports.kinds.role_mapping_check import spec as role_mapping_check_spec
 from catalog.reports.kinds.warehouse_usage import tables
 from catalog.reports.spec import UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
@@ -34,5 +33,4 @@ SPEC = ReportSpec(
     # Nightly only where exports are configured.
     is_nightly=bool(settings.GRANTS_EXPORTS),
     prepare=role_mapping_check_spec.prepare,
-    after_load=finding_writer.merge,
 )

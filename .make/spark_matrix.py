@@ -158,6 +158,7 @@ def write_inputs(folder: Path) -> None:
     from catalog.reports.registry import KINDS
     from catalog.reports.services import assertions
     from catalog.reports.snapshot import writer
+    from catalog.reports.storage import parse_address
     from policies.pdp import authorizer
 
     for command in (["migrate", "--verbosity", "0"], ["createcachetable"], ["bootstrap", "--restricted"]):
@@ -171,7 +172,7 @@ def write_inputs(folder: Path) -> None:
         writer.write(folder=source, as_of=timezone.now(), excluded_fields=spec.excluded_fields)
         report = Report(kind=kind, parameters=spec.validate(PARAMETERS.get(kind, {})))
         (source / "parameters.json").write_text(json.dumps(report.parameters), encoding="utf-8")
-        spec.prepare(report, source)
+        spec.prepare(report, parse_address(source))
     modules = {kind: spec.module for kind, spec in KINDS.items()}
     (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
 

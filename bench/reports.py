@@ -29,6 +29,7 @@ django.setup()
 from bench import snapshots  # noqa: E402 - needs the settings
 from catalog.reports.kinds.effective_access import spec as effective_access_spec  # noqa: E402
 from catalog.reports.run import launcher  # noqa: E402
+from catalog.reports.storage import parse_address  # noqa: E402
 
 _Postings = Mapping[tuple[str, str], BitMap]
 
@@ -47,8 +48,8 @@ def run(*, is_quick: bool) -> list[Table]:
         before, began = _processor_seconds(), time.perf_counter()
         launcher.run(
             module=effective_access_spec.SPEC.module,
-            source=source,
-            target=target,
+            source=parse_address(source),
+            target=parse_address(target),
             spark_folder=Path(name) / "spark",
             on_progress=lambda *_: True,
         )

@@ -16,6 +16,7 @@ from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_loader, run_state
 from catalog.reports.spec import ReportSpec
+from catalog.reports.storage import parse_address
 from catalog.reports.tables import ColumnKind, ReportColumn
 from policies.pdp.authorizer import SYSTEM
 
@@ -65,7 +66,7 @@ def ready(
     found = running(kind, by=by, **parameters)
     target = folder / str(found.pk)
     write(KINDS[kind], tables or {}, target)
-    result_loader.load(found, KINDS[kind], target, on_progress=lambda _: None)
+    result_loader.load(found, KINDS[kind], parse_address(target), on_progress=lambda _: None)
     end(found, summary or {})
     return found
 

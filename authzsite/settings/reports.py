@@ -1,12 +1,12 @@
-"""Reports. Every executor of SPARK_MASTER must see their folder."""
+"""Reports. Every executor of SPARK_MASTER must reach their folder."""
 
 import shlex
-from pathlib import Path
 
 from authzsite import env
 from authzsite.settings.paths import VAR_DIR
 
-REPORTS_DIR = Path(env.text("REPORTS_DIR", str(VAR_DIR / "reports"))).resolve()
+# A folder, or the address of one in object storage (catalog/reports/storage.py).
+REPORTS_DIR = env.text("REPORTS_DIR", str(VAR_DIR / "reports"))
 REPORTS_KEPT = env.integer("REPORTS_KEPT", default=60, minimum=1)
 # Each running report is a Java program that uses every core.
 REPORTS_AT_ONCE = env.integer("REPORTS_AT_ONCE", default=1, minimum=1)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from catalog import errors
@@ -20,6 +19,7 @@ from catalog.aspects.facet_fields import (
     UPSTREAM,
 )
 from catalog.models import Report
+from catalog.reports.storage import StorageFolder
 from catalog.reports.tables import ResultTable
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -167,7 +167,7 @@ class ReportSpec:
     is_nightly: bool = False
     keeps_snapshot: bool = False
     excluded_fields: frozenset[str] = UNTESTED_FACET_FIELDS
-    prepare: Callable[[Report, Path], None] = lambda _, __: None
+    prepare: Callable[[Report, StorageFolder], None] = lambda _, __: None
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters with defaults filled in.

@@ -33,7 +33,7 @@ def claim_again(report: Report) -> Report:
     """Return the next attempt of a queued run, with its folders."""
     claimed = run_state.claim(report.pk)
     assert claimed is not None
-    for folder in (run_state.attempt_folder(claimed), leftovers.find_spark_folder(claimed)):
+    for folder in (Path(run_state.attempt_folder(claimed).path), leftovers.find_spark_folder(claimed)):
         folder.mkdir(parents=True)
         (folder / "file").write_text("left")
     return claimed
@@ -55,7 +55,7 @@ def test_folders_of_killed_workers_are_removed_and_those_in_use_stay(tmp_path: P
     assert list_folders(tmp_path) == in_use
     again = claim_again(lost)
     leftovers.find_spark_folder(lost).mkdir()
-    run_state.attempt_folder(lost).mkdir()
+    run_state.attempt_folder(lost).create()
     report_tasks.remove_leftovers()
     assert list_folders(tmp_path) == in_use | {f"reports/{again.pk}/attempt-2", f"spark/runs/{again.pk}-2"}
 
@@ -63,7 +63,7 @@ def test_folders_of_killed_workers_are_removed_and_those_in_use_stay(tmp_path: P
 def test_results_and_folders_of_others_stay(tmp_path: Path):
     ready = finished.ready(tmp_path, "effective_access", {"people": []})
     attempt = run_state.report_folder(ready.pk) / "attempt-1"
-    attempt.mkdir(parents=True)
+    attempt.create()
     for name in (f"reports/{ready.pk}/output", "reports/other/attempt-1", "reports/other/attempt-x"):
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
     before = list_folders(tmp_path)

@@ -21,6 +21,7 @@ from catalog.reports.run import launcher, pruning, result_loader, run_state, run
 from catalog.reports.services import reports
 from catalog.reports.snapshot import writer
 from catalog.reports.spec import Parameter, ParameterType, ReportSpec
+from catalog.reports.storage import StorageFolder, parse_address
 from catalog.reports.tables import (
     FINDING_KEY,
     FINDING_REPAIR,
@@ -43,7 +44,7 @@ WAYS = ("well", "hang", "chatter", "warn", "refuse", "texts", "narrow", "corrupt
 FINDING_COLUMNS = (FINDING_SEVERITY, FINDING_TYPE, ReportColumn("sentence", "Sentence"), FINDING_REPAIR, FINDING_KEY)
 
 
-def no_room(report: Report, _: Path) -> None:
+def no_room(report: Report, _: StorageFolder) -> None:
     """Fail as a file system without room does, where the run wants that."""
     if report.parameters["wanted"] == "full":
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -92,7 +93,7 @@ def test_a_run_that_ends_well(tmp_path: Path):
     rows = list(report.rows.values_list("table", "position", "key", "text", "values"))
     assert rows == [("things", 0, "a", "a", ["a", 1]), ("things", 1, "b", "b", ["b", 2])]
     folder = run_state.report_folder(report.pk)
-    assert [one.name for one in folder.iterdir()] == ["output"]
+    assert folder.list_names() == ["output"]
     whole = [
         batch.num_rows for batch in result_loader.read_batches(KIND.tables[0], folder / "output", is_unlimited=True)
     ]
@@ -115,7 +116,7 @@ def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sent
     report = made(wanted)
     assert (report.status, report.problem) == (FAILED, sentence.format(folder=tmp_path))
     assert not report.rows.exists()
-    assert not run_state.report_folder(report.pk).exists()
+    assert not run_state.report_folder(report.pk).is_there()
     good.refresh_from_db()
     assert (good.status, good.rows.count()) == (READY, 2)
 
@@ -137,8 +138,8 @@ def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
     with pytest.raises(launcher.JobCancelled):
         launcher.run(
             module=KIND.module,
-            source=tmp_path / "in",
-            target=tmp_path / "out",
+            source=parse_address(tmp_path / "in"),
+            target=parse_address(tmp_path / "out"),
             spark_folder=tmp_path / "spark",
             on_progress=tell,
         )
@@ -260,7 +261,7 @@ def lose_worker(report: Report) -> Report:
     begun = run_state.claim(report.pk)
     assert begun is not None
     ReportRow.objects.create(report=begun, table="things", position=0, key="half", values=[])
-    run_state.attempt_folder(begun).mkdir(parents=True)
+    run_state.attempt_folder(begun).create()
     Report.objects.filter(pk=begun.pk).update(seen_at=timezone.now() - 2 * run_state.lease_duration())
     return begun
 
@@ -286,7 +287,7 @@ def test_a_run_whose_worker_is_gone_is_made_again(monkeypatch: pytest.MonkeyPatc
     assert runner.run_report(queued.pk) == READY
     queued.refresh_from_db()
     assert (queued.attempts, queued.problem, queued.rows.count()) == (2, "", 2)
-    assert [one.name for one in run_state.report_folder(queued.pk).iterdir()] == ["output"]
+    assert run_state.report_folder(queued.pk).list_names() == ["output"]
     assert not run_state.mark_ready(lost, summary={}, log="too late")
     assert not run_state.fail(lost, problem="Too late.")
 
@@ -320,7 +321,7 @@ def test_a_worker_that_was_taken_for_gone_leaves_alone_what_another_one_makes(mo
     assert runner.run_report(queued.pk) == READY
     queued.refresh_from_db()
     assert (queued.status, queued.attempts, queued.rows.count()) == (READY, 2, 2)
-    assert [one.name for one in run_state.report_folder(queued.pk).iterdir()] == ["output"]
+    assert run_state.report_folder(queued.pk).list_names() == ["output"]
 
 
 def test_old_runs_are_forgotten(settings: Any):
@@ -329,7 +330,7 @@ def test_old_runs_are_forgotten(settings: Any):
     Report.objects.filter(pk=old.pk).update(requested_at=timezone.now() - timedelta(days=1))
     assert pruning.delete_old() == 1
     assert list(Report.objects.all()) == [new]
-    assert not run_state.report_folder(old.pk).exists()
+    assert not run_state.report_folder(old.pk).is_there()
 
 
 def test_failures_and_other_questions_delete_no_last_good_results(settings: Any):
@@ -341,7 +342,7 @@ def test_failures_and_other_questions_delete_no_last_good_results(settings: Any)
     assert pruning.delete_old() == 2
     assert set(Report.objects.all()) == {good, other, *failures[1:]}
     assert good.rows.count() == 2
-    assert run_state.report_folder(good.pk).exists()
+    assert run_state.report_folder(good.pk).is_there()
     assert pruning.delete_old() == 0
 
 
@@ -368,7 +369,7 @@ def test_a_run_whose_worker_is_stopped_is_made_again_once(monkeypatch: pytest.Mo
     monkeypatch.setattr(run_state, "update_progress", stop)
     try:
         assert report_tasks.run_report(str(queued.pk)) == Report.Status.QUEUED
-        assert not run_state.report_folder(queued.pk).joinpath("attempt-1").exists()
+        assert not (run_state.report_folder(queued.pk) / "attempt-1").is_there()
         assert report_tasks.run_report(str(queued.pk)) == Report.Status.QUEUED, "it begins nothing more"
         queued.refresh_from_db()
         assert (queued.status, queued.attempts) == (Report.Status.QUEUED, 1)
@@ -380,7 +381,7 @@ def test_a_run_whose_worker_is_stopped_is_made_again_once(monkeypatch: pytest.Mo
     queued.refresh_from_db()
     assert (queued.status, queued.attempts) == (FAILED, 2)
     assert queued.problem.startswith("The worker that made this report was stopped before it was finished")
-    assert not run_state.report_folder(queued.pk).exists()
+    assert not run_state.report_folder(queued.pk).is_there()
 
 
 def test_the_command_says_what_came_of_it(capsys: pytest.CaptureFixture[str]):

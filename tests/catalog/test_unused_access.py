@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports.kinds.unused_access import spec as unused_access_spec
+from catalog.reports.storage import parse_address
 from policies.models import DailyUse, UseCounter, UseGap
 
 JO, AL, VIEW, EDIT = "urn:li:corpuser:jo", "urn:li:corpuser:al", "VIEW_ENTITY_PAGE", "EDIT_ENTITY"
@@ -30,7 +31,7 @@ def leave_gap(days_ago):
 
 
 def prepared(folder, days=30):
-    unused_access_spec.prepare(Report(parameters={"days": days, "privileges": []}), folder)
+    unused_access_spec.prepare(Report(parameters={"days": days, "privileges": []}), parse_address(folder))
     said = json.loads((folder / "usage.json").read_text(encoding="utf-8"))
     rows = pq.read_table(folder / "usage.parquet").to_pylist()
     return said, {(row["person"], row["privilege"], row["policy"]): row["last"] for row in rows}

@@ -11,6 +11,7 @@ import pytest
 
 from catalog.models import Report
 from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
+from catalog.reports.storage import parse_address
 from policies.authoring.services import role_with_policies
 from policies.models import Policy, PolicyEvent
 from policies.pdp import authorizer
@@ -262,7 +263,7 @@ def test_what_an_earlier_release_stored_in_force_grants_nothing_and_can_be_deact
 
 def test_the_report_of_hygiene_is_told(root, kept, tmp_path):
     root.write(proposal("urn:li:dataHubPolicy:fine", INFO, document(state="INACTIVE")))
-    policy_hygiene_spec.prepare(Report(), tmp_path)
+    policy_hygiene_spec.prepare(Report(), parse_address(tmp_path))
     known = json.loads((tmp_path / "known.json").read_text(encoding="utf-8"))
     assert known["unknown_fields"] == {POLICY: ["/priority"]}
 

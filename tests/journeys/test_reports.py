@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from catalog.models import Report
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_loader, run_state
+from catalog.reports.storage import parse_address
 from policies.identity.services import users
 from policies.pdp import authorizer
 from tests import finished
@@ -36,7 +37,7 @@ def row(person, entities):
 def work_on(found, folder):
     """Do what a worker does with a run that it claimed."""
     finished.write(KINDS[KIND], {TABLE: [row(OTTO, 3), row(DATAHUB, 20)]}, folder)
-    result_loader.load(found, KINDS[KIND], folder, on_progress=lambda _: None)
+    result_loader.load(found, KINDS[KIND], parse_address(folder), on_progress=lambda _: None)
     finished.end(found, SUMMARY)
 
 

@@ -16,6 +16,7 @@ from catalog.reports.run import launcher
 from catalog.reports.snapshot import partitions as reading
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.parallel_map import map_partitions_unordered
+from catalog.reports.storage import parse_address
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import strategies, worlds_datazone
@@ -118,8 +119,8 @@ def _failed(source: Path, target: Path, tell: launcher.ProgressCallback = lambda
     with pytest.raises(launcher.JobFailed) as found:
         launcher.run(
             module="catalog.reports.kinds.effective_access.job",
-            source=source,
-            target=target,
+            source=parse_address(source),
+            target=parse_address(target),
             spark_folder=target.with_name("spark"),
             on_progress=tell,
         )

@@ -17,6 +17,7 @@ from catalog.reports import spark_address
 from catalog.reports.run import launcher
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput
+from catalog.reports.storage import parse_address
 from tests.spark.drift_world import World
 
 pytestmark = pytest.mark.spark
@@ -120,8 +121,8 @@ def test_a_wrong_address_of_spark(address: str, sentence: str, settings: Any, tm
     with pytest.raises(launcher.JobFailed) as raised:
         launcher.run(
             module="none",
-            source=tmp_path,
-            target=tmp_path,
+            source=parse_address(tmp_path),
+            target=parse_address(tmp_path),
             spark_folder=tmp_path / "spark",
             on_progress=lambda *_: True,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from catalog.reports.run import launcher
+from catalog.reports.storage import parse_address
 from tests.spark import slices
 from tests.spark.conftest import QUICK_JAVA
 from tests.spark.test_effective_access import VIEW
@@ -54,8 +55,8 @@ class Run:
 
         launcher.run(
             module=JOB,
-            source=self.source,
-            target=target or self.source.with_name("out"),
+            source=parse_address(self.source),
+            target=parse_address(target or self.source.with_name("out")),
             spark_folder=self.spark_folder,
             on_progress=interfere,
         )

@@ -14,6 +14,7 @@ import servers
 from django.conf import LazySettings
 
 from catalog.reports.run import launcher
+from catalog.reports.storage import parse_address
 from tests.spark import slices
 from tests.spark.conftest import QUICK_JAVA
 from tests.worlds import World, document, urn
@@ -99,8 +100,8 @@ def test_a_report_counts_the_same_on_two_workers(
     source, target = tmp_path / "in", tmp_path / "out"
     launcher.run(
         module="catalog.reports.kinds.effective_access.job",
-        source=source,
-        target=target,
+        source=parse_address(source),
+        target=parse_address(target),
         spark_folder=target.with_name("spark"),
         on_progress=tell,
     )

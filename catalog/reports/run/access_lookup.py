@@ -15,6 +15,7 @@ from catalog.models import Report
 from catalog.reports.run import run_state
 from catalog.reports.snapshot import partitions
 from catalog.reports.snapshot.partitions import SnapshotState
+from catalog.reports.snapshot.reader import CorruptSnapshot
 from policies.engine.audience import ActorIndex, AudienceIndex
 from policies.engine.model import Actor
 from policies.engine.postings import EMPTY
@@ -99,10 +100,13 @@ def count_changes(
 
 
 def _load_state(report: Report) -> SnapshotState:
-    source = run_state.report_folder(report.pk) / "input"
-    if report.policy_version is None or not source.is_dir():
-        raise NotFound("This run did not keep what it was made from.")
-    return partitions.load_state(source.as_uri(), report.policy_version)
+    try:
+        source = run_state.find_kept_folder(report, "input")
+        if report.policy_version is None or not source.is_there():
+            raise NotFound("This run did not keep what it was made from.")
+    except OSError as error:
+        raise CorruptSnapshot("The storage of this run (REPORTS_DIR) cannot be reached.") from error
+    return partitions.load_state(source.url, report.policy_version)
 
 
 def _list_urns_with_facet(state: SnapshotState, field: str, value: str) -> list[str]:

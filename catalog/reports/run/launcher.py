@@ -22,6 +22,7 @@ from typing import IO
 from django.conf import settings
 
 from catalog.reports import spark_address
+from catalog.reports.storage import StorageFolder
 
 #: Set when this worker shuts down: running jobs then end instead of delaying the shutdown.
 STOP_EVENT = threading.Event()
@@ -120,7 +121,9 @@ class _JobOutput:
 ProgressCallback = Callable[[Progress, str], bool]
 
 
-def run(*, module: str, source: Path, target: Path, spark_folder: Path, on_progress: ProgressCallback) -> str:
+def run(
+    *, module: str, source: StorageFolder, target: StorageFolder, spark_folder: Path, on_progress: ProgressCallback
+) -> str:
     """Run the job `module` on the snapshot at `source`, with results at `target`, and return its log.
 
     All files of Spark lie in `spark_folder`, which is removed after the job, however it ended.
@@ -158,10 +161,12 @@ def run(*, module: str, source: Path, target: Path, spark_folder: Path, on_progr
     return output.log
 
 
-def _start_process(module: str, source: Path, target: Path, spark_folder: Path) -> subprocess.Popen[str]:
+def _start_process(
+    module: str, source: StorageFolder, target: StorageFolder, spark_folder: Path
+) -> subprocess.Popen[str]:
     temporary_folder = spark_folder / "local"
     temporary_folder.mkdir(parents=True, exist_ok=True)
-    arguments = ["--input", source.as_uri(), "--output", target.as_uri()]
+    arguments = ["--input", source.url, "--output", target.url]
     if settings.SPARK_SUBMIT:
         script = settings.BASE_DIR / Path(*module.split(".")).with_suffix(".py")
         command = [

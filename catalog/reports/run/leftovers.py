@@ -4,8 +4,9 @@ A run has two: the one of its attempt in REPORTS_DIR, and the one of Spark's own
 which also holds what a killed Java program would leave in the usual folder for temporary files.
 """
 
+import logging
 import shutil
-from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -14,7 +15,13 @@ from django.conf import settings
 from django.utils import timezone
 
 from catalog.models import Report
+from catalog.reports import storage
 from catalog.reports.run import run_state
+from catalog.reports.storage import StorageFolder
+
+log = logging.getLogger(__name__)
+
+_ATTEMPT_PREFIX = "attempt-"
 
 
 def find_spark_folder(report: Report) -> Path:
@@ -30,7 +37,10 @@ def remove_spark_folders() -> int:
         return 0
     running_reports = Report.objects.filter(status=Report.Status.RUNNING)
     kept_names = {f"{pk}-{attempts}" for pk, attempts in running_reports.values_list("pk", "attempts")}
-    return _remove_folders(folder for folder in folders if folder.name not in kept_names)
+    removed_folders = [folder for folder in folders if folder.name not in kept_names]
+    for folder in removed_folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(removed_folders)
 
 
 def remove_attempt_folders() -> int:
@@ -38,14 +48,30 @@ def remove_attempt_folders() -> int:
 
     Folders of runs that are not in this database are left alone.
     """
-    folders = {folder: _parse_attempt(folder) for folder in Path(settings.REPORTS_DIR).glob("*/attempt-*")}
-    ids = {attempt[0] for attempt in folders.values() if attempt is not None}
+    try:
+        attempts = _list_attempts()
+    except OSError as error:
+        # What starts a worker, or lets others begin, does not wait for storage.
+        log.warning("leftovers_not_listed", extra={"error": str(error)})
+        return 0
+    ids = {report_id for report_id, _ in attempts}
     reports = Report.objects.only("status", "attempts", "finished_at").in_bulk(ids) if ids else {}
-    return _remove_folders(
-        folder
-        for folder, attempt in folders.items()
-        if attempt is not None and attempt[0] in reports and _is_over(reports[attempt[0]], attempt[1])
-    )
+    removed_folders = [
+        run_state.report_folder(report_id) / f"{_ATTEMPT_PREFIX}{attempt}"
+        for report_id, attempt in attempts
+        if report_id in reports and _is_over(reports[report_id], attempt)
+    ]
+    for folder in removed_folders:
+        remove_folder(folder)
+    return len(removed_folders)
+
+
+def remove_folder(folder: StorageFolder) -> None:
+    """Remove a folder of reports; one that cannot be removed is logged and stays."""
+    try:
+        folder.delete()
+    except OSError as error:
+        log.warning("folder_not_removed", extra={"folder": str(folder), "error": str(error)})
 
 
 def _is_over(report: Report, attempt: int) -> bool:
@@ -55,24 +81,30 @@ def _is_over(report: Report, attempt: int) -> bool:
     if report.status == Report.Status.READY:
         # Its worker may be moving the results out of it right now.
         is_settled = report.finished_at is not None and timezone.now() - report.finished_at > timedelta(hours=1)
-        return is_settled and (run_state.report_folder(report.pk) / "output").exists()
+        return is_settled and not _holds_results(report, attempt)
     return True
 
 
-def _parse_attempt(folder: Path) -> tuple[UUID, int] | None:
-    """Return run and number of the attempt whose folder this is, or None for another folder."""
+def _holds_results(report: Report, attempt: int) -> bool:
+    """Whether the results of a READY run are in the folder of this attempt."""
     try:
-        return UUID(folder.parent.name), int(folder.name.removeprefix("attempt-"))
-    except ValueError:
-        return None
+        kept_folder = run_state.find_kept_folder(report, "output")
+    except OSError:
+        return True
+    return attempt == report.attempts and kept_folder == run_state.attempt_folder(report) / "output"
 
 
-def _remove_folders(folders: Iterable[Path]) -> int:
-    count = 0
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-        count += 1
-    return count
+def _list_attempts() -> list[tuple[UUID, int]]:
+    """Return run and number of every attempt that has a folder. Raises OSError."""
+    reports_folder = storage.parse_address(settings.REPORTS_DIR)
+    attempts: list[tuple[UUID, int]] = []
+    for report_name in reports_folder.list_names():
+        with suppress(ValueError):
+            report_id = UUID(report_name)
+            names = (reports_folder / report_name).list_names()
+            numbers = (name.removeprefix(_ATTEMPT_PREFIX) for name in names if name.startswith(_ATTEMPT_PREFIX))
+            attempts += [(report_id, int(number)) for number in numbers]
+    return attempts
 
 
 def _spark_runs_folder() -> Path:

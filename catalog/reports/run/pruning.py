@@ -1,6 +1,5 @@
 """Deletes old runs of reports, and never the last good results of what is asked."""
 
-import shutil
 from uuid import UUID
 
 from django.conf import settings
@@ -8,7 +7,7 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from catalog.models import Report
-from catalog.reports.run import run_state
+from catalog.reports.run import leftovers, run_state
 
 
 def delete_old() -> int:
@@ -25,7 +24,7 @@ def delete_old() -> int:
         for report in kind_reports.defer("log", "parameters", "summary")[settings.REPORTS_KEPT :]:
             if report.pk not in kept_ids:
                 run_state.drop_rows(report.pk)
-                shutil.rmtree(run_state.report_folder(report.pk), ignore_errors=True)
+                leftovers.remove_folder(run_state.report_folder(report.pk))
                 report.delete()
                 count += 1
     return count

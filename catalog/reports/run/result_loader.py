@@ -7,7 +7,7 @@ deletes the rows that it loaded.
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from catalog.models import Report, ReportRow
 from catalog.models.report import MAX_KEY_LENGTH
 from catalog.reports.spec import ReportSpec
+from catalog.reports.storage import StorageFolder
 from catalog.reports.tables import ColumnKind, ReportColumn, ResultTable
 from policies.pdp import bulk_insert
 
@@ -38,10 +39,10 @@ class UnreadableResults(Exception):
     """The results of a job do not have the form that its kind declares; the message says why."""
 
 
-def read_summary(folder: Path) -> dict[str, Any]:
+def read_summary(folder: StorageFolder) -> dict[str, Any]:
     """Return the headline numbers and charts of a job. Raises UnreadableResults."""
     try:
-        document = json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+        document = json.loads(folder.read_bytes(SUMMARY_FILE))
     except (OSError, ValueError) as error:
         raise UnreadableResults(f"{SUMMARY_FILE} of the results cannot be read.") from error
     if not isinstance(document, dict):
@@ -49,12 +50,12 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return document
 
 
-def count_rows(spec: ReportSpec, folder: Path) -> int:
+def count_rows(spec: ReportSpec, folder: StorageFolder) -> int:
     """Return the number of rows to load. Raises UnreadableResults when a table is missing or has a wrong schema."""
     return sum(min(_count_table_rows(table, folder), table.limit or 2**63) for table in spec.tables)
 
 
-def load(report: Report, spec: ReportSpec, folder: Path, *, on_progress: Callable[[int], object]) -> int:
+def load(report: Report, spec: ReportSpec, folder: StorageFolder, *, on_progress: Callable[[int], object]) -> int:
     """Store the rows of every table and return their number; `on_progress` receives the total with each batch.
 
     An exception of `on_progress` rolls its batch back, so a run that may not continue stores nothing more. Raises
@@ -71,41 +72,46 @@ def load(report: Report, spec: ReportSpec, folder: Path, *, on_progress: Callabl
     return total
 
 
-def read_batches(table: ResultTable, folder: Path, *, is_unlimited: bool = False) -> Iterator[pa.RecordBatch]:
+def read_batches(table: ResultTable, folder: StorageFolder, *, is_unlimited: bool = False) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table within its limit, columns in order and the position last. Raises UnreadableResults.
 
     With `is_unlimited` all rows.
     """
     names = [*(column.name for column in table.columns), POSITION_COLUMN]
-    for path in _list_files(table, folder):
-        try:
-            for batch in pq.ParquetFile(path).iter_batches(batch_size=_BATCH_ROWS, columns=names):
+    for name in _list_files(table, folder):
+        with _open_file(table, folder, name) as file:
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):
                 limited_batch = batch.select(names)
                 if table.limit is not None and not is_unlimited:
                     limited_batch = limited_batch.filter(pc.less(limited_batch.column(POSITION_COLUMN), table.limit))
                 if limited_batch.num_rows:
                     yield limited_batch
-        except (OSError, pa.ArrowException) as error:
-            raise UnreadableResults(f"The results of {table.name} are corrupt: {path.name} cannot be read.") from error
 
 
-def _count_table_rows(table: ResultTable, folder: Path) -> int:
+def _count_table_rows(table: ResultTable, folder: StorageFolder) -> int:
     row_count = 0
-    for path in _list_files(table, folder):
-        try:
-            file = pq.ParquetFile(path)
-        except (OSError, pa.ArrowException) as error:
-            raise UnreadableResults(f"The results of {table.name} are corrupt: {path.name} cannot be read.") from error
-        _check_schema(table, file.schema_arrow)
-        row_count += file.metadata.num_rows
+    for name in _list_files(table, folder):
+        with _open_file(table, folder, name) as file:
+            _check_schema(table, file.schema_arrow)
+            row_count += file.metadata.num_rows
     return row_count
 
 
-def _list_files(table: ResultTable, folder: Path) -> list[Path]:
-    paths = sorted((folder / table.name).glob("*.parquet"))
-    if not paths:
+@contextmanager
+def _open_file(table: ResultTable, folder: StorageFolder, name: str) -> Iterator[pq.ParquetFile]:
+    """Open a file of a table. Raises UnreadableResults, also where it turns out to be corrupt in the block."""
+    try:
+        with (folder / table.name).open_input(name) as stream:
+            yield pq.ParquetFile(stream)
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableResults(f"The results of {table.name} are corrupt: {name} cannot be read.") from error
+
+
+def _list_files(table: ResultTable, folder: StorageFolder) -> list[str]:
+    names = [name for name in (folder / table.name).list_names() if name.endswith(".parquet")]
+    if not names:
         raise UnreadableResults(f"The results have no table {table.name}.")
-    return paths
+    return names
 
 
 def _check_schema(table: ResultTable, schema: pa.Schema) -> None:

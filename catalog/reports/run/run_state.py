@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +20,9 @@ from django.db.models import Count, Exists, F, QuerySet
 from django.utils import timezone
 
 from catalog.models import Report, ReportRow
+from catalog.reports import storage
 from catalog.reports.spec import ReportSpec
+from catalog.reports.storage import StorageFolder
 from policies import deadlines
 
 log = logging.getLogger(__name__)
@@ -210,14 +211,24 @@ def drop_rows(report_id: UUID) -> None:
         pass
 
 
-def report_folder(report_id: UUID) -> Path:
-    """Return the folder of the files of a run: `output`, and `input` for kinds that retain their snapshot."""
-    return Path(settings.REPORTS_DIR) / str(report_id)
+def report_folder(report_id: UUID) -> StorageFolder:
+    """Return the folder of the files of a run."""
+    return storage.parse_address(settings.REPORTS_DIR) / str(report_id)
 
 
-def attempt_folder(report: Report) -> Path:
-    """Return the folder of the files of this attempt, used until it ends."""
+def attempt_folder(report: Report) -> StorageFolder:
+    """Return the folder of the files of this attempt."""
     return report_folder(report.pk) / f"attempt-{report.attempts}"
+
+
+def find_kept_folder(report: Report, name: str) -> StorageFolder:
+    """Return a folder that a READY run keeps: `output`, or `input` for kinds that retain their snapshot.
+
+    It is in that of the run, or where folders cannot be renamed, in that of the attempt which the row names. Raises
+    OSError.
+    """
+    folder = report_folder(report.pk) / name
+    return folder if folder.is_there() else attempt_folder(report) / name
 
 
 def _select_running(report: Report) -> QuerySet[Report]:

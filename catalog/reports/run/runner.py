@@ -3,8 +3,6 @@
 import errno
 import json
 import logging
-import shutil
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +18,7 @@ from catalog.reports.run import launcher, leftovers, result_loader, run_state
 from catalog.reports.run.launcher import JobCancelled, JobFailed, Progress, WorkerStopping
 from catalog.reports.snapshot import writer
 from catalog.reports.spec import ReportSpec
+from catalog.reports.storage import StorageFolder
 from policies.errors import PolicyAppError
 
 log = logging.getLogger(__name__)
@@ -50,32 +49,42 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
         run_state.end_stopped(report)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in it, the row must not say RUNNING for ever
         # First, since the sentence about a full disk may have to be stored on it.
-        shutil.rmtree(attempt_folder, ignore_errors=True)
+        leftovers.remove_folder(attempt_folder)
         job_log = error.log if isinstance(error, JobFailed) else None
         run_state.fail(report, problem=_describe_problem(report, error), log=job_log)
     if not run_state.is_current_attempt(report):
         # Another worker makes the run: this one is being stopped, or its lease expired.
-        shutil.rmtree(attempt_folder, ignore_errors=True)
+        leftovers.remove_folder(attempt_folder)
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
     report.refresh_from_db()
     if report.status == Report.Status.READY:
         _keep_results(report, attempt_folder)
     else:
         run_state.drop_rows(report_id)
-        shutil.rmtree(run_state.report_folder(report_id), ignore_errors=True)
+        leftovers.remove_folder(run_state.report_folder(report_id))
     return Report.Status(report.status)
 
 
-def _keep_results(report: Report, attempt_folder: Path) -> None:
-    """Move the retained folders of an attempt into the folder of the run and delete all attempts."""
+def _keep_results(report: Report, attempt_folder: StorageFolder) -> None:
+    """Keep the retained folders of an attempt as those of the run, and delete everything else of all attempts.
+
+    The row says READY already: where folders cannot be renamed, it names the attempt whose folder has the results.
+    """
     folder = run_state.report_folder(report.pk)
-    for name in ("output", "input") if KINDS[report.kind].keeps_snapshot else ("output",):
-        (attempt_folder / name).rename(folder / name)
-    for old_folder in folder.glob("attempt-*"):
-        shutil.rmtree(old_folder, ignore_errors=True)
+    # The results last, by which readers know that the folder of the run has everything.
+    kept_names = ("input", "output") if KINDS[report.kind].keeps_snapshot else ("output",)
+    if folder.is_renamable:
+        for name in kept_names:
+            (attempt_folder / name).rename(folder / name)
+        removed_folders = [folder / name for name in folder.list_names() if name not in kept_names]
+    else:
+        removed_folders = [folder / name for name in folder.list_names() if name != attempt_folder.name]
+        removed_folders += [attempt_folder / name for name in attempt_folder.list_names() if name not in kept_names]
+    for removed_folder in removed_folders:
+        leftovers.remove_folder(removed_folder)
 
 
-def _run_steps(report: Report, folder: Path) -> None:
+def _run_steps(report: Report, folder: StorageFolder) -> None:
     spec = KINDS.get(report.kind)
     if spec is None:
         raise result_loader.UnreadableResults(f"There is no kind of report {report.kind!r}.")
@@ -91,13 +100,12 @@ def _run_steps(report: Report, folder: Path) -> None:
     _load_results(report, spec, target, job_log)
 
 
-def _write_snapshot(report: Report, spec: ReportSpec, source: Path) -> None:
+def _write_snapshot(report: Report, spec: ReportSpec, source: StorageFolder) -> None:
     _check_not_cancelled(run_state.update_progress(report, stage="Taking a snapshot of the catalog and the policies"))
     as_of = timezone.now()
-    source.parent.mkdir(parents=True, exist_ok=True)
     manifest = writer.write(folder=source, as_of=as_of, excluded_fields=spec.excluded_fields)
     run_state.record_snapshot(report, policy_version=manifest.policy_version, as_of=as_of)
-    (source / PARAMETERS_FILE).write_text(json.dumps(report.parameters), encoding="utf-8")
+    source.write_text(PARAMETERS_FILE, json.dumps(report.parameters))
     spec.prepare(report, source)
 
 
@@ -107,7 +115,7 @@ def _on_progress(report: Report, progress: Progress, job_log: str) -> bool:
     )
 
 
-def _load_results(report: Report, spec: ReportSpec, target: Path, job_log: str) -> None:
+def _load_results(report: Report, spec: ReportSpec, target: StorageFolder, job_log: str) -> None:
     total = result_loader.count_rows(spec, target)
     summary = result_loader.read_summary(target)
     stage = "Loading the results"

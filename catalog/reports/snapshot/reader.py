@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
+from catalog.reports.storage import parse_address
 from policies.engine import families
 from policies.engine.errors import UnknownFamily
 from policies.engine.model import Actor, Statement, StatementOrigin
@@ -37,7 +38,7 @@ def read_table(
     are read as far as `condition` says.
     """
     try:
-        filesystem, folder = fs.FileSystem.from_uri(source)
+        filesystem, folder = parse_address(source).open()
         file_format = ds.ParquetFileFormat(
             read_options=ds.ParquetReadOptions(dictionary_columns=list(dictionary_columns))
         )
@@ -68,9 +69,7 @@ def _list_files(filesystem: fs.FileSystem, path: str, numbers: tuple[int, int] |
 def read_json(source: str, name: str) -> dict[str, Any]:
     """Return a JSON object from the folder of a snapshot. Raises CorruptSnapshot."""
     try:
-        filesystem, folder = fs.FileSystem.from_uri(source)
-        with filesystem.open_input_stream(f"{folder}/{name}") as stream:
-            document = json.loads(stream.read())
+        document = json.loads(parse_address(source).read_bytes(name))
     except (OSError, ValueError, pa.ArrowException) as error:
         raise CorruptSnapshot(f"{name} of the snapshot cannot be read.") from error
     if not isinstance(document, dict):

@@ -6,7 +6,6 @@ for it; memory does not grow with the number of rows.
 """
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from catalog.reports.snapshot.database_reader import DatabaseReader, NumberRange
 from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, name_part
 from catalog.reports.snapshot.schema import FACETS_TABLE, TABLES, SnapshotTable
+from catalog.reports.storage import UNFINISHED, StorageFolder, parse_address
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 
 MANIFEST_FILE = "manifest.json"
@@ -42,16 +42,18 @@ class Manifest:
     rows: Mapping[str, int]
 
 
-def write(*, folder: Path, as_of: datetime, excluded_fields: Collection[str] = ()) -> Manifest:
-    """Write a snapshot into a new folder, which appears only when the snapshot is complete, and return its manifest.
+def write(*, folder: StorageFolder | Path, as_of: datetime, excluded_fields: Collection[str] = ()) -> Manifest:
+    """Write a snapshot into a new folder and return its manifest.
 
-    It contains committed data, read on a connection of its own, without the facets of `excluded_fields`. Raises
+    The folder appears when the snapshot is complete; where it cannot be renamed, the manifest does. The snapshot
+    contains committed data, read on a connection of its own, without the facets of `excluded_fields`. Raises
     FileExistsError when the folder exists or is being written, and errors of the file system and the database.
     """
-    if folder.exists():
-        raise FileExistsError(f"There is a snapshot at {folder} already.")
-    partial_folder = folder.with_name(f"{folder.name}.part")
-    partial_folder.mkdir(parents=True)
+    target = folder if isinstance(folder, StorageFolder) else parse_address(folder)
+    partial_folder = replace(target, path=f"{target.path}{UNFINISHED}") if target.is_renamable else target
+    if target.is_there() or partial_folder.is_there():
+        raise FileExistsError(f"There is a snapshot at {target} already.")
+    partial_folder.create()
     try:
         with open_database_reader() as database:
             version, change_seq = database.read_counters()
@@ -59,11 +61,12 @@ def write(*, folder: Path, as_of: datetime, excluded_fields: Collection[str] = (
                 database, [_exclude_fields(table, excluded_fields) for table in TABLES], partial_folder
             )
         manifest = Manifest(SCHEMA_VERSION, version, change_seq, as_of.isoformat(), rows)
-        (partial_folder / MANIFEST_FILE).write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
-        (partial_folder / GRANT_SETTINGS_FILE).write_text(json.dumps(_grant_settings()), encoding="utf-8")
-        partial_folder.rename(folder)
+        partial_folder.write_text(GRANT_SETTINGS_FILE, json.dumps(_grant_settings()))
+        partial_folder.write_text(MANIFEST_FILE, json.dumps(asdict(manifest), indent=2))
+        if target.is_renamable:
+            partial_folder.rename(target)
     except BaseException:
-        shutil.rmtree(partial_folder)
+        partial_folder.delete()
         raise
     return manifest
 
@@ -87,11 +90,14 @@ class _File:
     """One file of a snapshot: the rows of a table whose entities have a number of the range."""
 
     table: SnapshotTable
-    path: Path
+    folder: StorageFolder
+    name: str
     numbers: NumberRange
 
 
-def _write_tables(database: DatabaseReader, tables: Sequence[SnapshotTable], folder: Path) -> Mapping[str, int]:
+def _write_tables(
+    database: DatabaseReader, tables: Sequence[SnapshotTable], folder: StorageFolder
+) -> Mapping[str, int]:
     """Write every table and return its number of rows."""
     files = list(_plan_files(database, tables, folder))
     counts = Counter({table.name: 0 for table in tables})
@@ -105,22 +111,25 @@ def _write_tables(database: DatabaseReader, tables: Sequence[SnapshotTable], fol
     return dict(counts)
 
 
-def _plan_files(database: DatabaseReader, tables: Sequence[SnapshotTable], folder: Path) -> Iterator[_File]:
+def _plan_files(database: DatabaseReader, tables: Sequence[SnapshotTable], folder: StorageFolder) -> Iterator[_File]:
     """Yield the files of a snapshot and create their folders."""
     ranges = database.list_ranges()
     for table in tables:
-        path = folder / f"{table.name}.parquet"
+        name = f"{table.name}.parquet"
         if table.number_column is None:
-            yield _File(table, path, NumberRange())
+            yield _File(table, folder, name, NumberRange())
         else:
-            path.mkdir()
-            yield from (_File(table, path / name_part(numbers.first), numbers) for numbers in ranges)
+            (folder / name).create()
+            yield from (_File(table, folder / name, name_part(numbers.first), numbers) for numbers in ranges)
 
 
 def _write_file(database: DatabaseReader, file: _File) -> int:
     """Write one file and return its number of rows."""
     count = 0
-    with pq.ParquetWriter(file.path, file.table.schema, compression="zstd") as writer:
+    with (
+        file.folder.open_output(file.name) as stream,
+        pq.ParquetWriter(stream, file.table.schema, compression="zstd") as writer,
+    ):
         for batch in database.iterate_batches(file.table, file.numbers):
             writer.write_batch(batch, row_group_size=_GROUP_ROWS)
             count += batch.num_rows

@@ -19,7 +19,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.snapshot import partitions, reader
@@ -36,6 +35,7 @@ from catalog.reports.spark.session import (
     ship_code,
 )
 from catalog.reports.spark.shipped_code import build_archive
+from catalog.reports.storage import parse_address
 from catalog.reports.summary import Summary
 from catalog.reports.tables import ResultTable
 from policies.engine.gc_pause import pause_gc
@@ -83,9 +83,10 @@ class Job:
     def write_table(self, name: str, table: pa.Table) -> None:
         """Write a table of results with its row order as `position`."""
         positioned_table = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))
-        filesystem, folder = fs.FileSystem.from_uri(f"{self.target}/{name}")
-        filesystem.create_dir(folder)
-        pq.write_table(positioned_table, f"{folder}/part-0.parquet", filesystem=filesystem, compression="zstd")
+        folder = parse_address(self.target) / name
+        folder.create()
+        with folder.open_output("part-0.parquet") as stream:
+            pq.write_table(positioned_table, stream, compression="zstd")
 
 
 def _build_schema(table: ResultTable) -> pa.Schema:
@@ -148,10 +149,9 @@ def _run_job(name: str, compute: ComputeFunction, source: str, target: str, *, i
                 if not is_spark_error(error):
                     raise
                 raise _SparkFailed(_log_spark_error(error, source)) from None
-    filesystem, folder = fs.FileSystem.from_uri(target)
-    filesystem.create_dir(folder)
-    with filesystem.open_output_stream(f"{folder}/summary.json") as stream:
-        stream.write(json.dumps(summary.serialize(), ensure_ascii=False).encode())
+    folder = parse_address(target)
+    folder.create()
+    folder.write_text("summary.json", json.dumps(summary.serialize(), ensure_ascii=False))
 
 
 def _load_state(source: str, manifest: Mapping[str, Any]) -> SnapshotState:

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from pyarrow import fs
+from catalog.reports.storage import UNFINISHED, parse_address
 
 _SIGNATURE_LENGTH = 32
 _KEY_LENGTH = 32
-#: End of the names of files that are still written.
-_UNFINISHED = ".part"
 
 
 class ForgedWork(Exception):
@@ -37,18 +35,11 @@ class WorkFolder:
     def write(self, name: str, value: object) -> None:
         """Write a value, which is there as a whole or not at all; a second attempt replaces the first."""
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        filesystem, folder = fs.FileSystem.from_uri(self.url)
-        unfinished_path = f"{folder}/{name}.{uuid4().hex}{_UNFINISHED}"
-        with filesystem.open_output_stream(unfinished_path) as stream:
-            stream.write(self._sign(name, data))
-            stream.write(data)
-        filesystem.move(unfinished_path, f"{folder}/{name}")
+        parse_address(self.url).write_bytes(name, self._sign(name, data), data)
 
     def read(self, name: str) -> Any:
         """Return a value. Raises ForgedWork, and FileNotFoundError where it was not written."""
-        filesystem, folder = fs.FileSystem.from_uri(self.url)
-        with filesystem.open_input_stream(f"{folder}/{name}") as stream:
-            content = memoryview(stream.readall())
+        content = memoryview(parse_address(self.url).read_bytes(name))
         signature, data = content[:_SIGNATURE_LENGTH], content[_SIGNATURE_LENGTH:]
         if not hmac.compare_digest(signature, self._sign(name, data)):
             raise ForgedWork(f"{name} in the folder of the computation was changed.")
@@ -56,14 +47,11 @@ class WorkFolder:
 
     def delete(self, name: str) -> None:
         """Delete a value."""
-        filesystem, folder = fs.FileSystem.from_uri(self.url)
-        filesystem.delete_file(f"{folder}/{name}")
+        parse_address(self.url).delete_file(name)
 
     def list_names(self) -> set[str]:
         """Return the names of all values that are there."""
-        filesystem, folder = fs.FileSystem.from_uri(self.url)
-        names = (info.base_name for info in filesystem.get_file_info(fs.FileSelector(folder)))
-        return {name for name in names if not name.endswith(_UNFINISHED)}
+        return {name for name in parse_address(self.url).list_names() if not name.endswith(UNFINISHED)}
 
     def _sign(self, name: str, data: "bytes | memoryview[int]") -> bytes:
         signature = hashlib.blake2b(name.encode(), key=self.key, digest_size=_SIGNATURE_LENGTH)
@@ -74,10 +62,9 @@ class WorkFolder:
 @contextmanager
 def open_work_folder(parent_url: str) -> Iterator[WorkFolder]:
     """Create a work folder inside another folder, and delete it at the end of the block."""
-    work_folder = WorkFolder(f"{parent_url}/_work-{uuid4().hex}", secrets.token_bytes(_KEY_LENGTH))
-    filesystem, path = fs.FileSystem.from_uri(work_folder.url)
-    filesystem.create_dir(path)
+    folder = parse_address(parent_url) / f"_work-{uuid4().hex}"
+    folder.create()
     try:
-        yield work_folder
+        yield WorkFolder(folder.url, secrets.token_bytes(_KEY_LENGTH))
     finally:
-        filesystem.delete_dir(path)
+        folder.delete()

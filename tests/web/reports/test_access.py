@@ -149,7 +149,7 @@ def test_nobody_and_nothing_are_said(boss):
 
 def test_a_run_whose_files_are_gone_says_so(boss):
     run = counted()
-    (run_state.report_folder(run.pk) / "input").rename(run_state.report_folder(run.pk) / "gone")
+    (run_state.report_folder(run.pk) / "input").delete()
     assert "This run did not keep what it was made from." in answered(boss, run, ask="who", urn=ORDERS).content.decode()
 
 

@@ -13,6 +13,7 @@ from catalog.reports.kinds.policy_impact import spec as policy_impact_spec
 from catalog.reports.pages import assertions
 from catalog.reports.queries import assertions as queries
 from catalog.reports.services import assertions as service
+from catalog.reports.storage import parse_address
 from policies.authoring.services import policies, policy_drafts
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
@@ -121,7 +122,7 @@ def test_a_file_holds_them(browse, settings, tmp_path):
 @pytest.mark.django_db
 def test_a_check_is_given_what_is_asserted(tmp_path):
     service.save(text=GOOD, expected_version=0, by=authorizer.SYSTEM)
-    dataset_access_check_spec.prepare(Report(), tmp_path)
+    dataset_access_check_spec.prepare(Report(), parse_address(tmp_path))
     (said,) = json.loads((tmp_path / "assertions.json").read_text(encoding="utf-8"))["assertions"]
     assert (said["name"], said["kind"], said["privileges"]) == ("Nobody edits", "nobody", ["EDIT_ENTITY"])
     assert said["on"] == [{"field": "TAG", "condition": "EQUALS", "values": ["urn:li:tag:PII"]}]
@@ -133,10 +134,10 @@ def test_a_broken_file_ends_the_run_with_its_problems(settings, tmp_path):
     file.write_text(BAD, encoding="utf-8")
     settings.ASSERTIONS_FILE = str(file)
     with pytest.raises(Invalid, match="line 2"):
-        dataset_access_check_spec.prepare(Report(), tmp_path)
+        dataset_access_check_spec.prepare(Report(), parse_address(tmp_path))
     file.write_bytes(b"\xff")
     with pytest.raises(OSError, match="utf-8"):
-        dataset_access_check_spec.prepare(Report(), tmp_path)
+        dataset_access_check_spec.prepare(Report(), parse_address(tmp_path))
 
 
 def test_proposed_policies_are_read_as_a_file_is(world, write, tmp_path):
@@ -146,7 +147,7 @@ def test_proposed_policies_are_read_as_a_file_is(world, write, tmp_path):
         document_of(displayName="New"),
     ]
     parameters = policy_impact_spec.SPEC.validate({"proposed": entries, "removed": ["urn:li:dataHubPolicy:two"]})
-    policy_impact_spec.prepare(Report(parameters=parameters), tmp_path)
+    policy_impact_spec.prepare(Report(parameters=parameters), parse_address(tmp_path))
     said = json.loads((tmp_path / "proposed.json").read_text(encoding="utf-8"))
     assert said["gone"] == ["urn:li:dataHubPolicy:two", stored.urn]
     assert [(one["name"], one["urn"]) for one in said["policies"]] == [("New", "urn:li:dataHubPolicy:proposed-2")]
@@ -158,7 +159,7 @@ def test_proposed_policies_are_read_as_a_file_is(world, write, tmp_path):
 
 
 def test_hygiene_is_told_who_there_is(world, tmp_path):
-    policy_hygiene_spec.prepare(Report(), tmp_path)
+    policy_hygiene_spec.prepare(Report(), parse_address(tmp_path))
     known = json.loads((tmp_path / "known.json").read_text(encoding="utf-8"))["people"]
     assert {"urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"} <= set(known)
 

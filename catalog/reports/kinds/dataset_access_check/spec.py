@@ -1,20 +1,20 @@
 """The access check: whether the assertions in force hold (docs/assertions.md)."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalog.models import Report
 from catalog.reports.kinds.dataset_access_check import tables
 from catalog.reports.queries import assertions as queries
 from catalog.reports.spec import ReportSpec
+from catalog.reports.storage import StorageFolder
 from policies.errors import Invalid
 
 if TYPE_CHECKING:
     from catalog.reports.assertions.parser import Assertion
 
 
-def prepare(_: Report, folder: Path) -> None:
+def prepare(_: Report, folder: StorageFolder) -> None:
     """Write assertions.json, parsed. Raises Invalid with every problem, and OSError for an unreadable file."""
     # The library for YAML is needed by the worker that runs the report, and by no web process that lists its kind.
     from catalog.reports.assertions import parser
@@ -26,7 +26,7 @@ def prepare(_: Report, folder: Path) -> None:
     except UnicodeDecodeError as error:
         raise OSError(str(error)) from error
     document = {"assertions": [serialize_assertion(assertion) for assertion in parsed_assertions]}
-    (folder / "assertions.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+    folder.write_text("assertions.json", json.dumps(document, ensure_ascii=False))
 
 
 def serialize_assertion(assertion: "Assertion") -> dict[str, Any]:

@@ -1,16 +1,16 @@
 """The report of policy hygiene: no effect, duplicates, missing references, anti-patterns (docs/hygiene.md)."""
 
 import json
-from pathlib import Path
 
 from catalog.models import Report
 from catalog.reports.kinds.policy_hygiene import tables
 from catalog.reports.spec import ReportSpec
+from catalog.reports.storage import StorageFolder
 from policies.authoring.queries import policies
 from policies.pdp import display_names
 
 
-def prepare(_: Report, folder: Path) -> None:
+def prepare(_: Report, folder: StorageFolder) -> None:
     """Write known.json, since a snapshot has neither all people nor policies that are not active.
 
     It holds the URNs of all users, groups and roles, and policy URN → pointers of the fields that keep it INACTIVE.
@@ -21,7 +21,7 @@ def prepare(_: Report, folder: Path) -> None:
             urn: [problem.pointer for problem in problems] for urn, problems in policies.iterate_unknown_fields()
         },
     }
-    (folder / "known.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+    folder.write_text("known.json", json.dumps(document, ensure_ascii=False))
 
 
 SPEC = ReportSpec(

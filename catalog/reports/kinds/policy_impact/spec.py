@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from catalog.models import Report
 from catalog.reports.kinds.policy_impact import tables
 from catalog.reports.spec import INVALID_PARAMETER, Parameter, ParameterType, ReportSpec
+from catalog.reports.storage import StorageFolder
 from policies.authoring.services import import_export
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -27,7 +27,7 @@ def _check_removed(value: Any) -> Iterable[Problem]:
             yield Problem(INVALID_PARAMETER, f"/{index}", f"{urn!r} is not the URN of a policy.")
 
 
-def prepare(report: Report, folder: Path) -> None:
+def prepare(report: Report, folder: StorageFolder) -> None:
     """Write proposed.json: the proposed policies that would count now as they would be stored; all others as `gone`."""
     parameters: Mapping[str, Any] = report.parameters
     entries = import_export.read_proposals(parameters.get("proposed") or [])
@@ -39,7 +39,7 @@ def prepare(report: Report, folder: Path) -> None:
         ],
         "gone": [*(parameters.get("removed") or []), *(entry.urn for entry in entries if not entry.is_in_force)],
     }
-    (folder / "proposed.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+    folder.write_text("proposed.json", json.dumps(document, ensure_ascii=False))
 
 
 SPEC = ReportSpec(

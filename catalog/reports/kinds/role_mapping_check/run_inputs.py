@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
-from pyarrow import fs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
@@ -15,6 +14,7 @@ from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput, Job
+from catalog.reports.storage import parse_address
 from catalog.reports.summary import Summary
 
 #: Folder of intermediate tables inside the folder for results, deleted when the job ends.
@@ -40,12 +40,10 @@ def _open_stages(job: Job) -> Iterator[Stage]:
         frame.write.parquet(stage_path)
         return job.spark.read.schema(frame.schema).parquet(stage_path)
 
-    filesystem, path = fs.FileSystem.from_uri(f"{job.target}/{STAGES_FOLDER}")
     try:
         yield stage
     finally:
-        if filesystem.get_file_info(path).type == fs.FileType.Directory:
-            filesystem.delete_dir(path)
+        (parse_address(job.target) / STAGES_FOLDER).delete()
 
 
 def read_exports(job: Job) -> tuple[str, tuple[Export, ...]]:

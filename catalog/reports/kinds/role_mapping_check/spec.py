@@ -1,9 +1,7 @@
 """The role mapping check: grants in source systems against external roles (docs/grants-exports.md)."""
 
 import json
-import shutil
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +10,7 @@ from catalog.aspects.facet_fields import ACCESS_ROLE
 from catalog.models import Report
 from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.spec import INVALID_PARAMETER, UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
+from catalog.reports.storage import StorageFolder, parse_address
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
@@ -38,7 +37,7 @@ SENSITIVE_TAGS_PARAMETER = Parameter(
 )
 
 
-def prepare(_: Report, folder: Path) -> None:
+def prepare(_: Report, folder: StorageFolder) -> None:
     """Copy the exports beside the snapshot, so that they cannot change during the run; exports at a URL are only named.
 
     Raises Invalid when none are configured or the folder does not exist.
@@ -49,11 +48,12 @@ def prepare(_: Report, folder: Path) -> None:
     if ":/" in location:
         exports_folder = location.rstrip("/")
     else:
-        if not Path(location).is_dir():
+        exports = parse_address(location)
+        if not exports.is_there():
             raise Invalid([Problem("grants.none", "", "There is no folder at the place that GRANTS_EXPORTS names.")])
-        shutil.copytree(location, folder / EXPORTS_FOLDER)
+        exports.copy_to(folder / EXPORTS_FOLDER)
         exports_folder = EXPORTS_FOLDER
-    (folder / EXPORTS_LOCATION_FILE).write_text(json.dumps({"folder": exports_folder}), encoding="utf-8")
+    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps({"folder": exports_folder}))
 
 
 SPEC = ReportSpec(

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import islice
-from pathlib import Path
 
 from django.utils import timezone
 
@@ -13,12 +12,13 @@ from catalog.reports.kinds.effective_access import spec as effective_access_spec
 from catalog.reports.kinds.unused_access import tables
 from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.spec import Parameter, ParameterType, ReportSpec
+from catalog.reports.storage import StorageFolder
 from policies.pdp import use_queries
 
 _ROWS_PER_GROUP = 50_000
 
 
-def prepare(report: Report, folder: Path) -> None:
+def prepare(report: Report, folder: StorageFolder) -> None:
     """Write usage.parquet (uses by person, privilege and policy) and usage.json (whether every use is counted)."""
     days, now = report.parameters["days"], timezone.now()
     since = now.date() - timedelta(days=days)
@@ -30,7 +30,7 @@ def prepare(report: Report, folder: Path) -> None:
             UsageRow(use.actor, use.privilege, use.policy, use.last_at.isoformat(timespec="seconds"))
             for use in use_queries.iterate_uses(since=since)
         ),
-        folder / "usage.parquet",
+        folder,
     )
     complete_since = use_queries.find_complete_since()
     document = {
@@ -40,16 +40,16 @@ def prepare(report: Report, folder: Path) -> None:
         "counted_until": counted_until.isoformat(timespec="seconds"),
         "is_sure": complete_since is not None and complete_since <= since,
     }
-    (folder / "usage.json").write_text(json.dumps(document), encoding="utf-8")
+    folder.write_text("usage.json", json.dumps(document))
 
 
-def _write_uses(rows: Iterator[UsageRow], path: Path) -> None:
+def _write_uses(rows: Iterator[UsageRow], folder: StorageFolder) -> None:
     # Only the process that runs the report needs this library, and web processes import every kind.
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pa.schema([(name, pa.string()) for name in UsageRow._fields])
-    with pq.ParquetWriter(path, schema) as writer:
+    with folder.open_output("usage.parquet") as stream, pq.ParquetWriter(stream, schema) as writer:
         while group := list(islice(rows, _ROWS_PER_GROUP)):
             writer.write_table(pa.Table.from_pylist([row._asdict() for row in group], schema=schema))
 

@@ -9,6 +9,7 @@ FINDING_LABELS: Mapping[str, str] = {
     "EXTRA_GRANT": "Access that the catalog does not declare",
     "WRONG_LEVEL": "Different level of access",
     "ROLE_GONE": "Role does not exist in the source",
+    "ROLE_RENAMED": "Role has another name in the source",
     "ROLE_WITHOUT_DATASETS": "Role without datasets",
     "SENSITIVE_WITHOUT_ROLE": "Sensitive dataset without a role",
     "SENSITIVE_OPEN": "Sensitive data that no policy masks or filters",

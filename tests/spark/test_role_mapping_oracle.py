@@ -32,6 +32,7 @@ def drawn(dice: Random) -> dict[str, Any]:
     users = {f"u{number}": dice.random() < 0.8 for number in range(16)}
     groups = [f"g{number}" for number in range(6)]
     roles = [f"r{number}" for number in range(32)]
+    levels = [1, 1, 2, 3, None]
 
     def some(of: list[str], most: int) -> list[str]:
         return dice.sample(of, dice.randint(0, most))
@@ -39,22 +40,43 @@ def drawn(dice: Random) -> dict[str, Any]:
     def pairs(count: int, *of: list[Any]) -> list[Any]:
         return sorted({tuple(dice.choice(one) for one in of) for _ in range(count)})
 
+    declared = {
+        name: {
+            "level": dice.choice(levels),
+            "users": some(list(users), 3),
+            "groups": some(groups, 1),
+            "opens": some(list(datasets), 4),
+        }
+        for name in roles[1:24]
+    }
+    found: dict[str, Any] = {
+        "grants": set(pairs(90, roles[:28], list(datasets), list(LEVELS.values()))),
+        "inherits": pairs(20, roles[:28], roles[:28]),
+        "members": set(pairs(60, roles[:28], list(users))),
+    }
+    for number in range(12):
+        old, new, other = f"o{number}", f"n{number}", f"n{dice.randrange(12)}"
+        opened = dice.sample(list(datasets), dice.choice([2, 3, 4, 10, 12, 20]))
+        level, holders = dice.choice(levels), some(list(users), 3)
+        declared[old] = {"level": level, "users": holders, "groups": [], "opens": opened}
+        # A grant or two may have gone, be another, or stay under the old name; another role may have the same.
+        moved = opened[dice.choice([0, 0, 0, 1, 2]) :]
+        found["grants"] |= {(new, one, dice.choice([level or 1] * 20 + [1, 2, 3])) for one in moved}
+        found["grants"] |= {(new, one, 1) for one in some(list(datasets), dice.choice([0, 2]))}
+        found["grants"] |= {
+            (dice.choice([old, other]), one, level or 2) for one in opened[: dice.choice([0, 0, 1, 20])]
+        }
+        found["members"] |= {(dice.choice([new, new, old]), one) for one in holders + some(list(users), 1)}
+        if dice.random() < 0.3:
+            found["inherits"].append(tuple(dice.sample([old, new, dice.choice(roles[:28])], 2)))
     return {
         "datasets": datasets,
         "users": users,
         "in_groups": pairs(16, list(users), groups),
-        "declared": {
-            name: {
-                "level": dice.choice([1, 1, 2, 3, None]),
-                "users": some(list(users), 3),
-                "groups": some(groups, 1),
-                "opens": some(list(datasets), 4),
-            }
-            for name in roles[1:24]
-        },
-        "grants": pairs(90, roles[:28], list(datasets), list(LEVELS.values())),
-        "inherits": [pair for pair in pairs(20, roles[:28], roles[:28]) if pair[0] != pair[1]],
-        "members": pairs(60, roles[:28], list(users)),
+        "declared": declared,
+        "grants": sorted(found["grants"]),
+        "inherits": sorted({pair for pair in found["inherits"] if pair[0] != pair[1]}),
+        "members": sorted(found["members"]),
         "direct": pairs(8, list(users), list(datasets), [1]),
         "exists": some(roles, 6),
         "ignored": ["r0"],
@@ -89,7 +111,7 @@ def written(drawn: dict[str, Any]) -> World:
 
 def said(row: dict[str, Any]) -> Finding:
     """Return a finding as the judge says it."""
-    through = re.search(r" through (\w+)", row["sentence"])
+    through = re.search(r" (?:through|is called) (\w+)", row["sentence"])
     subject = row["sentence"].split()[0].lower() if row["type"] == "EXTRA_GRANT" else (row["role"] or "")
     name = re.sub(r".*snowflake,|,PROD\)", "", row["entity"] or "")
     who = (row["actor"] or "").removeprefix("urn:li:corpuser:")

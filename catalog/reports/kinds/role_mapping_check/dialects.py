@@ -22,7 +22,8 @@ class SqlDialect:
     and a database ('' where there is no such statement), `objects` are the same in other statements. `table_parts` is
     the number of parts, from the end, of the name of a table. `nouns` precede principals, and PUBLIC is everybody
     where `has_public`. `membership` precedes the role of a membership, None where no statement gives or makes roles.
-    `owner_change` precedes a new owner; `owns_containers`: whoever owns a schema has what is in it.
+    `owner_change` precedes a new owner; `owns_containers`: whoever owns a schema has what is in it; `can_rename_roles`:
+    there is a statement for it.
     """
 
     quote: str
@@ -35,6 +36,7 @@ class SqlDialect:
     owner_change: str
     has_public: bool = False
     owns_containers: bool = False
+    can_rename_roles: bool = False
 
     def quote_name(self, name: str) -> str:
         """Return a name between the quotation marks of the dialect."""
@@ -64,6 +66,7 @@ DIALECTS: Mapping[str, SqlDialect] = {
         membership="",
         owner_change="OWNER TO ",
         has_public=True,
+        can_rename_roles=True,
     ),
     "redshift": SqlDialect(
         quote='"',
@@ -75,6 +78,7 @@ DIALECTS: Mapping[str, SqlDialect] = {
         membership="ROLE ",
         owner_change="OWNER TO ",
         has_public=True,
+        can_rename_roles=True,
     ),
     "databricks": SqlDialect(
         quote="`",

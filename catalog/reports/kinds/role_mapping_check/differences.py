@@ -17,6 +17,7 @@ class DifferenceType(StrEnum):
     EXTRA_GRANT = "EXTRA_GRANT"
     WRONG_LEVEL = "WRONG_LEVEL"
     ROLE_GONE = "ROLE_GONE"
+    ROLE_RENAMED = "ROLE_RENAMED"
     ROLE_WITHOUT_DATASETS = "ROLE_WITHOUT_DATASETS"
     SENSITIVE_WITHOUT_ROLE = "SENSITIVE_WITHOUT_ROLE"
     SENSITIVE_OPEN = "SENSITIVE_OPEN"
@@ -38,7 +39,8 @@ class DifferenceSeverity(StrEnum):
 #: Columns of a difference. `object` is the name in the source (parts joined by SEPARATOR), `object_type` its type in
 #: SQL, null for the usual one, `condition` what the grant depends on, `name` the name in the catalog; `via` the role
 #: through which access is inherited, '' for direct access; `bits` and `level` the actual access, `wanted` the declared
-#: level; `count` the number of datasets, or of rows that a `rule` passed.
+#: level; `count` the number of datasets, or of rows that a `rule` passed. Of a renamed role, `new_name` is its name in
+#: the source, `count` of `total` grants agree, and `is_there`: the source has a role of the old name, too.
 DIFFERENCE_COLUMNS = {
     "type": "string",
     "severity": "string",
@@ -59,6 +61,9 @@ DIFFERENCE_COLUMNS = {
     "wanted": "int",
     "count": "bigint",
     "rule": "string",
+    "new_name": "string",
+    "total": "bigint",
+    "is_there": "boolean",
 }
 
 ROLE_COLUMNS = ["export", "role"]

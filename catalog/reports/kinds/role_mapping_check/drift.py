@@ -1,8 +1,4 @@
-"""Compares the declared access of the catalog with the facts of the exports, by joins only.
-
-No step multiplies roles with datasets: each joined row is a row of the catalog or of an export, or one of these with a
-role that inherits it.
-"""
+"""Compares the declared access of the catalog with the facts of the exports, by joins only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,37 +21,13 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     select_difference_columns,
 )
 from catalog.reports.kinds.role_mapping_check.exports import READ, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
+from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
-from catalog.reports.kinds.role_mapping_check.principals import is_outside
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets, find_policies
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS, find_reach
+from catalog.reports.kinds.role_mapping_check.renames import find_renames
+from catalog.reports.kinds.role_mapping_check.role_pairs import compute_role_closure, pair_roles_with_datasets
 from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
-
-
-def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
-    """Return the closure of role inheritance: export, role, given, given_name (`role` has all that `given` has).
-
-    Each iteration doubles the distance, so a chain of a thousand roles takes ten; cycles end as well.
-    """
-    edges = facts.filter(f.col("what") == FactKind.INHERIT)
-    inheritance = edges.select(
-        "export", f.col("grantee_key").alias("role"), f.col("object_key").alias("given"), f.col("object").alias("name")
-    )
-    pairs = (
-        inheritance.filter("role <> given").groupBy("export", "role", "given").agg(f.min("name").alias("given_name"))
-    )
-    pairs = stage("closure", pairs)
-    previous_count, pair_count = 0, pairs.count()
-    while pair_count > previous_count:
-        left, right = pairs.alias("one"), pairs.alias("other")
-        is_next = (f.col("one.export") == f.col("other.export")) & (f.col("one.given") == f.col("other.role"))
-        longer_pairs = left.join(right, is_next).select("one.export", "one.role", "other.given", "other.given_name")
-        pairs = pairs.union(longer_pairs.filter("role <> given"))
-        pairs = pairs.groupBy("export", "role", "given").agg(f.min("given_name").alias("given_name"))
-        pairs = stage("closure", pairs)
-        previous_count, pair_count = pair_count, pairs.count()
-    return pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +53,28 @@ def compare(
     Raises BadExports when the catalog knows none of the roles of an export.
     """
     inherited_roles = compute_role_closure(facts, stage)
-    existing_roles = stage("there", membership.find_existing_roles(facts))
+    found_roles = existing_roles = stage("there", membership.find_existing_roles(facts))
     check_role_prefixes(existing_roles, declared_access.roles, exports)
-    missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
     grants = stage("granted", find_reach(facts, declared_access.datasets, exports))
     reaching_grants = grants.filter("number IS NOT NULL")
     role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)
-    pairs = _pair_roles_with_datasets(role_grants, declared_access, inherited_roles, existing_roles)
-    pairs = stage("pairs", pairs)
+    members = membership.select_members(facts)
+    pairs = stage("pairs", pair_roles_with_datasets(role_grants, declared_access, inherited_roles, existing_roles))
+    renames = find_renames(pairs, declared_access, exports)
+    if renames is not None:
+        existing_roles = stage("existing", renames.rename_existing(found_roles))
+        # What a role has through another one is what the source has under that name.
+        renamed_pairs = pair_roles_with_datasets(
+            role_grants,
+            declared_access,
+            renames.rename(inherited_roles),
+            existing_roles,
+            select=renames.select_renamed,
+        )
+        inherited_roles = renames.rename_inheritance(inherited_roles)
+        members = renames.rename(members)
+        pairs = stage("renamed", renames.drop_roles(pairs).union(renamed_pairs))
+    missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
     policies = stage("policies", find_policies(facts, declared_access))
     differences = [
         _find_missing_grants(pairs, existing_roles),
@@ -105,97 +91,14 @@ def compare(
             entity="urn",
         ),
         find_open_datasets(policies, reaching_grants, declared_access, exports),
-        *membership.compare_members(
-            stage("held", membership.select_members(facts)), declared_access, inherited_roles, missing_roles, exports
-        ),
+        *membership.compare_members(stage("held", members), declared_access, inherited_roles, missing_roles, exports),
     ]
-    return ComparisonResult(
-        reduce(DataFrame.union, differences), _count_sensitive_reach(pairs, declared_access), grants, policies
-    )
-
-
-# -- grants -----------------------------------------------------------------------------------------------------------
-
-
-def _pair_roles_with_datasets(
-    grants: DataFrame, declared_access: DeclaredAccess, inherited_roles: DataFrame, existing_roles: DataFrame
-) -> DataFrame:
-    """Return a row for each role and dataset: `is_said` (declared), and level, bits and path of the actual access."""
-    direct_pairs = grants.select(
-        "export",
-        "number",
-        f.col("grantee_key").alias("role"),
-        "grantee",
-        *OBJECT_COLUMNS,
-        "at",
-        "bit",
-        "level",
-        f.lit("").alias("via"),
-    )
-    # Inheritance of undeclared roles adds nothing to the grants of the roles that they inherit.
-    is_declared = declared_access.roles.select("role", f.expr("true").alias("is_declared"))
-    known_roles = inherited_roles.join(existing_roles, ROLE_COLUMNS).join(is_declared, "role", "left")
-    known_roles = known_roles.filter(f.col("is_declared") | is_outside("role_name")).select(
-        "export",
-        f.col("role").alias("holder"),
-        f.col("role_name").alias("holder_name"),
-        f.col("given").alias("role"),
-        "given_name",
-    )
-    inherited_pairs = direct_pairs.join(known_roles, ROLE_COLUMNS).select(
-        "export",
-        "number",
-        f.col("holder").alias("role"),
-        f.col("holder_name").alias("grantee"),
-        *OBJECT_COLUMNS,
-        "at",
-        "bit",
-        "level",
-        f.col("given_name").alias("via"),
-    )
-    declared_pairs = declared_access.role_datasets.select(
-        "export",
-        "number",
-        "role",
-        *(f.lit(None).cast(type_name).alias(name) for name, type_name in _GRANT_COLUMNS.items()),
-    )
-    merged_pairs = (
-        declared_pairs.withColumn("is_said", f.expr("true"))
-        .union(direct_pairs.union(inherited_pairs).withColumn("is_said", f.expr("false")))
-        .groupBy("export", "number", "role")
-        .agg(
-            f.max("is_said").alias("is_said"),
-            f.max("level").alias("level"),
-            f.bit_or("bit").alias("bits"),
-            # A direct grant on the table itself sorts first.
-            f.min(f.when(f.col("level").isNotNull(), f.struct("via", "at", *OBJECT_COLUMNS))).alias("how"),
-            # What exceeds a declared level is where the level is highest.
-            f.min(
-                f.when(f.col("level").isNotNull(), f.struct("via", (-f.col("level")).alias("order"), *OBJECT_COLUMNS))
-            ).alias("highest"),
-            f.min("grantee").alias("grantee"),
+    all_differences = reduce(DataFrame.union, differences)
+    if renames is not None:
+        all_differences = renames.add_new_names(
+            all_differences.union(renames.build_differences(declared_access, found_roles))
         )
-    )
-    dataset = declared_access.datasets.select("number", f.col("urn").alias("entity"), "name", "is_sensitive")
-    role = declared_access.roles.select("role", "role_urn", "declared_level")
-    return (
-        merged_pairs.join(dataset, "number")
-        .join(role, "role", "left")
-        .select("*", "how.via", "how.at", *(f"how.{column}" for column in OBJECT_COLUMNS))
-        .drop("how")
-        # Pairs without a difference are dropped, unless sensitive.
-        .filter("is_sensitive OR NOT is_said OR level IS NULL OR level <> declared_level")
-    )
-
-
-_GRANT_COLUMNS = {
-    "grantee": "string",
-    **dict.fromkeys(OBJECT_COLUMNS, "string"),
-    "at": "string",
-    "bit": "bigint",
-    "level": "int",
-    "via": "string",
-}
+    return ComparisonResult(all_differences, _count_sensitive_reach(pairs, declared_access), grants, policies)
 
 
 def _find_missing_grants(pairs: DataFrame, existing_roles: DataFrame) -> DataFrame:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, repairs, row_accounts, tables
+from catalog.reports.kinds.role_mapping_check import declared, drift, repairs, row_accounts, sentences, tables
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity, DifferenceType, Stage
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.forms import readers
@@ -71,7 +71,7 @@ def _finding_row(row: Mapping[str, Any], export: Export | None) -> dict[str, Any
     return {
         **{name: row[name] for name in ("severity", "type", "entity", "actor", "export")},
         "role": row["role_urn"],
-        "sentence": repairs.render_sentence(row),
+        "sentence": sentences.render_sentence(row),
         "repair": repairs.render_repair(export, row),
         "key": _finding_key(row),
     }
@@ -84,6 +84,9 @@ def _finding_key(row: Mapping[str, Any]) -> str:
     parts.append("" if row["type"] == DifferenceType.EXTRA_MEMBER else row["via"] or "")
     if row["rule"]:
         parts.append(row["rule"])
+    # Another new name is another finding; all else about a renamed role is found again when its name is corrected.
+    if row["type"] == DifferenceType.ROLE_RENAMED:
+        parts.append(row["new_name"])
     # The URN identifies a table, however the source spells its name.
     if row["entity"]:
         parts[_IDENTITY_COLUMNS.index("object")] = ""

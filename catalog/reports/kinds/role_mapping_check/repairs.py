@@ -1,4 +1,4 @@
-"""Repairs of differences as statements in the dialect of the source, and their descriptions as sentences.
+"""Repairs of differences as statements in the dialect of the source.
 
 Names are quoted for the dialect, so that no name of a source or of the catalog becomes part of the statement. A repair
 that the dialect cannot express is a comment of one line.
@@ -7,11 +7,10 @@ that the dialect cannot express is a comment of one line.
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from catalog.reports.kinds.role_mapping_check.dialects import DIALECTS
 from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, DifferenceType
-from catalog.reports.kinds.role_mapping_check.exports import ADMIN, LEVELS, READ, WRITE, Export
+from catalog.reports.kinds.role_mapping_check.exports import ADMIN, READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee, list_privileges
 from catalog.reports.kinds.role_mapping_check.principals import (
     DATABASE_ROLE,
@@ -19,11 +18,15 @@ from catalog.reports.kinds.role_mapping_check.principals import (
     describe_principal,
     split_principal,
 )
-from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
+from catalog.reports.kinds.role_mapping_check.sentences import (
+    MANUAL_STEPS,
+    DifferenceRow,
+    describe_role,
+    dotted_name,
+    find_identifier,
+    list_words,
+)
 
-DifferenceRow = Mapping[str, Any]
-
-_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 #: Privileges to grant for each level.
 _LEVEL_PRIVILEGES: Mapping[str, Mapping[int, str]] = {
     "snowflake": {READ: "SELECT", WRITE: "SELECT, INSERT, UPDATE, DELETE, TRUNCATE", ADMIN: "ALL PRIVILEGES"},
@@ -54,7 +57,7 @@ def render_repair(export: Export | None, difference: DifferenceRow) -> str:
     difference_type = DifferenceType(difference["type"])
     render = _RENDERERS.get(difference_type)
     if render is None or export is None or not export.dialect or _has_no_statement(export, difference_type):
-        return _render_comment(_MANUAL_STEPS[difference_type].format(**_list_words(difference)))
+        return _render_comment(MANUAL_STEPS[difference_type].format(**list_words(difference)))
     return render(export, difference)
 
 
@@ -64,80 +67,11 @@ def _has_no_statement(export: Export, difference_type: DifferenceType) -> bool:
     return dialect is not None and dialect.membership is None and difference_type in _ROLE_DIFFERENCES
 
 
-def render_sentence(difference: DifferenceRow) -> str:
-    """Return the description of a difference."""
-    template = _SENTENCES[DifferenceType(difference["type"])]
-    if difference["type"] == DifferenceType.EXTRA_GRANT and not difference["entity"]:
-        template = _CONTAINER_GRANT_SENTENCE if difference["object"] else _ROLE_GRANT_SENTENCE
-    return template.format(**_list_words(difference))
-
-
-def _list_words(difference: DifferenceRow) -> dict[str, Any]:
-    """Return the words of sentences and manual steps."""
-    return {
-        **difference,
-        "role": _role_label(difference),
-        "who": describe_principal(difference["grantee"] or difference["actor"] or ""),
-        "there": _LEVEL_NAMES.get(difference["level"] or 0, ""),
-        "wanted": _LEVEL_NAMES.get(difference["wanted"] or 0, ""),
-        "object": _dotted_name(difference["object"]),
-        "place": _dotted_name(difference["object"]) or difference["name"] or difference["entity"],
-        "datasets": "1 dataset" if difference["count"] == 1 else f"{difference['count'] or 0:,} datasets",
-        "via": f" through {describe_principal(difference['via'])}" if difference["via"] else "",
-        "rows": "1 row" if difference["count"] == 1 else f"{difference['count'] or 0:,} rows",
-        "were": "was" if difference["count"] == 1 else "were",
-        "rule": RULE_LABELS.get(difference["rule"] or "", "").lower(),
-    }
-
-
-_SENTENCES: Mapping[DifferenceType, str] = {
-    DifferenceType.GRANT_MISSING: "The catalog says that {role} opens {place}; the source has no such grant.",
-    DifferenceType.EXTRA_GRANT: "{role} has {there} on {place}; the catalog does not say so.",
-    DifferenceType.WRONG_LEVEL: "{role} should have {wanted} on {place} and has {there}{via}.",
-    DifferenceType.ROLE_GONE: "The source has no role {role}, which the catalog says opens {datasets}.",
-    DifferenceType.ROLE_WITHOUT_DATASETS: "{role} opens nothing that the catalog knows.",
-    DifferenceType.SENSITIVE_WITHOUT_ROLE: "{place} is sensitive, and no role says how it is reached.",
-    DifferenceType.SENSITIVE_OPEN: "{place} is sensitive and has grants, and no policy masks or filters it.",
-    DifferenceType.MEMBER_MISSING: "{who} should hold {role} and does not.",
-    DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}; the catalog does not say so.",
-    DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place} without any role.",
-    DifferenceType.PASSED_SENSITIVE: "Sensitive data lies in {place}, and {rows} on it {were} not compared: {rule}.",
-}
-#: Sentences of access that reaches many datasets, on a container and through a role alone.
-_CONTAINER_GRANT_SENTENCE = "{role} has {there}{via} on {place}, which opens {datasets} that the catalog does not name."
-_ROLE_GRANT_SENTENCE = "{role} has {there}{via}, which opens {datasets} that the catalog does not name."
-
 #: Differences that are repaired by making, deleting, giving or taking a role.
 _ROLE_DIFFERENCES = (
     *(DifferenceType.ROLE_GONE, DifferenceType.ROLE_WITHOUT_DATASETS),
     *(DifferenceType.MEMBER_MISSING, DifferenceType.EXTRA_MEMBER),
 )
-#: What to do where there is no statement for it, or no dialect.
-_MANUAL_STEPS: Mapping[DifferenceType, str] = {
-    DifferenceType.GRANT_MISSING: "Give {role} access to {name}.",
-    DifferenceType.EXTRA_GRANT: "Take the access to {object} from {role}.",
-    DifferenceType.WRONG_LEVEL: "Give {role} {wanted} on {object} and no more.",
-    DifferenceType.ROLE_GONE: "Make the role {role}, or take it off its datasets.",
-    DifferenceType.ROLE_WITHOUT_DATASETS: "Name {role} on what it opens, or delete it.",
-    DifferenceType.SENSITIVE_WITHOUT_ROLE: "Name an external role on {entity}, or take its tag off.",
-    DifferenceType.SENSITIVE_OPEN: "Put a mask or a row filter on {name}, or take its tag off.",
-    DifferenceType.MEMBER_MISSING: "Give {role} to {actor}.",
-    DifferenceType.EXTRA_MEMBER: "Take {role} from {grantee}.",
-    DifferenceType.DIRECT_USER_GRANT: "Take the access to {object} from {grantee}.",
-    DifferenceType.PASSED_SENSITIVE: "See who has access to {object} in this way: the report only counts it.",
-}
-
-
-def _role_label(difference: DifferenceRow) -> str:
-    if difference["role_urn"]:
-        return str(difference["role"])
-    return describe_principal(difference["grantee"] or difference["role"] or "")
-
-
-def _dotted_name(name: str | None) -> str:
-    return (name or "").replace(SEPARATOR, ".")
-
-
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
@@ -216,13 +150,16 @@ def _principal_clause(export: Export, kind: str | None, name: str) -> str:
 
 def _role_name(export: Export, difference: DifferenceRow) -> str:
     """Return the name of a role in the source, from the one in the catalog: DATABASE.ROLE is one of Snowflake's."""
-    name = export.role_name(_urn_identifier(difference["role_urn"]) if difference["role_urn"] else difference["role"])
+    if difference["new_name"]:
+        return str(difference["new_name"])
+    return _declared_name(export, difference)
+
+
+def _declared_name(export: Export, difference: DifferenceRow) -> str:
+    """Return the name that a role should have in the source."""
+    name = export.role_name(find_identifier(difference["role_urn"]) if difference["role_urn"] else difference["role"])
     is_scoped = export.dialect == "snowflake" and "." in name and not export.email_domain
     return SEPARATOR.join([DATABASE_ROLE, *name.split(".", 1)]) if is_scoped else name
-
-
-def _urn_identifier(urn: str) -> str:
-    return urn.split(":", 3)[3]
 
 
 # -- statements -------------------------------------------------------------------------------------------------------
@@ -271,7 +208,7 @@ def _render_binding_removal(export: Export, difference: DifferenceRow, privilege
 
 
 def _describe_revoke(difference: DifferenceRow) -> str:
-    return _MANUAL_STEPS[DifferenceType.DIRECT_USER_GRANT].format(**_list_words(difference))
+    return MANUAL_STEPS[DifferenceType.DIRECT_USER_GRANT].format(**list_words(difference))
 
 
 def _render_owner_change(export: Export, difference: DifferenceRow) -> str:
@@ -280,7 +217,7 @@ def _render_owner_change(export: Export, difference: DifferenceRow) -> str:
         return f"GRANT OWNERSHIP ON {object_clause} TO ROLE {owner} COPY CURRENT GRANTS;"
     dialect = DIALECTS[export.dialect]
     if not object_clause or not export.owner:
-        return _render_comment(f"Hand {_dotted_name(difference['object'])} on to its right owner.")
+        return _render_comment(f"Hand {dotted_name(difference['object'])} on to its right owner.")
     if not dialect.owns_containers and not object_clause.startswith("TABLE "):
         return _render_comment(f"Hand what {object_clause} contains on to {export.owner}, table by table.")
     return f"ALTER {object_clause} {dialect.owner_change}{owner};"
@@ -307,7 +244,7 @@ def _repair_extra_grant(export: Export, difference: DifferenceRow) -> str:
 def _render_role_revoke(export: Export, difference: DifferenceRow) -> str:
     """Return the statement that takes the inherited role from the role of a difference."""
     if export.dialect == "bigquery" or _has_no_statement(export, DifferenceType.EXTRA_MEMBER):
-        return _render_comment(f"Take {_role_label(difference)} out of {describe_principal(difference['via'])}.")
+        return _render_comment(f"Take {describe_role(difference)} out of {describe_principal(difference['via'])}.")
     holder = difference["grantee"] or _role_name(export, difference)
     return _render_membership("REVOKE", export, difference["via"], Grantee.ROLE, holder)
 
@@ -337,9 +274,24 @@ def _repair_missing_role(export: Export, difference: DifferenceRow) -> str:
     return f"CREATE {_render_role(export, name)};"
 
 
+def _repair_renamed_role(export: Export, difference: DifferenceRow) -> str:
+    """Return the entry that tells the new name, and the statement that gives the role its old one again, if any."""
+    lines = [_render_comment(MANUAL_STEPS[DifferenceType.ROLE_RENAMED].format(**list_words(difference)))]
+    new_name, old_name = difference["new_name"], _declared_name(export, difference)
+    (new_type, new_parts), (old_type, old_parts) = split_principal(new_name), split_principal(old_name)
+    dialect = DIALECTS.get(export.dialect)
+    can_rename = export.dialect == "snowflake" if dialect is None else dialect.can_rename_roles
+    # A group has a name of its own kind; a database role stays in its database.
+    is_same_kind = new_type in ("", GROUP) and not old_type
+    is_same_kind |= new_type == old_type == DATABASE_ROLE and new_parts[0] == old_parts[0]
+    if can_rename and is_same_kind and not difference["is_there"]:
+        lines.append(f"ALTER {_render_role(export, new_name)} RENAME TO {_quote_path(export, old_parts)};")
+    return "\n".join(lines)
+
+
 def _repair_idle_role(export: Export, difference: DifferenceRow) -> str:
     if export.dialect == "bigquery":
-        return _render_comment(f"Name the datasets that {_role_label(difference)} opens, or delete the group.")
+        return _render_comment(f"Name the datasets that {describe_role(difference)} opens, or delete the group.")
     return f"DROP {_render_role(export, difference['grantee'])};"
 
 
@@ -350,7 +302,7 @@ def _render_role(export: Export, name: str) -> str:
 
 
 def _repair_missing_member(export: Export, difference: DifferenceRow) -> str:
-    account = export.account_name(_urn_identifier(difference["actor"]))
+    account = export.account_name(find_identifier(difference["actor"]))
     return _render_membership("GRANT", export, _role_name(export, difference), difference["kind"], account)
 
 
@@ -380,6 +332,7 @@ _RENDERERS: Mapping[DifferenceType, Callable[[Export, DifferenceRow], str]] = {
     DifferenceType.EXTRA_GRANT: _repair_extra_grant,
     DifferenceType.WRONG_LEVEL: _repair_wrong_level,
     DifferenceType.ROLE_GONE: _repair_missing_role,
+    DifferenceType.ROLE_RENAMED: _repair_renamed_role,
     DifferenceType.ROLE_WITHOUT_DATASETS: _repair_idle_role,
     DifferenceType.MEMBER_MISSING: _repair_missing_member,
     DifferenceType.EXTRA_MEMBER: _repair_extra_member,

@@ -10,7 +10,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, membership
+from catalog.reports.kinds.role_mapping_check import declared, membership, role_pairs
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
@@ -81,7 +81,7 @@ def _judge_access(
     access = HeldAccess(
         grants=stage("granted", reach.filter("number IS NOT NULL")),
         members=stage("held", membership.select_members(facts)),
-        inherited_roles=drift.compute_role_closure(facts, stage),
+        inherited_roles=role_pairs.compute_role_closure(facts, stage),
         group_members=declared_access.group_members,
     )
     sure_names = [coverage.export for coverage in coverages if not coverage.problem]

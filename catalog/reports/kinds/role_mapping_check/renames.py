@@ -1,0 +1,126 @@
+"""Roles of the catalog that a source has under another name.
+
+A role is renamed if one role that the catalog does not know opens at least 90 % of the datasets that the role should
+open, three or more, at its level, and the role itself no longer does. Everything else is then compared as if both
+names were the role's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import (
+    EVERYBODY_NAMES,
+    ROLE_COLUMNS,
+    DifferenceSeverity,
+    DifferenceType,
+    is_named_role,
+    same_named_columns,
+    select_difference_columns,
+)
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.principals import is_outside
+
+#: How many of a role's grants have to agree with those of the new name: a number, and a part of all in percent.
+_MIN_GRANTS, _MIN_PERCENT = 3, 90
+
+_SCHEMA = "export string, role string, new_role string, new_name string, count bigint, total bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRenames:
+    """The renamed roles: `frame` has export, role, new_role, new_name, and count of total grants that agree."""
+
+    frame: DataFrame
+
+    def rename(self, rows: DataFrame, column: str = "role") -> DataFrame:
+        """Return rows in which a new role is the role that it stands for."""
+        names = self.frame.select("export", f.col("new_role").alias(column), f.col("role").alias("declared_role"))
+        renamed = rows.join(f.broadcast(names), ["export", column], "left")
+        return renamed.withColumn(column, f.coalesce("declared_role", column)).select(*rows.columns)
+
+    def rename_inheritance(self, inherited_roles: DataFrame) -> DataFrame:
+        """Return the closure of role inheritance with renamed roles; two names of one role give it nothing."""
+        return self.rename(self.rename(inherited_roles), "given").filter("role <> given")
+
+    def rename_existing(self, existing_roles: DataFrame) -> DataFrame:
+        """Return (export, role, role_name) of existing roles: a renamed one exists, under its new name."""
+        is_original = f.col("role") == f.col("found_role")
+        renamed = self.rename(existing_roles.withColumn("found_role", f.col("role")))
+        name = f.min(f.struct(is_original, "role_name")).getField("role_name")
+        return renamed.groupBy(*ROLE_COLUMNS).agg(name.alias("role_name"))
+
+    def select_renamed(self, rows: DataFrame) -> DataFrame:
+        """Return the rows about renamed roles, in which a new role is the role that it stands for."""
+        roles = f.broadcast(self.frame.select(*ROLE_COLUMNS))
+        return self.rename(rows).join(roles, ROLE_COLUMNS, "left_semi").select(*rows.columns)
+
+    def drop_roles(self, rows: DataFrame) -> DataFrame:
+        """Return the rows that are about other roles."""
+        names = self.frame.select(*ROLE_COLUMNS).union(self.frame.select("export", "new_role"))
+        return rows.join(f.broadcast(names), ROLE_COLUMNS, "left_anti").select(*rows.columns)
+
+    def add_new_names(self, differences: DataFrame) -> DataFrame:
+        """Return the differences with `new_name` where the role has one."""
+        names = self.frame.select("export", "role", f.col("new_name").alias("found_name"))
+        rows = differences.join(f.broadcast(names), ROLE_COLUMNS, "left")
+        return rows.withColumn("new_name", f.col("found_name")).select(*differences.columns)
+
+    def build_differences(self, declared_access: DeclaredAccess, existing_roles: DataFrame) -> DataFrame:
+        """Return a difference for each renamed role; `existing_roles` are those of the source, by their own names."""
+        rows = self.frame.join(declared_access.roles.select("role", "role_urn"), "role")
+        kept_roles = existing_roles.select(*ROLE_COLUMNS, f.expr("true").alias("is_there"))
+        return select_difference_columns(
+            rows.join(kept_roles, ROLE_COLUMNS, "left"),
+            type=f.lit(DifferenceType.ROLE_RENAMED),
+            severity=f.lit(DifferenceSeverity.MEDIUM),
+            **same_named_columns("export", "role", "role_urn", "new_name", "count", "total"),
+            grantee="new_name",
+            is_there=f.coalesce("is_there", f.expr("false")),
+        )
+
+
+def find_renames(pairs: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> RoleRenames | None:
+    """Return the renamed roles, None without any. `pairs` are those of `pair_roles_with_datasets`.
+
+    Each role has one new name and each name stands for one role: the pairs in which most agrees go first, then those
+    whose new role opens least besides, then by name.
+    """
+    candidates = _find_candidates(pairs, exports)
+    totals = declared_access.role_datasets.join(f.broadcast(candidates), ROLE_COLUMNS, "left_semi")
+    totals = totals.groupBy(*ROLE_COLUMNS).agg(f.count("*").alias("total"))
+    fitting = candidates.join(totals, ROLE_COLUMNS).filter(f"count * 100 >= total * {_MIN_PERCENT}")
+    chosen: list[tuple[object, ...]] = []
+    chosen_names: set[tuple[str, str]] = set()
+    order = (f.desc(f.col("count") / f.col("total")), "opened", "export", "role", "new_role")
+    for row in fitting.orderBy(*order).collect():
+        # A new role is unknown to the catalog, so that the same name is never both.
+        names = {(row["export"], row["role"]), (row["export"], row["new_role"])}
+        if chosen_names.isdisjoint(names):
+            chosen_names |= names
+            chosen.append(tuple(row[name] for name in ("export", "role", "new_role", "new_name", "count", "total")))
+    return RoleRenames(pairs.sparkSession.createDataFrame(chosen, _SCHEMA)) if chosen else None
+
+
+def _find_candidates(pairs: DataFrame, exports: Sequence[Export]) -> DataFrame:
+    """Return (export, role, new_role, new_name, count, opened): enough lost grants of a role that a new role has.
+
+    `opened` is the number of datasets that the new role opens.
+    """
+    is_no_name = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.ignored_roles))
+    lost = pairs.filter("is_said AND level IS NULL").select("export", "number", "role", "declared_level")
+    strange = pairs.filter(f.expr("NOT is_said AND role_urn IS NULL AND via = ''") & ~is_no_name)
+    strange = strange.filter(~is_outside("grantee")).select(
+        "export", "number", f.col("role").alias("new_role"), f.col("grantee").alias("new_name"), "level"
+    )
+    opened = strange.groupBy("export", "new_role").agg(
+        f.count("*").alias("opened"), f.min("new_name").alias("new_name")
+    )
+    agreeing = lost.join(strange.drop("new_name"), ["export", "number"]).filter(
+        "declared_level IS NULL OR level = declared_level"
+    )
+    counts = agreeing.groupBy(*ROLE_COLUMNS, "new_role").agg(f.count("*").alias("count"))
+    return counts.filter(f"count >= {_MIN_GRANTS}").join(opened, ["export", "new_role"])

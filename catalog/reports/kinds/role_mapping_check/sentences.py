@@ -1,0 +1,113 @@
+"""Differences as sentences, and what to do about each in words."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
+from catalog.reports.kinds.role_mapping_check.exports import LEVELS
+from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
+from catalog.reports.kinds.role_mapping_check.principals import (
+    DATABASE_ROLE,
+    GROUP,
+    describe_principal,
+    split_principal,
+)
+from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
+
+DifferenceRow = Mapping[str, Any]
+
+_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
+
+
+def render_sentence(difference: DifferenceRow) -> str:
+    """Return the description of a difference."""
+    template = _SENTENCES[DifferenceType(difference["type"])]
+    if difference["type"] == DifferenceType.EXTRA_GRANT and not difference["entity"]:
+        template = _CONTAINER_GRANT_SENTENCE if difference["object"] else _ROLE_GRANT_SENTENCE
+    return template.format(**list_words(difference))
+
+
+def list_words(difference: DifferenceRow) -> dict[str, Any]:
+    """Return the words of sentences and manual steps."""
+    return {
+        **difference,
+        "role": describe_role(difference),
+        "mapping": _render_mapping(difference),
+        "undo": "give the grants back in the source" if difference["is_there"] else "rename it in the source",
+        "who": describe_principal(difference["grantee"] or difference["actor"] or ""),
+        "there": _LEVEL_NAMES.get(difference["level"] or 0, ""),
+        "wanted": _LEVEL_NAMES.get(difference["wanted"] or 0, ""),
+        "object": dotted_name(difference["object"]),
+        "place": dotted_name(difference["object"]) or difference["name"] or difference["entity"],
+        "datasets": "1 dataset" if difference["count"] == 1 else f"{difference['count'] or 0:,} datasets",
+        "via": f" through {describe_principal(difference['via'])}" if difference["via"] else "",
+        "rows": "1 row" if difference["count"] == 1 else f"{difference['count'] or 0:,} rows",
+        "were": "was" if difference["count"] == 1 else "were",
+        "rule": RULE_LABELS.get(difference["rule"] or "", "").lower(),
+    }
+
+
+_SENTENCES: Mapping[DifferenceType, str] = {
+    DifferenceType.GRANT_MISSING: "The catalog says that {role} opens {place}; the source has no such grant.",
+    DifferenceType.EXTRA_GRANT: "{role} has {there} on {place}; the catalog does not say so.",
+    DifferenceType.WRONG_LEVEL: "{role} should have {wanted} on {place} and has {there}{via}.",
+    DifferenceType.ROLE_GONE: "The source has no role {role}, which the catalog says opens {datasets}.",
+    DifferenceType.ROLE_RENAMED: "{role} is called {who} in the source: {count:,} of its {total:,} grants agree.",
+    DifferenceType.ROLE_WITHOUT_DATASETS: "{role} opens nothing that the catalog knows.",
+    DifferenceType.SENSITIVE_WITHOUT_ROLE: "{place} is sensitive, and no role says how it is reached.",
+    DifferenceType.SENSITIVE_OPEN: "{place} is sensitive and has grants, and no policy masks or filters it.",
+    DifferenceType.MEMBER_MISSING: "{who} should hold {role} and does not.",
+    DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}; the catalog does not say so.",
+    DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place} without any role.",
+    DifferenceType.PASSED_SENSITIVE: "Sensitive data lies in {place}, and {rows} on it {were} not compared: {rule}.",
+}
+#: Sentences of access that reaches many datasets, on a container and through a role alone.
+_CONTAINER_GRANT_SENTENCE = "{role} has {there}{via} on {place}, which opens {datasets} that the catalog does not name."
+_ROLE_GRANT_SENTENCE = "{role} has {there}{via}, which opens {datasets} that the catalog does not name."
+
+#: What to do where there is no statement for it, or no dialect.
+MANUAL_STEPS: Mapping[DifferenceType, str] = {
+    DifferenceType.GRANT_MISSING: "Give {role} access to {name}.",
+    DifferenceType.EXTRA_GRANT: "Take the access to {object} from {role}.",
+    DifferenceType.WRONG_LEVEL: "Give {role} {wanted} on {object} and no more.",
+    DifferenceType.ROLE_GONE: "Make the role {role}, or take it off its datasets.",
+    DifferenceType.ROLE_RENAMED: "Name it under roles of {export} in exports.json, {mapping}, or {undo}.",
+    DifferenceType.ROLE_WITHOUT_DATASETS: "Name {role} on what it opens, or delete it.",
+    DifferenceType.SENSITIVE_WITHOUT_ROLE: "Name an external role on {entity}, or take its tag off.",
+    DifferenceType.SENSITIVE_OPEN: "Put a mask or a row filter on {name}, or take its tag off.",
+    DifferenceType.MEMBER_MISSING: "Give {role} to {actor}.",
+    DifferenceType.EXTRA_MEMBER: "Take {role} from {grantee}.",
+    DifferenceType.DIRECT_USER_GRANT: "Take the access to {object} from {grantee}.",
+    DifferenceType.PASSED_SENSITIVE: "See who has access to {object} in this way: the report only counts it.",
+}
+
+
+def describe_role(difference: DifferenceRow) -> str:
+    """Return the name of the role of a difference, with its new name in the source if it has one."""
+    if difference["role_urn"]:
+        is_known_elsewhere = difference["new_name"] and difference["type"] != DifferenceType.ROLE_RENAMED
+        now = f" (now {describe_principal(difference['new_name'])})" if is_known_elsewhere else ""
+        return f"{difference['role']}{now}"
+    return describe_principal(difference["grantee"] or difference["role"] or "")
+
+
+def dotted_name(name: str | None) -> str:
+    """Return the name of an object for people."""
+    return (name or "").replace(SEPARATOR, ".")
+
+
+def _render_mapping(difference: DifferenceRow) -> str:
+    """Return the entry of `roles` in exports.json by which a role of the catalog has its new name."""
+    if not difference["new_name"] or not difference["role_urn"]:
+        return ""
+    principal_type, parts = split_principal(difference["new_name"])
+    name = ".".join(parts)
+    if principal_type not in ("", DATABASE_ROLE, GROUP):
+        name = f"{principal_type} {name}"
+    return json.dumps({name: find_identifier(difference["role_urn"])}, ensure_ascii=False).strip("{}")
+
+
+def find_identifier(urn: str) -> str:
+    """Return what a URN of a role, user or group names."""
+    return urn.split(":", 3)[3]

@@ -58,7 +58,7 @@ DIRECT_USER_GRANT | CRITICAL | -                  | sales.hr.people     | carl  
 GRANT_MISSING     | MEDIUM   | auditors | pier-docks.tides.levels | -    | GRANT `roles/bigquery.dataViewer` ON TABLE `pier-docks.tides.levels` TO "group:auditors@pier.example";
 EXTRA_GRANT       | CRITICAL | harbour  | -                       | -    | gcloud resource-manager folders remove-iam-policy-binding 81 --member=group:harbour@pier.example --role=roles/bigquery.dataEditor --condition=None
 EXTRA_GRANT       | CRITICAL | -        | -                       | -    | REVOKE `roles/bigquery.dataViewer` ON PROJECT `pier-ships` FROM "serviceAccount:bot@pier-ships.iam.gserviceaccount.com";
-EXTRA_GRANT       | CRITICAL | -        | -                       | -    | -- Take roles/bigquery.dataViewer on pier-ships from group:contractors@pier.example, under the condition: resource.matchTag("700/stage", "test")
+PASSED_SENSITIVE  | HIGH     | -        | -                       | -    | -- See who has access to pier-ships in this way: the report only counts it.
 EXTRA_GRANT       | HIGH     | -        | pier-tests.trial.runs_v | -    | REVOKE `roles/bigquery.dataViewer` ON VIEW `pier-tests.trial.runs_v` FROM "group:contractors@pier.example";
 DIRECT_USER_GRANT | CRITICAL | -        | -                       | mara | gcloud resource-manager folders remove-iam-policy-binding 81 --member=user:mara@pier.example --role=roles/bigquery.dataViewer --condition=None
 DIRECT_USER_GRANT | HIGH     | -        | pier-tests.trial.runs   | mara | REVOKE `roles/bigquery.dataEditor` ON TABLE `pier-tests.trial.runs` FROM "user:mara@pier.example";

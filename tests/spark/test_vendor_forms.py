@@ -114,6 +114,9 @@ def test_masks_and_row_filters_are_listed(checked: dict[str, Any]) -> None:
 
 def test_rows_of_each_export_add_up(checked: dict[str, Any]) -> None:
     counts = {one["export"]: [one[name] for name in ("rows", "passed", "quarantined")] for one in checked["exports"]}
-    assert counts == {"lake": [40, 9, 4], "dwh": [26, 8, 1], "shop": [25, 9, 1], "query": [14, 1, 1]}
+    assert counts == {"lake": [46, 13, 4], "dwh": [26, 8, 1], "shop": [25, 9, 1], "query": [14, 1, 1]}
+    denied = {one["export"]: one["count"] for one in checked["passed"] if one["rule"] == "denied"}
+    # Three denials, and the grants that they take: from a member of a group, and from everybody.
+    assert denied == {"lake": 5}
     unknown = {one["export"]: one["count"] for one in checked["passed"] if one["rule"] == "unknown_table"}
     assert unknown == {"lake": 1, "dwh": 1, "shop": 1, "query": 1}

@@ -55,7 +55,7 @@ def compare(
     inherited_roles = compute_role_closure(facts, stage)
     found_roles = existing_roles = stage("there", membership.find_existing_roles(facts))
     check_role_prefixes(existing_roles, declared_access.roles, exports)
-    grants = stage("granted", find_reach(facts, declared_access.datasets, exports))
+    grants = stage("granted", find_reach(facts, declared_access, inherited_roles, exports))
     reaching_grants = grants.filter("number IS NOT NULL")
     role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)
     members = membership.select_members(facts)
@@ -81,7 +81,7 @@ def compare(
         *_find_extra_grants(pairs, exports),
         _find_wrong_levels(pairs),
         _find_direct_grants(reaching_grants.filter(f.col("kind") == Grantee.USER), declared_access),
-        find_passed_access(facts, declared_access),
+        find_passed_access(facts, declared_access, exports),
         membership.build_missing_roles(missing_roles, declared_access),
         membership.find_idle_roles(declared_access, existing_roles),
         select_difference_columns(

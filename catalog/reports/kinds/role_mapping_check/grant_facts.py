@@ -26,7 +26,8 @@ class FactKind(StrEnum):
     PolicyKind, stands before the data of `object`. PASSED: passed by `rule`. BAD: not
     understood, for a `reason`. In both, `object` is the text of the row. NO_ROW: a blank line or a header.
     PLACE: all of the container `grantee_key` is in the place `object_key`. DENIAL: `grantee` reads nothing in the
-    container or place `object`. EXEMPT: but for `grantee`; such facts have the `object_type` of the denial.
+    container or place `object`. EXEMPT: but for `grantee`; such facts have the `object_type` of the denial. A row that
+    is PASSED by the rule `denied` takes the privilege `bit` on `object` from `grantee`.
     """
 
     GRANT = "GRANT"
@@ -61,7 +62,7 @@ class Grantee(StrEnum):
 #: file has to begin with a header; `is_counted` is false in all but one of the facts of a row. Names as in the source
 #: (`principals`), and `…_key` for comparison with the catalog; `object_type` is SQL's word for the object, null for the
 #: usual one; `bit` is one privilege of the form's vocabulary, `level` its level; `is_container`: the object contains
-#: tables; `condition` is what the grant depends on.
+#: tables; `condition` is what the grant depends on, `condition_names` the pattern of the tables for which it holds.
 FACT_COLUMNS = {
     "export": "string",
     "file": "string",
@@ -80,6 +81,7 @@ FACT_COLUMNS = {
     "grantee": "string",
     "grantee_key": "string",
     "condition": "string",
+    "condition_names": "string",
     "reason": "string",
     "rule": "string",
 }

@@ -16,11 +16,14 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
+from catalog.reports.kinds.role_mapping_check.rules import DORMANT_RULES
 
 
 def find_existing_roles(facts: DataFrame) -> DataFrame:
     """Return (export, role, role_name) of roles in the facts: grantees, inherited, with members, or listed."""
-    granted_roles = facts.filter(f.col("what").isin(FactKind.GRANT, FactKind.INHERIT) & (f.col("kind") == Grantee.ROLE))
+    is_dormant = (f.col("what") == FactKind.PASSED) & f.col("rule").isin(*sorted(DORMANT_RULES))
+    is_granted = f.col("what").isin(FactKind.GRANT, FactKind.INHERIT) | (is_dormant & f.col("grantee_key").isNotNull())
+    granted_roles = facts.filter(is_granted & (f.col("kind") == Grantee.ROLE))
     role_facts = facts.filter(f.col("what").isin(FactKind.INHERIT, FactKind.MEMBER, FactKind.ROLE))
     role_names = granted_roles.select(
         "export", f.col("grantee_key").alias("role"), f.col("grantee").alias("role_name")

@@ -1,12 +1,18 @@
 """Which datasets of the catalog the grants of exports reach, directly or through a container."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.containers import list_places
-from catalog.reports.kinds.role_mapping_check.denials import drop_denied_grants
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.denials import (
+    HOLDER_COLUMNS,
+    find_denied,
+    list_group_members,
+    select_denials,
+)
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
@@ -15,33 +21,96 @@ from catalog.reports.kinds.role_mapping_check.rules import PassRule
 OBJECT_COLUMNS = ("object", "object_type", "condition")
 
 _PLACE_COLUMNS = ("file", "block", "line", "is_counted")
+_REACH_COLUMNS = ("export", "number", "kind", "grantee_key", "grantee", "bit", "level", *OBJECT_COLUMNS)
+#: What decides, beside the dataset, whether something takes it away. Without a condition, `condition_names` is ''.
+_GRANT_COLUMNS = ["export", "kind", "grantee_key", "bit", "object_key", "is_container", "condition_names"]
 
 
-def find_reach(facts: DataFrame, datasets: DataFrame, exports: Sequence[Export]) -> DataFrame:
+def find_reach(
+    facts: DataFrame, declared_access: DeclaredAccess, inherited_roles: DataFrame, exports: Sequence[Export]
+) -> DataFrame:
     """Return each grant with the datasets that it reaches: export, number, kind, grantee …, `at` the container.
 
-    What a deny policy takes away is left out. A grant that reaches no dataset is one row with the `rule` that passes it
-    and its place in the files; all others have none of these. `datasets` has export, number and key.
+    What a denial or the condition of the grant takes away is left out. A grant that reaches no dataset, or none after
+    that, is one row with the `rule` that passes it and its place in the files; all others have none of these.
     """
     grants = facts.filter(f.col("what") == FactKind.GRANT)
-    keys = datasets.select("export", "number", "key")
-    containers = list_places(facts, keys, exports)
-    table_grants = grants.filter("NOT is_container").join(
-        keys.withColumnRenamed("key", "object_key"), ["export", "object_key"], "left"
-    )
+    grants = grants.withColumn("condition_names", f.coalesce("condition_names", f.lit("")))
+    keys = declared_access.datasets.select("export", "number", f.col("key").alias("object_key"))
+    containers = list_places(facts, declared_access.datasets.select("export", "number", "key"), exports)
+    columns = list(dict.fromkeys((*_REACH_COLUMNS, *_PLACE_COLUMNS, *_GRANT_COLUMNS)))
+    table_grants = grants.filter("NOT is_container").join(keys, ["export", "object_key"], "left")
     container_grants = grants.filter("is_container").join(containers, ["export", "object_key"], "left")
-    columns = ["export", "number", "kind", "grantee_key", "grantee", "bit", "level", *OBJECT_COLUMNS]
-    is_unknown = f.col("number").isNull()
-    places = [f.when(is_unknown, f.col(name)).alias(name) for name in _PLACE_COLUMNS]
-    reach = table_grants.select(
-        *columns, f.lit("").alias("at"), f.when(is_unknown, PassRule.UNKNOWN_TABLE).alias("rule"), *places
-    ).union(
-        container_grants.select(
-            *columns,
-            f.col("object").alias("at"),
-            f.when(is_unknown, PassRule.UNKNOWN_CONTAINER).alias("rule"),
-            *places,
+    reach = table_grants.select(*columns).union(container_grants.select(*columns))
+    unknown = f.when(f.col("is_container"), PassRule.UNKNOWN_CONTAINER).otherwise(f.lit(PassRule.UNKNOWN_TABLE))
+    reach = reach.withColumn("rule", f.when(f.col("number").isNull(), unknown))
+    denials = select_denials(facts, exports)
+    takings: dict[PassRule, DataFrame] = {}
+    if _has_conditions(grants, exports):
+        takings[PassRule.OUTSIDE_CONDITION] = _find_outside(reach, declared_access.datasets)
+    if denials is not None:
+        members = list_group_members(facts, inherited_roles, declared_access.group_members, exports)
+        places = keys.withColumn("is_container", f.expr("false")).union(
+            containers.select("export", "number", "object_key", f.expr("true"))
         )
+        holders = reach.filter("number IS NOT NULL").select(*HOLDER_COLUMNS).distinct()
+        takings[PassRule.DENIED] = find_denied(facts, denials, holders, members, places)
+    reach = _drop_takings(reach, grants, takings)
+    is_passed = f.col("rule").isNotNull()
+    return reach.select(
+        *_REACH_COLUMNS,
+        f.when(f.col("is_container"), f.col("object")).otherwise("").alias("at"),
+        "rule",
+        *(f.when(is_passed, f.col(name)).alias(name) for name in _PLACE_COLUMNS),
     )
-    # Grants without a dataset stay: a number that is null equals none.
-    return drop_denied_grants(facts, reach, containers, exports)
+
+
+def _has_conditions(grants: DataFrame, exports: Sequence[Export]) -> bool:
+    """Whether the condition of a grant chooses among tables."""
+    return any(export.form == "bigquery" for export in exports) and bool(grants.filter("condition_names <> ''").head(1))
+
+
+def _find_outside(reach: DataFrame, datasets: DataFrame) -> DataFrame:
+    """Return (export, number, condition_names) where a condition does not hold for a dataset."""
+    parts = f.split("key", "[.]")
+    size = f.size(parts)
+    project = f.array_join(f.slice(parts, f.lit(1), f.greatest(size - 2, f.lit(0))), ".")
+    name = f.concat_ws(
+        "/",
+        f.lit("projects"),
+        project,
+        f.lit("datasets"),
+        f.get(parts, size - 2),
+        f.lit("tables"),
+        f.get(parts, size - 1),
+    )
+    named_datasets = datasets.select("export", "number", name.alias("resource"))
+    conditional = reach.filter("number IS NOT NULL AND condition_names <> ''")
+    pairs = (
+        conditional.select("export", "number", "condition_names").distinct().join(named_datasets, ["export", "number"])
+    )
+    return pairs.filter(~f.rlike("resource", f.col("condition_names"))).drop("resource")
+
+
+def _drop_takings(reach: DataFrame, grants: DataFrame, takings: Mapping[PassRule, DataFrame]) -> DataFrame:
+    """Return what is reached without what rules take away; grants of which nothing is left are a row each.
+
+    `takings` has the columns that identify what a rule takes.
+    """
+    if not takings:
+        return reach
+    columns = reach.columns
+    for rule, rows in takings.items():
+        reach = reach.join(rows.withColumn(f"is_{rule}", f.expr("true")), rows.columns, "left")
+    withheld_by = f.coalesce(*(f.when(f.col(f"is_{rule}"), rule) for rule in takings))
+    reach = reach.withColumn("withheld_by", withheld_by)
+    lost_grants = (
+        reach.filter("number IS NOT NULL")
+        .groupBy(*_GRANT_COLUMNS)
+        .agg(f.max(f.col("withheld_by").isNull()).alias("is_left"), f.min("withheld_by").alias("rule"))
+        .filter("NOT is_left")
+        .drop("is_left")
+    )
+    passed_grants = grants.join(lost_grants.withColumnRenamed("rule", "lost_by"), _GRANT_COLUMNS)
+    passed_grants = passed_grants.withColumns({"number": f.lit(None).cast("int"), "rule": f.col("lost_by")})
+    return reach.filter("withheld_by IS NULL").select(*columns).union(passed_grants.select(*columns))

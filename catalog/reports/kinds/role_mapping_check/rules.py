@@ -17,6 +17,8 @@ class PassRule(StrEnum):
     OTHER_SERVICE = "other_service"
     EXPIRED = "expired"
     NOT_YET_VALID = "not_yet_valid"
+    OUTSIDE_CONDITION = "outside_condition"
+    UNDECIDED_CONDITION = "undecided_condition"
     UNCERTAIN = "uncertain"
     DELETED_MEMBER = "deleted_member"
     UNLISTED_ROLE = "unlisted_role"
@@ -38,16 +40,24 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.REVOKED: "Revoked",
     PassRule.EXPIRED: "Under a condition whose time is over",
     PassRule.NOT_YET_VALID: "Under a condition whose time has not come",
+    PassRule.OUTSIDE_CONDITION: "Under a condition that holds for none of the tables",
+    PassRule.UNDECIDED_CONDITION: "Under a condition of which an export does not tell whether it holds",
     PassRule.UNCERTAIN: "A deny rule of which an export does not tell whether it applies",
     PassRule.OTHER_SERVICE: "On a resource of another service",
     PassRule.DELETED_MEMBER: "To an account that was deleted",
     PassRule.UNLISTED_ROLE: "A role of the service of which no level is known",
     PassRule.COLUMN_PRIVILEGE: "On single columns of a table",
     PassRule.FUTURE_GRANT: "On tables that are made in future",
-    PassRule.DENIED: "Denied",
+    PassRule.DENIED: "Denied wherever it reaches, or a denial itself",
     PassRule.LISTED_PERSON: "A person, who is no role",
     PassRule.INACTIVE_POLICY: "A policy that is not in force",
 }
 
 #: Rules whose rows can give access to data, which nobody compared: what is sensitive below them is a finding.
-REACHING_RULES = frozenset({PassRule.OTHER_GRANTEE, PassRule.UNLISTED_ROLE, PassRule.COLUMN_PRIVILEGE})
+REACHING_RULES = frozenset(
+    {PassRule.OTHER_GRANTEE, PassRule.UNLISTED_ROLE, PassRule.COLUMN_PRIVILEGE, PassRule.UNDECIDED_CONDITION}
+)
+#: Rules whose rows are grants that do not hold at present: the roles that they name are there.
+DORMANT_RULES = frozenset(
+    {PassRule.EXPIRED, PassRule.NOT_YET_VALID, PassRule.OUTSIDE_CONDITION, PassRule.UNDECIDED_CONDITION}
+)

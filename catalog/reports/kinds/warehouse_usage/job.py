@@ -77,11 +77,12 @@ def _judge_access(
     exports: Sequence[Export],
     stage: Stage,
 ) -> UsageResults:
-    reach = find_reach(facts, declared_access.datasets, exports)
+    inherited_roles = role_pairs.compute_role_closure(facts, stage)
+    reach = find_reach(facts, declared_access, inherited_roles, exports)
     access = HeldAccess(
         grants=stage("granted", reach.filter("number IS NOT NULL")),
         members=stage("held", membership.select_members(facts)),
-        inherited_roles=role_pairs.compute_role_closure(facts, stage),
+        inherited_roles=inherited_roles,
         group_members=declared_access.group_members,
     )
     sure_names = [coverage.export for coverage in coverages if not coverage.problem]

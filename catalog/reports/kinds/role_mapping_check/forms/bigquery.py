@@ -6,7 +6,8 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import plain
 from catalog.reports.kinds.role_mapping_check.forms.csv_rows import read_csv
-from catalog.reports.kinds.role_mapping_check.forms.google.conditions import ConditionState, judge_condition
+from catalog.reports.kinds.role_mapping_check.forms.google.condition_facts import read_clock, read_conditions
+from catalog.reports.kinds.role_mapping_check.forms.google.conditions import ConditionState
 from catalog.reports.kinds.role_mapping_check.forms.google.place_facts import Places, read_places
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, read_lines
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, describe_unknown_level, select_facts
@@ -30,9 +31,12 @@ _TABLE_TYPES = ("TABLE", "VIEW", "EXTERNAL", "EXTERNAL TABLE", "MATERIALIZED VIE
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
     """Return the facts of an export of BigQuery. Raises BadExports."""
-    places = read_places(spark, folder, export)
+    now = read_clock(spark)
+    places = read_places(spark, folder, export, now)
+    frames = [_read_grants(spark, folder, export, pattern) for pattern in export.grants]
+    conditions = read_conditions(spark, frames, now)
     return [
-        *(_build_facts(_read_grants(spark, folder, export, pattern), export, places) for pattern in export.grants),
+        *(_build_facts(rows, export, places, conditions) for rows in frames),
         *(plain.read_files(spark, folder, export, pattern) for pattern in export.members),
         *places.facts,
     ]
@@ -87,11 +91,11 @@ def _parse_iam_policies(lines: DataFrame) -> DataFrame:
         f.explode_outer("binding.members").alias("member"),
         f.col("binding.condition.expression").alias("condition"),
     )
-    whole_row = f.concat_ws(" ", "place", "privilege", "member")
+    whole_row = f.concat_ws(" ", "place", "privilege", "member", f.concat(f.lit("if "), "condition"))
     return rows.withColumn("row_text", f.when(f.col("row_problem").isNull(), whole_row).otherwise(f.col("row_text")))
 
 
-def _build_facts(rows: DataFrame, export: Export, places: Places) -> DataFrame:
+def _build_facts(rows: DataFrame, export: Export, places: Places, conditions: DataFrame) -> DataFrame:
     project, parent = (
         f.nullif(f.regexp_extract(f.coalesce("place", f.lit("")), pattern, 1), f.lit(""))
         for pattern in (_PROJECT_PATTERN, _PARENT_PATTERN)
@@ -100,6 +104,7 @@ def _build_facts(rows: DataFrame, export: Export, places: Places) -> DataFrame:
     # Only names that are no identifiers of projects have to be looked up.
     number = f.when(f.col("project").rlike("^[0-9]+$"), f.concat(f.lit("projects/"), "project"))
     rows = rows.withColumn("known_as", f.coalesce(number, "parent")).join(places.names, "known_as", "left")
+    rows = rows.join(f.broadcast(conditions), "condition", "left")
     parts = [f.nullif(f.regexp_extract("place", f"/{part}/([^/]+)", 1), f.lit("")) for part in ("datasets", "tables")]
     project_name = f.when(f.col("known_as").isNull(), f.col("project")).otherwise(f.col("known_project"))
     path = f.coalesce("parent", f.concat_ws(SEPARATOR, project_name, *parts))
@@ -108,7 +113,7 @@ def _build_facts(rows: DataFrame, export: Export, places: Places) -> DataFrame:
         member_kind == "user", without_domain(export, name)
     )
     facts = select_facts(
-        rows.withColumn("state", judge_condition(f.col("condition"))),
+        rows,
         export,
         _decide_outcome(member_kind),
         path=path,
@@ -119,6 +124,7 @@ def _build_facts(rows: DataFrame, export: Export, places: Places) -> DataFrame:
         grantee="member",
         grantee_key=account.otherwise(f.lower("member")),
         condition="condition",
+        condition_names="condition_names",
     )
     return facts.withColumn("object_type", f.nullif("object_type", f.lit("")))
 
@@ -127,22 +133,24 @@ def _decide_outcome(member_kind: Column) -> RowOutcome:
     is_ours = f.col("project").isNotNull() | f.col("parent").isNotNull()
     is_custom = ~f.col("privilege").startswith("roles/")
     has_level = f.col("bit").isNotNull()
+    is_undecided = f.coalesce("state", f.lit(ConditionState.UNKNOWN)) == ConditionState.UNKNOWN
     rule = (
         f.when(~is_ours, PassRule.OTHER_SERVICE)
         .when(f.col("place").rlike(_OTHER_PART_PATTERN), PassRule.OTHER_OBJECT)
         .when(member_kind == "deleted", PassRule.DELETED_MEMBER)
         .when(f.col("state") == ConditionState.EXPIRED, PassRule.EXPIRED)
         .when(f.col("state") == ConditionState.EARLY, PassRule.NOT_YET_VALID)
+        .when(f.col("state") == ConditionState.OUTSIDE, PassRule.OUTSIDE_CONDITION)
         .when(~has_level & ~is_custom, PassRule.UNLISTED_ROLE)
+        .when(has_level & f.col("condition").isNotNull() & is_undecided, PassRule.UNDECIDED_CONDITION)
     )
     reason = (
         f.when(f.col("place").isNull(), "It names no object.")
         .when(f.col("privilege").isNull() | (f.col("privilege") == ""), "A binding names no role.")
         .when(f.col("member").isNull() | (f.col("member") == ""), "A binding names no member.")
         .when(rule.isNull() & ~has_level, describe_unknown_level())
-        .when(
-            rule.isNull() & f.col("known_as").isNotNull() & f.col("is_known").isNull(),
-            f.concat(f.lit('No "hierarchy" names '), "known_as", f.lit(".")),
-        )
+        .when(rule.isNull(), f.col("condition_problem"))
     )
-    return RowOutcome(reason, rule, f.lit(FactKind.GRANT))
+    is_unplaced = rule.isNull() & f.col("known_as").isNotNull() & f.col("is_known").isNull()
+    unplaced = f.when(is_unplaced, f.concat(f.lit('No "hierarchy" names '), "known_as", f.lit(".")))
+    return RowOutcome(f.coalesce(reason, unplaced), rule, f.lit(FactKind.GRANT))

@@ -81,7 +81,7 @@ def _describe_shown(_: DataFrame, export: Export) -> dict[str, Column]:
     return {
         "object_type": object_type,
         "path": full_path.otherwise(path),
-        **_describe_grantee("principal", privilege),
+        **_describe_grantee("principal", f.regexp_replace(privilege, "^DENIED ", "")),
         "said_rule": f.when(privilege.startswith("DENIED "), PassRule.DENIED),
     }
 

@@ -1,6 +1,5 @@
 """Deny policies, as `gcloud iam policies list --kind=denypolicies --format=json` has them, one JSON object a line."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +7,13 @@ from typing import Any
 from urllib.parse import unquote
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.forms.google.json_objects import BadLine, parse_object
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 
 #: Whom a rule denies that denies everybody.
 EVERYBODY_KEY = "*"
 _READING = frozenset(
-    ("bigquery.googleapis.com/tables.getData", "bigquery.googleapis.com/tables.*", "bigquery.googleapis.com/*")
+    f"bigquery.googleapis.com/{name}" for name in ("tables.getData", "tables.*", "*.getData", "*.*", "*")
 )
 _ATTACHMENT_PATTERN = re.compile("((?:organizations|folders|projects)/[^/]+)/denypolicies/")
 _EVERYBODY = "principalSet://goog/public:all"
@@ -39,20 +39,24 @@ class DenyRule:
     is_certain: bool
 
 
-def parse_denials(export: Export, text: str) -> list[DenyRule] | None:
-    """Return the rules of a line that deny reading tables, None where it is no deny policy."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return None
-    name, rules = (document.get("name"), document.get("rules")) if isinstance(document, dict) else (None, None)
+def parse_denials(export: Export, text: str) -> list[DenyRule]:
+    """Return the rules of a line that deny reading tables. Raises BadLine."""
+    document = parse_object(text)
+    name, rules = document.get("name"), document.get("rules")
     match = _ATTACHMENT_PATTERN.search(unquote(name)) if isinstance(name, str) else None
-    if match is None or not isinstance(rules, list):
-        return None
-    deny_rules = [
-        rule["denyRule"] for rule in rules if isinstance(rule, dict) and isinstance(rule.get("denyRule"), dict)
-    ]
+    if match is None:
+        raise BadLine("It does not name what a deny policy is attached to.")
+    if not isinstance(rules, list):
+        raise BadLine("It has no list of rules.")
+    deny_rules = map(_find_deny_rule, rules)
     return [_build_rule(export, match[1], rule) for rule in deny_rules if _is_about_reading(rule)]
+
+
+def _find_deny_rule(rule: Any) -> Mapping[str, Any]:
+    deny_rule = rule.get("denyRule") if isinstance(rule, dict) else None
+    if not isinstance(deny_rule, dict) or not deny_rule.get("deniedPermissions"):
+        raise BadLine("One of its rules denies nothing.")
+    return deny_rule
 
 
 def _is_about_reading(rule: Mapping[str, Any]) -> bool:
@@ -62,14 +66,16 @@ def _is_about_reading(rule: Mapping[str, Any]) -> bool:
 
 
 def _build_rule(export: Export, attachment: str, rule: Mapping[str, Any]) -> DenyRule:
+    condition = rule.get("denialCondition")
+    if condition is not None and not (isinstance(condition, dict) and isinstance(condition.get("expression"), str)):
+        raise BadLine("One of its conditions has no expression.")
     exemptions = [_find_principal(export, name) for name in _read_texts(rule, "exceptionPrincipals")]
     principals = [_find_principal(export, name) for name in _read_texts(rule, "deniedPrincipals")]
-    condition = rule.get("denialCondition")
     return DenyRule(
         attachment=attachment,
         principals=tuple(sorted(filter(None, principals))),
         exemptions=tuple(sorted(filter(None, exemptions))),
-        condition=condition.get("expression") if isinstance(condition, dict) else None,
+        condition=condition["expression"] if condition else None,
         # Somebody may be exempt by a set of which an export does not tell the members.
         is_certain=None not in exemptions,
     )

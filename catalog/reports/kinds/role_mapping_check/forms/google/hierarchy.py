@@ -5,11 +5,12 @@ it, or of `gcloud projects list` and `gcloud resource-manager folders list`, wit
 projects and folders, so that they are collected.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from catalog.reports.kinds.role_mapping_check.forms.google.json_objects import BadLine, parse_object
 
 _NODE_PATTERN = re.compile("(organizations|folders|projects)/([^/]+)$")
 #: Google nests folders ten deep.
@@ -42,14 +43,9 @@ class Hierarchy:
         return next(iter(self.projects.get(container, ())), None) if container.startswith("projects/") else None
 
 
-def parse_node(text: str) -> HierarchyNode | None:
-    """Return the project or folder of a line, None where it is neither."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(document, dict):
-        return None
+def parse_node(text: str) -> HierarchyNode:
+    """Return the project or folder of a line. Raises BadLine."""
+    document = parse_object(text)
     resource = document.get("resource")
     data = resource.get("data") if isinstance(resource, dict) else None
     sources = [document, data if isinstance(data, dict) else {}]
@@ -58,7 +54,9 @@ def parse_node(text: str) -> HierarchyNode | None:
     nodes += [_read_parent(source) for source in sources]
     nodes += [_find_node(document.get("organization")), _find_node(document.get("parentFullResourceName"))]
     ancestors = tuple(dict.fromkeys(node for node in nodes if node and node not in names))
-    return HierarchyNode(tuple(dict.fromkeys(names)), ancestors) if names else None
+    if not names:
+        raise BadLine("It names no project or folder.")
+    return HierarchyNode(tuple(dict.fromkeys(names)), ancestors)
 
 
 def _list_names(sources: Iterable[Mapping[str, Any]]) -> Iterator[str]:

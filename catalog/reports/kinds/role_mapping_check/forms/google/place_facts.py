@@ -1,28 +1,36 @@
 """Facts of the hierarchy and of deny policies: which project is in which place, and who may not read there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.google.conditions import ConditionState, judge_condition
-from catalog.reports.kinds.role_mapping_check.forms.google.denials import parse_denials
+from catalog.reports.kinds.role_mapping_check.forms.google.denials import DenyRule, parse_denials
 from catalog.reports.kinds.role_mapping_check.forms.google.hierarchy import (
     Hierarchy,
     HierarchyNode,
     build_hierarchy,
     parse_node,
 )
+from catalog.reports.kinds.role_mapping_check.forms.google.json_objects import BadLine
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, read_lines
 from catalog.reports.kinds.role_mapping_check.grant_facts import FACT_COLUMNS, FactKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
 
 Row = dict[str, Any]
-_NO_NODE = "It is no JSON object of a project or folder."
-_NO_POLICY = "It is no JSON object of a deny policy."
+#: The rules that pass a deny rule by the state of its condition; in any other state it is applied, or not understood.
+_STATE_RULES: Mapping[ConditionState, PassRule] = {
+    ConditionState.EXPIRED: PassRule.EXPIRED,
+    ConditionState.EARLY: PassRule.NOT_YET_VALID,
+    ConditionState.OUTSIDE: PassRule.OUTSIDE_CONDITION,
+    # Google knows conditions about tags alone there.
+    ConditionState.BY_NAME: PassRule.UNCERTAIN,
+    ConditionState.UNKNOWN: PassRule.UNCERTAIN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +41,14 @@ class Places:
     facts: Sequence[DataFrame]
 
 
-def read_places(spark: SparkSession, folder: str, export: Export) -> Places:
+def read_places(spark: SparkSession, folder: str, export: Export, now: datetime) -> Places:
     """Return the places of the hierarchy, and the facts of it and of deny policies, as many as projects and folders."""
     node_rows = _read_rows(spark, folder, export, export.hierarchy)
-    nodes = [None if row["what"] else parse_node(row["object"]) for row in node_rows]
-    hierarchy = build_hierarchy(filter(None, nodes))
-    rows = [fact for row, node in zip(node_rows, nodes, strict=True) for fact in _list_node_facts(row, node)]
-    rows += _list_place_facts(export, hierarchy)
+    nodes = [node for row in node_rows if (node := _read_node(row))]
+    hierarchy = build_hierarchy(nodes)
+    rows = [*node_rows, *_list_place_facts(export, hierarchy)]
     for row in _read_rows(spark, folder, export, export.denies):
-        rows += _list_denial_facts(export, hierarchy, row)
+        rows += _list_denial_facts(export, hierarchy, row, now)
     names = [(container, hierarchy.find_project(container), True) for container in hierarchy.projects]
     return Places(
         spark.createDataFrame(names, "known_as string, known_project string, is_known boolean"),
@@ -68,15 +75,17 @@ def _read_rows(spark: SparkSession, folder: str, export: Export, patterns: Seque
     ]
 
 
-def _list_node_facts(row: Row, node: HierarchyNode | None) -> Iterator[Row]:
-    outcome = (
-        {}
-        if row["what"]
-        else {"what": FactKind.PLACE, "is_counted": False}
-        if node
-        else {"what": FactKind.BAD, "reason": _NO_NODE}
-    )
-    yield row | outcome
+def _read_node(row: Row) -> HierarchyNode | None:
+    """Return the project or folder of a row without an outcome, and give the row its outcome."""
+    if row["what"]:
+        return None
+    try:
+        node = parse_node(row["object"])
+    except BadLine as error:
+        row |= {"what": FactKind.BAD, "reason": str(error)}
+        return None
+    row |= {"what": FactKind.PLACE, "is_counted": False}
+    return node
 
 
 def _list_place_facts(export: Export, hierarchy: Hierarchy) -> Iterator[Row]:
@@ -93,43 +102,43 @@ def _list_place_facts(export: Export, hierarchy: Hierarchy) -> Iterator[Row]:
                 }
 
 
-def _list_denial_facts(export: Export, hierarchy: Hierarchy, row: Row) -> Iterator[Row]:
+def _list_denial_facts(export: Export, hierarchy: Hierarchy, row: Row, now: datetime) -> Iterator[Row]:
     """Yield a fact for each principal that each rule of a line denies or exempts; those that are not used are rows."""
-    rules = None if row["what"] else parse_denials(export, row["object"])
-    if row["what"] or rules is None:
-        yield row if row["what"] else row | {"what": FactKind.BAD, "reason": _NO_POLICY}
+    if row["what"]:
+        yield row
+        return
+    try:
+        rules = parse_denials(export, row["object"])
+    except BadLine as error:
+        yield row | {"what": FactKind.BAD, "reason": str(error)}
         return
     if not rules:
         yield row | {"what": FactKind.PASSED, "rule": PassRule.NO_DATA_PRIVILEGE}
     for index, rule in enumerate(rules):
         container = hierarchy.find_project(rule.attachment) or rule.attachment.removeprefix("projects/")
-        rule_row = row | {"object_type": f"{row['file']}:{row['line']}:{index}", "object_key": container}
-        if not rule.principals:
-            yield rule_row | {"what": FactKind.PASSED, "rule": PassRule.UNCERTAIN}
-        for kind, key in rule.principals:
-            uncertain = {} if rule.is_certain else {"what": FactKind.PASSED, "rule": PassRule.UNCERTAIN}
-            yield rule_row | {"kind": kind, "grantee_key": key, "condition": rule.condition} | uncertain
-        for kind, key in rule.exemptions:
-            yield rule_row | {"what": FactKind.EXEMPT, "is_counted": False, "kind": kind, "grantee_key": key}
+        names = {"object_type": f"{row['file']}:{row['line']}:{index}", "object_key": container, "is_container": True}
+        outcome = _decide_outcome(rule, now)
+        if outcome or not rule.principals:
+            yield row | names | (outcome or {"what": FactKind.PASSED, "rule": PassRule.UNCERTAIN})
+            continue
+        rule_row = row | names | {"is_counted": False}
+        yield from (
+            rule_row | {"what": FactKind.DENIAL, "kind": kind, "grantee_key": key} for kind, key in rule.principals
+        )
+        yield from (
+            rule_row | {"what": FactKind.EXEMPT, "kind": kind, "grantee_key": key} for kind, key in rule.exemptions
+        )
+
+
+def _decide_outcome(rule: DenyRule, now: datetime) -> Row:
+    """Return why a deny rule is not applied, nothing where it is."""
+    judgement = judge_condition(rule.condition, now)
+    if judgement.state == ConditionState.BAD:
+        return {"what": FactKind.BAD, "reason": judgement.problem}
+    pass_rule = _STATE_RULES.get(judgement.state) or (None if rule.is_certain else PassRule.UNCERTAIN)
+    return {"what": FactKind.PASSED, "rule": pass_rule} if pass_rule else {}
 
 
 def _build_facts(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
-    """Return rows as facts; one that is not decided yet is a denial, if its condition holds."""
     schema = ", ".join(f"{name} {type_name}" for name, type_name in FACT_COLUMNS.items())
-    facts = spark.createDataFrame([tuple(row.get(name) for name in FACT_COLUMNS) for row in rows], schema)
-    state = judge_condition(f.col("condition"))
-    rule = (
-        f.when(state == ConditionState.EXPIRED, PassRule.EXPIRED)
-        .when(state == ConditionState.EARLY, PassRule.NOT_YET_VALID)
-        .when(state == ConditionState.UNKNOWN, PassRule.UNCERTAIN)
-    )
-    is_open = f.col("what").isNull()
-    return facts.withColumns(
-        {
-            "rule": f.when(is_open, rule).otherwise(f.col("rule")),
-            "is_counted": f.col("is_counted") & ~(is_open & rule.isNull()),
-            "what": f.when(is_open & rule.isNotNull(), FactKind.PASSED)
-            .when(is_open, FactKind.DENIAL)
-            .otherwise(f.col("what")),
-        }
-    )
+    return spark.createDataFrame([tuple(row.get(name) for name in FACT_COLUMNS) for row in rows], schema)

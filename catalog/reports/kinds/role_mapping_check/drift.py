@@ -91,7 +91,9 @@ def compare(
             entity="urn",
         ),
         find_open_datasets(policies, reaching_grants, declared_access, exports),
-        *membership.compare_members(stage("held", members), declared_access, inherited_roles, missing_roles, exports),
+        *membership.compare_members(
+            stage("held", members), declared_access, inherited_roles, existing_roles, missing_roles, exports
+        ),
     ]
     all_differences = reduce(DataFrame.union, differences)
     if renames is not None:

@@ -18,6 +18,10 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 SEPARATOR = principals.SEPARATOR
 
 
+#: Forms whose people and groups are those of a directory, and no names of SQL.
+_CASELESS_FORMS = ("databricks", "trino")
+
+
 class FactKind(StrEnum):
     """The kinds of facts.
 
@@ -101,13 +105,13 @@ def role_key(export: Export, name: Column) -> Column:
 def name_key(export: Export, name: Column) -> Column:
     """Return a name in the source for comparison with `Export.normalize` of names of the catalog.
 
-    Where names are folded to capitals, the catalog's name stands for the one without quotation marks: any other keeps
-    its letters, and marks around it.
+    Where SQL folds names, the catalog's name stands for the one without quotation marks: any other keeps its letters,
+    and marks around it.
     """
     bare_name = _strip_domain(export, name)
-    if export.spelling != "upper":
+    if export.spelling == "exact" or export.form in _CASELESS_FORMS:
         return f.lower(bare_name)
-    is_unquoted = bare_name == f.upper(bare_name)
+    is_unquoted = bare_name == spell(export, bare_name)
     return f.when(is_unquoted, f.lower(bare_name)).otherwise(f.concat(f.lit('"'), bare_name, f.lit('"')))
 
 

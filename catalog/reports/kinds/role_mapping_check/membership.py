@@ -16,6 +16,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
+from catalog.reports.kinds.role_mapping_check.principals import is_group
 from catalog.reports.kinds.role_mapping_check.rules import DORMANT_RULES
 
 
@@ -72,6 +73,7 @@ def compare_members(
     direct_members: DataFrame,
     declared_access: DeclaredAccess,
     inherited_roles: DataFrame,
+    existing_roles: DataFrame,
     missing_roles: DataFrame,
     exports: Sequence[Export],
 ) -> list[DataFrame]:
@@ -115,13 +117,18 @@ def compare_members(
     extra_members = extra_members.groupBy(*columns, "role_urn").agg(
         f.min("grantee").alias("grantee"), f.max("role_name").alias("object"), f.min("via").alias("via")
     )
+    missing_members = missing_members.join(declared_access.roles.select("role", "role_urn"), "role").join(
+        existing_roles, ROLE_COLUMNS, "left"
+    )
     prefix = f.when(f.col("kind") == Grantee.GROUP, "urn:li:corpGroup:").otherwise("urn:li:corpuser:")
     return [
         select_difference_columns(
-            missing_members.join(declared_access.roles.select("role", "role_urn"), "role"),
+            missing_members,
             type=f.lit(DifferenceType.MEMBER_MISSING),
             severity=f.lit(DifferenceSeverity.MEDIUM),
             **same_named_columns("export", "role", "role_urn", "kind", "actor"),
+            # Statements about members of groups are others than those of roles.
+            object=f.when(is_group("role_name"), f.col("role_name")),
         ),
         select_difference_columns(
             extra_members.join(declared_access.people, "member_key", "left"),

@@ -40,6 +40,11 @@ def is_outside(name: str) -> Column:
     return f.col(name).rlike(f"^({'|'.join(OUTSIDE_TYPES)}){SEPARATOR}")
 
 
+def is_group(name: str) -> Column:
+    """Whether the principal of a column is a group that holds privileges as a role does."""
+    return f.col(name).startswith(f"{GROUP}{SEPARATOR}")
+
+
 def split_principal(name: str) -> tuple[str, list[str]]:
     """Return the type of a principal, '' for a role of the account or a user, and the parts of its name."""
     principal_type, *parts = name.split(SEPARATOR)

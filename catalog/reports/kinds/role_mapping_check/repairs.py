@@ -303,7 +303,8 @@ def _render_role(export: Export, name: str) -> str:
 
 def _repair_missing_member(export: Export, difference: DifferenceRow) -> str:
     account = export.account_name(find_identifier(difference["actor"]))
-    return _render_membership("GRANT", export, _role_name(export, difference), difference["kind"], account)
+    role = difference["object"] or _role_name(export, difference)
+    return _render_membership("GRANT", export, role, difference["kind"], account)
 
 
 def _repair_extra_member(export: Export, difference: DifferenceRow) -> str:

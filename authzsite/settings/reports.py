@@ -7,6 +7,8 @@ from authzsite.settings.paths import VAR_DIR
 
 # A folder, or the address of one in object storage (catalog/reports/storage.py).
 REPORTS_DIR = env.text("REPORTS_DIR", str(VAR_DIR / "reports"))
+# Whether a snapshot reads only what has changed since the last one.
+REPORTS_INCREMENTAL = env.flag("REPORTS_INCREMENTAL", default=True)
 REPORTS_KEPT = env.integer("REPORTS_KEPT", default=60, minimum=1)
 # Each running report is a Java program that uses every core.
 REPORTS_AT_ONCE = env.integer("REPORTS_AT_ONCE", default=1, minimum=1)

@@ -1,6 +1,8 @@
 """Tables of the catalog."""
 
+from catalog.models import change_triggers
 from catalog.models.assertions import AssertionText, ManagedAssertion
+from catalog.models.change_marker import ChangeMarker, SnapshotBase
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
 from catalog.models.finding import Finding, FindingEvent
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, ScheduledGrant, WildcardGrant
@@ -13,6 +15,7 @@ __all__ = [
     "Ancestry",
     "Aspect",
     "AssertionText",
+    "ChangeMarker",
     "Entity",
     "EntityGroupGrant",
     "EntityUserGrant",
@@ -23,6 +26,8 @@ __all__ = [
     "Report",
     "ReportRow",
     "ScheduledGrant",
+    "SnapshotBase",
     "WildcardGrant",
+    "change_triggers",
     "prefix_range",
 ]

@@ -154,6 +154,23 @@ class StorageFolder:
         file_system, path = self.open()
         file_system.move(path, target.open()[1])
 
+    def link_file(self, name: str, target: "StorageFolder") -> None:
+        """Give a file that never changes a second name in another folder of the same storage. Raises OSError.
+
+        It is copied where that is impossible, within the storage.
+        """
+        file_system, path = self.open()
+        source_path, target_path = f"{path}/{name}", f"{target.open()[1]}/{name}"
+        if self.is_local:
+            try:
+                os.link(source_path, target_path)
+            except FileNotFoundError:
+                raise
+            except OSError:
+                file_system.copy_file(source_path, target_path)
+        else:
+            file_system.copy_file(source_path, target_path)
+
     def copy_to(self, target: "StorageFolder") -> None:
         """Copy all files into another folder. Raises OSError."""
         from pyarrow import fs

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from django.contrib.auth.models import Permission
 from catalog.access import coverage_sql
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.reports.snapshot import database_reader, partitions, writer
+from catalog.reports.snapshot.manifest import MANIFEST_FILE
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.snapshot.schema import TABLES
 from catalog.reports.spec import UNTESTED_FACET_FIELDS
@@ -259,13 +261,19 @@ def test_no_policy_tests_what_reports_go_without() -> None:
 
 def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:
     manifest = writer.write(folder=tmp_path / "one", as_of=AS_OF)
-    assert json.loads((tmp_path / "one" / writer.MANIFEST_FILE).read_text(encoding="utf-8")) == {
+    assert json.loads((tmp_path / "one" / MANIFEST_FILE).read_text(encoding="utf-8")) == {
         "schema": SCHEMA_VERSION,
         "policy_version": PolicyVersion.load_version(),
         "change_seq": PolicyVersion.load_last_change(),
         "as_of": "2026-03-01T00:00:00+00:00",
         "rows": manifest.rows,
+        "ranges": [[0, 0]],
+        "horizon": manifest.horizon and {**asdict(manifest.horizon), "pending": list(manifest.horizon.pending)},
+        "base": None,
+        "generation": 0,
+        "changed": 0,
     }
+    assert manifest.horizon is not None
     assert manifest.rows == {name: len(rows) for name, rows in read(tmp_path / "one").items()}
 
 

@@ -16,7 +16,7 @@ from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, leftovers, result_loader, run_state
 from catalog.reports.run.launcher import JobCancelled, JobFailed, Progress, WorkerStopping
-from catalog.reports.snapshot import writer
+from catalog.reports.snapshot import bases
 from catalog.reports.spec import ReportSpec
 from catalog.reports.storage import StorageFolder
 from policies.errors import PolicyAppError
@@ -51,6 +51,8 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
         # First, since the sentence about a full disk may have to be stored on it.
         leftovers.remove_folder(attempt_folder)
         job_log = error.log if isinstance(error, JobFailed) else None
+        if isinstance(error, JobFailed):
+            bases.forget_base(KINDS[report.kind].excluded_fields)
         run_state.fail(report, problem=_describe_problem(report, error), log=job_log)
     if not run_state.is_current_attempt(report):
         # Another worker makes the run: this one is being stopped, or its lease expired.
@@ -103,7 +105,7 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
 def _write_snapshot(report: Report, spec: ReportSpec, source: StorageFolder) -> None:
     _check_not_cancelled(run_state.update_progress(report, stage="Taking a snapshot of the catalog and the policies"))
     as_of = timezone.now()
-    manifest = writer.write(folder=source, as_of=as_of, excluded_fields=spec.excluded_fields)
+    manifest = bases.take_snapshot(folder=source, as_of=as_of, excluded_fields=spec.excluded_fields)
     run_state.record_snapshot(report, policy_version=manifest.policy_version, as_of=as_of)
     source.write_text(PARAMETERS_FILE, json.dumps(report.parameters))
     spec.prepare(report, source)

@@ -17,6 +17,7 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Mod, RowNumber
 
 from catalog.models import Entity
+from catalog.reports.snapshot.horizon import Horizon, read_horizon
 from catalog.reports.snapshot.schema import SnapshotTable
 from policies.models import PolicyVersion
 
@@ -68,6 +69,10 @@ class DatabaseReader:
         if counters is None:
             raise PolicyVersion.DoesNotExist("The row of the policy version is gone; run the migrations.")
         return counters
+
+    def read_horizon(self, change_seq: int) -> Horizon | None:
+        """Return what this reader sees, if later changes can be told from it; `change_seq` is the last change."""
+        return read_horizon(self._connection, change_seq)
 
     def list_ranges(self) -> list[NumberRange]:
         """Return ranges that together have every entity, ENTITIES_PER_FILE in each but the last; one without any."""

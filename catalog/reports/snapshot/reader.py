@@ -4,10 +4,11 @@ import json
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from catalog.reports.storage import parse_address
@@ -17,7 +18,14 @@ from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
 
 #: Version of the schemas in `schema.py`, stored in the manifest of every snapshot.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+
+#: Column with the number of the entity, of each table that has several files.
+NUMBER_COLUMNS: Final = {"entities": "number", "facets": "entity"}
+
+#: Folder of what changed since the files of entities were written: tables of the same names, and the numbers.
+CHANGED_FOLDER = "changed"
+CHANGED_NUMBERS = "numbers"
 
 
 class CorruptSnapshot(Exception):
@@ -32,7 +40,7 @@ def read_table(
     dictionary_columns: Sequence[str] = (),
     numbers: tuple[int, int] | None = None,
 ) -> pa.Table:
-    """Return a table of a snapshot. Raises CorruptSnapshot.
+    """Return a table of a snapshot, in no order. Raises CorruptSnapshot.
 
     With `numbers`, the first and the last number of some entities, files without rows of these are not opened; others
     are read as far as `condition` says.
@@ -42,12 +50,41 @@ def read_table(
         file_format = ds.ParquetFileFormat(
             read_options=ds.ParquetReadOptions(dictionary_columns=list(dictionary_columns))
         )
-        files = ds.dataset(
-            _list_files(filesystem, f"{folder}/{name}.parquet", numbers), filesystem=filesystem, format=file_format
-        )
-        return files.to_table(columns=columns, filter=condition)
+        tables = [
+            ds.dataset(paths, filesystem=filesystem, format=file_format).to_table(columns=columns, filter=valid_rows)
+            for paths, valid_rows in _list_pieces(filesystem, folder, name, numbers, condition)
+        ]
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     except (OSError, pa.ArrowException) as error:
         raise CorruptSnapshot(f"{name}.parquet of the snapshot cannot be read.") from error
+
+
+def _list_pieces(
+    filesystem: fs.FileSystem,
+    folder: str,
+    name: str,
+    numbers: tuple[int, int] | None,
+    condition: ds.Expression | None,
+) -> Iterator[tuple[str | list[str], ds.Expression | None]]:
+    """Yield files of a table, with the condition of the rows that are valid in them.
+
+    Rows of entities that changed after a file was written are in a file of the same name in the folder of changes.
+    """
+    paths = _list_files(filesystem, f"{folder}/{name}.parquet", numbers)
+    changed_parts = _list_parts(filesystem, f"{folder}/{CHANGED_FOLDER}/{CHANGED_NUMBERS}.parquet")
+    if not changed_parts or name not in NUMBER_COLUMNS:
+        yield paths, condition
+        return
+    all_paths = list(_list_parts(filesystem, paths).values()) if isinstance(paths, str) else paths
+    unchanged_paths = [path for path in all_paths if _get_name(path) not in changed_parts]
+    if unchanged_paths:
+        yield unchanged_paths, condition
+    for path in all_paths:
+        if (part := _get_name(path)) in changed_parts:
+            changed_numbers = pq.read_table(changed_parts[part], filesystem=filesystem).column("number")
+            is_valid = ~ds.field(NUMBER_COLUMNS[name]).isin(changed_numbers.combine_chunks())
+            yield [path], is_valid if condition is None else condition & is_valid
+            yield [f"{folder}/{CHANGED_FOLDER}/{name}.parquet/{part}"], condition
 
 
 def name_part(first_number: int | None) -> str:
@@ -60,10 +97,20 @@ def _list_files(filesystem: fs.FileSystem, path: str, numbers: tuple[int, int] |
     if numbers is None or filesystem.get_file_info(path).type != fs.FileType.Directory:
         return path
     first_number, last_number = numbers
-    paths = sorted(info.path for info in filesystem.get_file_info(fs.FileSelector(path)))
-    names = [file_path.rpartition("/")[2] for file_path in paths]
+    paths = _list_parts(filesystem, path)
+    names = list(paths)
     start = max(bisect_right(names, name_part(first_number)) - 1, 0)
-    return paths[start : max(bisect_right(names, name_part(last_number)), start + 1)]
+    return list(paths.values())[start : max(bisect_right(names, name_part(last_number)), start + 1)]
+
+
+def _list_parts(filesystem: fs.FileSystem, path: str) -> dict[str, str]:
+    """Return the files of a folder by name, sorted; none if it does not exist."""
+    paths = sorted(info.path for info in filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)))
+    return {_get_name(file_path): file_path for file_path in paths}
+
+
+def _get_name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def read_json(source: str, name: str) -> dict[str, Any]:

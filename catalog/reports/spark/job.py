@@ -66,7 +66,16 @@ class Job:
 
     def read_frame(self, name: str) -> DataFrame:
         """Return a table of the snapshot as a DataFrame."""
-        return self.spark.read.parquet(f"{self.source}/{name}.parquet")
+        frame = self.spark.read.parquet(f"{self.source}/{name}.parquet")
+        number_column = reader.NUMBER_COLUMNS.get(name)
+        if number_column is None or not self.manifest.get("changed"):
+            return frame
+        numbers, changed_rows = (
+            self.spark.read.parquet(f"{self.source}/{reader.CHANGED_FOLDER}/{table}.parquet")
+            for table in (reader.CHANGED_NUMBERS, name)
+        )
+        valid_rows = frame.join(numbers.withColumnRenamed("number", number_column), on=number_column, how="left_anti")
+        return valid_rows.select(*frame.columns).unionByName(changed_rows)
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a table of the snapshot that fits into the memory of this process. Raises CorruptSnapshot."""

@@ -1,0 +1,109 @@
+"""The newest complete snapshot of each kind, kept for the next one to continue, whatever becomes of its run.
+
+There is one for each set of excluded fields, in `bases` of REPORTS_DIR. Where the storage has links, its files are
+second names of those of the run, which need room only once; they remain when the run is deleted. The database knows its
+token.
+"""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+from hashlib import sha256
+from uuid import uuid4
+
+import pyarrow as pa
+from django.conf import settings
+
+from catalog.models import SnapshotBase
+from catalog.reports.snapshot import writer
+from catalog.reports.snapshot.manifest import Manifest
+from catalog.reports.snapshot.overlay import SnapshotFolder
+from catalog.reports.snapshot.reader import CHANGED_FOLDER, CHANGED_NUMBERS, NUMBER_COLUMNS, name_part
+from catalog.reports.storage import StorageFolder, parse_address
+
+log = logging.getLogger(__name__)
+
+
+def take_snapshot(*, folder: StorageFolder, as_of: datetime, excluded_fields: Collection[str]) -> Manifest:
+    """Write a snapshot that continues the last one without these fields, keep it for the next, return its manifest.
+
+    A full one if there is none to continue, if that would be more work, or with REPORTS_INCREMENTAL off. Raises what
+    `writer.write` raises.
+    """
+    if not settings.REPORTS_INCREMENTAL:
+        return writer.write(folder=folder, as_of=as_of, excluded_fields=excluded_fields)
+    manifest = _write_from_base(folder, as_of, excluded_fields)
+    if manifest is None:
+        manifest = writer.write(folder=folder, as_of=as_of, excluded_fields=excluded_fields)
+    if manifest.horizon is not None:
+        _keep_base(folder, manifest, excluded_fields)
+    return manifest
+
+
+def forget_base(excluded_fields: Collection[str]) -> None:
+    """Have the next snapshot without these fields be a full one, since a file of the last one may be damaged."""
+    SnapshotBase.objects.filter(key=_build_key(excluded_fields)).delete()
+
+
+def _write_from_base(folder: StorageFolder, as_of: datetime, excluded_fields: Collection[str]) -> Manifest | None:
+    """Write a snapshot that continues the base, and return its manifest; None without a base that can be read."""
+    base = _find_base(_build_key(excluded_fields))
+    if base is None:
+        return None
+    try:
+        return writer.write(folder=folder, as_of=as_of, excluded_fields=excluded_fields, base=base)
+    except (OSError, pa.ArrowException) as error:
+        # Another worker has replaced it meanwhile, or somebody has deleted or damaged files. What is wrong with the
+        # storage itself is said by the full snapshot.
+        log.warning("snapshot_base_unusable", extra={"base": str(base.folder), "problem": str(error)})
+        return None
+
+
+def _find_base(key: str) -> SnapshotFolder | None:
+    token = SnapshotBase.objects.filter(key=key).values_list("token", flat=True).first()
+    if token is None:
+        return None
+    folder = _find_bases_folder(key) / str(token)
+    try:
+        return SnapshotFolder(folder, Manifest.load(folder))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        log.warning("snapshot_base_unusable", extra={"base": str(folder), "problem": str(error)})
+        return None
+
+
+def _keep_base(folder: StorageFolder, manifest: Manifest, excluded_fields: Collection[str]) -> None:
+    """Make this snapshot the base of the next one, in place of the one before.
+
+    The token is stored last: what fails before leaves the older base, or none. No run fails because of that.
+    """
+    key, token = _build_key(excluded_fields), uuid4()
+    bases_folder = _find_bases_folder(key)
+    try:
+        _link_entity_files(folder, bases_folder / str(token), manifest)
+        manifest.store(bases_folder / str(token))
+        SnapshotBase.objects.update_or_create(key=key, defaults={"token": token})
+        for name in bases_folder.list_names():
+            if name != str(token):
+                (bases_folder / name).delete()
+    except OSError as error:
+        log.warning("snapshot_base_not_kept", extra={"base": str(bases_folder), "problem": str(error)})
+
+
+def _link_entity_files(folder: StorageFolder, target: StorageFolder, manifest: Manifest) -> None:
+    """Link the files of entities, which are all that a snapshot takes over from its base. Raises OSError."""
+    changed_parts = [name_part(item.first) for item in manifest.ranges if item.changed]
+    parts_by_table = {f"{name}.parquet": [name_part(item.first) for item in manifest.ranges] for name in NUMBER_COLUMNS}
+    parts_by_table |= {f"{CHANGED_FOLDER}/{name}.parquet": changed_parts for name in (*NUMBER_COLUMNS, CHANGED_NUMBERS)}
+    for name, parts in parts_by_table.items():
+        if parts:
+            (target / name).create()
+        for part in parts:
+            (folder / name).link_file(part, target / name)
+
+
+def _build_key(excluded_fields: Collection[str]) -> str:
+    return sha256("\n".join(sorted(excluded_fields)).encode()).hexdigest()
+
+
+def _find_bases_folder(key: str) -> StorageFolder:
+    return parse_address(settings.REPORTS_DIR) / "bases" / key

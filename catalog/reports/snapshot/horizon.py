@@ -1,0 +1,59 @@
+"""What a snapshot of the database saw, exactly: every change that is not in it can be asked for later.
+
+Changes are marked by their transaction (`catalog.models.ChangeMarker`). A transaction that was open when a snapshot was
+taken is not in it, although its number is smaller than those of others that are; so such numbers are kept as well.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Q, QuerySet
+
+from catalog.models import ChangeMarker
+from catalog.models.change_triggers import are_installed
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """Changes from `upper` on, and those in `pending`, were not seen; `database` identifies who gave the numbers."""
+
+    database: str
+    upper: int
+    pending: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "Horizon":
+        """Return the horizon of a manifest. Raises KeyError."""
+        return cls(document["database"], document["upper"], tuple(document["pending"]))
+
+    def select_changed(self) -> QuerySet[ChangeMarker, Any]:
+        """Return the numbers of the entities that changed since, also of those that are deleted, sorted."""
+        changes = ChangeMarker.objects.filter(Q(marker__gte=self.upper) | Q(marker__in=self.pending))
+        return changes.order_by("entity").values_list("entity")
+
+    def is_before(self, other: "Horizon") -> bool:
+        """Whether a later snapshot of the same database saw everything that this one saw."""
+        return self.database == other.database and self.upper <= other.upper
+
+
+def read_horizon(connection: BaseDatabaseWrapper, change_seq: int) -> Horizon | None:
+    """Return the horizon of the open transaction, which sees the change `change_seq`.
+
+    None if changes are not marked, or not marked by this server, so that nothing can be said about later ones.
+    """
+    if not are_installed(connection):
+        return None
+    if connection.vendor != "postgresql":
+        return Horizon("", change_seq + 1, ())
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_current_snapshot()::text, system_identifier::text FROM pg_control_system() "
+            "WHERE NOT pg_is_in_recovery()"
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    _, upper, pending = row[0].split(":")
+    return Horizon(row[1], int(upper), tuple(int(number) for number in pending.split(",") if number))

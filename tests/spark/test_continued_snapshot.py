@@ -1,0 +1,42 @@
+"""A snapshot that continues another one, as jobs read it with Spark."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from catalog.reports.snapshot import reader
+from catalog.reports.spark.job import Job
+
+pytestmark = pytest.mark.spark
+
+OLD: list[dict[str, object]] = [
+    {"entity": number, "field": "TAG", "value": f"old-{number}", "type": ""} for number in range(6)
+]
+NEW: list[dict[str, object]] = [
+    {"entity": number, "field": "TAG", "value": f"new-{number}", "type": ""} for number in (1, 4, 9)
+]
+
+
+def _write(path: Path, rows: list[dict[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def test_a_frame_has_the_present_rows(spark: SparkSession, tmp_path: Path) -> None:
+    changed = tmp_path / reader.CHANGED_FOLDER
+    for start in (0, 3):
+        part = reader.name_part(start)
+        numbers = [number for number in (1, 2, 4, 9) if (number < 3) == (start == 0)]
+        _write(tmp_path / "facets.parquet" / part, OLD[start : start + 3])
+        _write(changed / "numbers.parquet" / part, [{"number": number} for number in numbers])
+        _write(changed / "facets.parquet" / part, [row for row in NEW if row["entity"] in numbers])
+    job = Job(spark, tmp_path.as_uri(), tmp_path.as_uri(), {}, {"changed": 4})
+    frame = job.read_frame("facets")
+    assert frame.columns == ["entity", "field", "value", "type"]
+    expected = ["new-1", "new-4", "new-9", "old-0", "old-3", "old-5"]
+    assert sorted(row.value for row in frame.collect()) == expected
+    table = reader.read_table(tmp_path.as_uri(), "facets", ["value"])
+    assert sorted(table.column("value").to_pylist()) == expected

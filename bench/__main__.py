@@ -11,6 +11,7 @@ NAMES = (
     "decide",
     "families",
     "bulk",
+    "export",
     "guardrails",
     "ingest",
     "pages",

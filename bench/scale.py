@@ -26,11 +26,10 @@ LIMIT = 50
 
 def run(*, is_quick: bool) -> list[Table]:
     """Measure; without PostgreSQL there is nothing to measure."""
-    if servers.postgres_folder() is None:
-        return [Table("At scale", ("",), notes=["There is no PostgreSQL on this machine."])]
     size = SMALL if is_quick else LARGE
-    with servers.postgres(is_for_tests=False) as address:
-        found = _measured(address, size)
+    found = measure("bench.scaling", size)
+    if found is None:
+        return [Table("At scale", ("",), notes=["There is no PostgreSQL on this machine."])]
     title = f"{found['entities']:,} entities, {found['facets']:,} facets, {size[1]:,} people, {size[0]:,} policies"
     table = Table(f"PostgreSQL with {title}", ("what", "figure", "unit"), [tuple(row) for row in found["rows"]])
     table.notes.append(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} at the end.")
@@ -48,8 +47,14 @@ def _pages(found: list[list[Any]]) -> Table:
     return Table("What somebody may use a privilege on", columns, list(rows), notes)
 
 
-def _measured(address: str, size: tuple[int, int, int]) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="authzsite-bench-") as folder:
+def measure(module: str, size: tuple[int, int, int]) -> dict[str, Any] | None:
+    """Return what a program prints about a PostgreSQL of its own that it fills; None without PostgreSQL."""
+    if servers.postgres_folder() is None:
+        return None
+    with (
+        servers.postgres(is_for_tests=False) as address,
+        tempfile.TemporaryDirectory(prefix="authzsite-bench-") as folder,
+    ):
         environment = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
         environment |= {
             "VAR_DIR": folder,
@@ -58,7 +63,7 @@ def _measured(address: str, size: tuple[int, int, int]) -> dict[str, Any]:
             "PLAIN_HTTP": "true",
             "LOG_LEVEL": "ERROR",
         }
-        command = [sys.executable, "-m", "bench.scaling", *(str(number) for number in size)]
+        command = [sys.executable, "-m", module, *(str(number) for number in size)]
         done = subprocess.run(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, check=True, text=True)
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return found

@@ -1,5 +1,6 @@
 """A server of S3 on this machine, for tests of what is kept in a bucket."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,11 @@ class S3Server:
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
+
+    def list_keys(self) -> list[str]:
+        """Return the keys of all objects, without those that stand for folders."""
+        text = self.send("GET", f"{BUCKET}?list-type=2").decode()
+        return [key for key in re.findall("<Key>(.*?)</Key>", text) if not key.endswith("/")]
 
     def send(self, method: str, path: str) -> bytes:
         with urlopen(Request(f"{self.endpoint}/{path}", method=method)) as answer:

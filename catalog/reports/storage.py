@@ -7,8 +7,9 @@ web processes know folders by their names only.
 
 import os
 import re
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,17 @@ class BadAddress(ValueError):
     """A text is no address of a folder; the message says why, and names no secret."""
 
 
+@contextmanager
+def _raise_os_errors() -> Iterator[None]:
+    """Raise what pyarrow raises as OSError; for some storage it has an exception of its own."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise OSError(str(error)) from error
+
+
 @dataclass(frozen=True, slots=True)
 class StorageFolder:
     """A folder, which need not be there. `server` is the bucket, or host; `path` has no slash at its end."""
@@ -47,7 +59,7 @@ class StorageFolder:
     path: str
 
     def __truediv__(self, name: str) -> "StorageFolder":
-        return StorageFolder(self.scheme, self.server, f"{self.path}/{name}")
+        return replace(self, path=f"{self.path}/{name}")
 
     def __str__(self) -> str:
         return self.path if self.scheme == FILE else self.url
@@ -56,6 +68,11 @@ class StorageFolder:
     def name(self) -> str:
         """The last part of the path."""
         return self.path.rpartition("/")[2]
+
+    @property
+    def parent(self) -> "StorageFolder":
+        """The folder that this one is in."""
+        return replace(self, path=self.path.rpartition("/")[0])
 
     @property
     def url(self) -> str:
@@ -78,11 +95,13 @@ class StorageFolder:
         """Whether a rename of a folder is one step. Elsewhere what is written last says that a folder is complete."""
         return self.scheme in _RENAMING_SCHEMES
 
+    @_raise_os_errors()
     def open(self) -> "tuple[fs.FileSystem, str]":
         """Return the file system of this folder, and its path there. Raises OSError."""
         path = f"{_find_root(self.scheme, self.server)}{self.path}"
         return _open_file_system(self.scheme, self.server, _read_s3_settings()), path
 
+    @_raise_os_errors()
     def is_there(self) -> bool:
         """Whether the folder is there; where storage has no folders, whether it has a file. Raises OSError."""
         from pyarrow import fs
@@ -90,17 +109,20 @@ class StorageFolder:
         file_system, path = self.open()
         return bool(file_system.get_file_info(path).type == fs.FileType.Directory)
 
+    @_raise_os_errors()
     def has_file(self, name: str) -> bool:
         """Whether the folder has this file. Raises OSError."""
         file_system, path = self.open()
         return bool(file_system.get_file_info(f"{path}/{name}").is_file)
 
+    @_raise_os_errors()
     def create(self) -> None:
         """Create the folder and those above, where storage has any. Raises OSError."""
         if self.is_renamable:
             file_system, path = self.open()
             file_system.create_dir(path)
 
+    @_raise_os_errors()
     def list_names(self) -> list[str]:
         """Return the names of the files and folders in it, sorted; [] where it is not there. Raises OSError."""
         from pyarrow import fs
@@ -108,11 +130,13 @@ class StorageFolder:
         file_system, path = self.open()
         return sorted(info.base_name for info in file_system.get_file_info(fs.FileSelector(path, allow_not_found=True)))
 
+    @_raise_os_errors()
     def open_input(self, name: str) -> "NativeFile":
         """Open a file for reading at any position. Raises OSError."""
         file_system, path = self.open()
         return file_system.open_input_file(f"{path}/{name}")
 
+    @_raise_os_errors()
     def open_output(self, name: str) -> "NativeFile":
         """Open a file for writing; only when it is closed it is surely there. Raises OSError."""
         file_system, path = self.open()
@@ -138,22 +162,26 @@ class StorageFolder:
         """Write a file of text, in UTF-8, which is there as a whole or not at all. Raises OSError."""
         self.write_bytes(name, text.encode())
 
+    @_raise_os_errors()
     def delete_file(self, name: str) -> None:
         """Delete a file. Raises OSError."""
         file_system, path = self.open()
         file_system.delete_file(f"{path}/{name}")
 
+    @_raise_os_errors()
     def delete(self) -> None:
         """Delete the folder with all that is in it; none is no error. Raises OSError."""
         file_system, path = self.open()
         with suppress(FileNotFoundError):
             file_system.delete_dir(path)
 
+    @_raise_os_errors()
     def rename(self, target: "StorageFolder") -> None:
         """Rename the folder, if it is renamable. Raises OSError."""
         file_system, path = self.open()
         file_system.move(path, target.open()[1])
 
+    @_raise_os_errors()
     def link_file(self, name: str, target: "StorageFolder") -> None:
         """Give a file that never changes a second name in another folder of the same storage. Raises OSError.
 
@@ -171,12 +199,13 @@ class StorageFolder:
         else:
             file_system.copy_file(source_path, target_path)
 
+    @_raise_os_errors()
     def copy_to(self, target: "StorageFolder") -> None:
-        """Copy all files into another folder. Raises OSError."""
+        """Copy all files in it, or if this is a file, it alone, to another place. Raises OSError."""
         from pyarrow import fs
 
         (file_system, path), (target_system, target_path) = self.open(), target.open()
-        target.create()
+        (target if self.is_there() else target.parent).create()
         fs.copy_files(path, target_path, source_filesystem=file_system, destination_filesystem=target_system)
 
 

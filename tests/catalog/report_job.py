@@ -3,11 +3,11 @@
 import argparse
 import json
 import sys
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from catalog.reports.storage import StorageFolder, parse_address
 
 
 def main() -> int:
@@ -17,8 +17,8 @@ def main() -> int:
     parser.add_argument("--output", required=True)
     parser.add_argument("--attended", action="store_true")
     told = parser.parse_args()
-    source, target = (Path(urlsplit(url).path) for url in (told.input, told.output))
-    wanted = json.loads((source / "parameters.json").read_text(encoding="utf-8"))["wanted"]
+    source, target = (parse_address(url) for url in (told.input, told.output))
+    wanted = json.loads(source.read_bytes("parameters.json"))["wanted"]
     sys.stdout.write("beginning\n" + json.dumps({"stage": "Working", "done": 1, "total": 2}) + "\n")
     sys.stdout.flush()
     if wanted == "hang":
@@ -30,21 +30,26 @@ def main() -> int:
     if wanted == "refuse":
         sys.stderr.write("a stack\nThe input is wrong.\n")
         return 10
-    folder = target / "things"
-    folder.mkdir(parents=True)
-    (target / "summary.json").write_text(json.dumps({"numbers": [{"title": "Things", "value": 3}]}), encoding="utf-8")
+    (target / "things").create()
+    target.write_text("summary.json", json.dumps({"numbers": [{"title": "Things", "value": 3}]}))
     counts = ["1", "2", "3"] if wanted == "texts" else [1, 2, 3]
     table = pa.table({"thing": ["a", "b", "c"], "count": counts, "position": pa.array([0, 1, 2], pa.int64())})
-    pq.write_table(table.drop(["count"]) if wanted == "narrow" else table, folder / "part-0.parquet")
+    write(table.drop(["count"]) if wanted == "narrow" else table, target / "things")
     keys = ["a", "b", "c"] if wanted == "find" else []
     texts = {name: pa.array(keys, pa.string()) for name in ("type", "sentence", "repair", "key")}
     severities = pa.array(["HIGH" for _ in keys], pa.string())
     findings = pa.table({"severity": severities, **texts, "position": pa.array(range(len(keys)), pa.int64())})
-    (target / "findings").mkdir()
-    pq.write_table(findings, target / "findings" / "part-0.parquet")
+    (target / "findings").create()
+    write(findings, target / "findings")
     if wanted == "corrupt":
-        (folder / "part-1.parquet").write_bytes(b"PAR1 and no more")
+        (target / "things").write_bytes("part-1.parquet", b"PAR1 and no more")
     return 0
+
+
+def write(table: pa.Table, folder: StorageFolder) -> None:
+    """Write the one file of a table."""
+    with folder.open_output("part-0.parquet") as stream:
+        pq.write_table(table, stream)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,8 @@ def test_folders_are_copied_and_deleted(folder: StorageFolder, tmp_path: Path):
         (folder / "from" / name).write_text("file", name)
     (folder / "from").copy_to(folder / "to")
     (folder / "from").copy_to(parse_address(tmp_path / "here"))
+    (folder / "from" / "one" / "file").copy_to(parse_address(tmp_path / "there" / "file"))
+    assert (tmp_path / "there/file").read_text() == "one"
     (folder / "from").delete()
     (folder / "from").delete()
     assert not (folder / "from").is_there()

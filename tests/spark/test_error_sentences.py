@@ -79,11 +79,14 @@ def test_a_table_of_the_snapshot_that_is_damaged(spark: SparkSession, tmp_path: 
     [
         ("file:///nowhere/exports.json", "file:///nowhere/exports.json cannot be read: there is nothing."),
         ("odd://jo:secret@bucket/exports.json", "odd://bucket/exports.json cannot be read: Spark has no library for"),
-        ("s3a://bucket/exports.json", "s3a://bucket/exports.json cannot be read: Spark has no library for"),
+        ("s3a://bucket/exports.json", "s3://bucket cannot be used: nothing answers at 127.0.0.1:1 (AWS_ENDPOINT_URL)."),
         ("hdfs://127.0.0.1:1/exports.json", "hdfs://127.0.0.1:1/exports.json cannot be read: Nothing answers at "),
     ],
 )
-def test_exports_at_an_address_that_cannot_be_read(spark: SparkSession, tmp_path: Path, url: str, sentence: str):
+def test_exports_at_an_address_that_cannot_be_read(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, sentence: str
+):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     made = ExportsElsewhere(url.rpartition("/")[0])
     with pytest.raises(BadInput) as raised:
         made.checked(spark, tmp_path)

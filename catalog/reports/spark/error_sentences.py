@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from catalog.reports.storage import redact_address
+
 #: Folder of the exports of grants in the snapshot of a run.
 _EXPORTS_PREFIX = "exports/"
 
@@ -61,7 +63,12 @@ def describe_address(address: str, text: str) -> str:
     reason = _describe_storage(text) or (
         "there is nothing." if "PATH_NOT_FOUND" in text or _PATH_PATTERN.search(text) else find_reason(text)
     )
-    return f"{_drop_password(address)} cannot be read: {reason}"
+    return f"{redact_address(address)} cannot be read: {reason}"
+
+
+def is_library_missing(text: str) -> bool:
+    """Whether an error says that Spark has no library for addresses of a kind."""
+    return (_SCHEME_PATTERN.search(text) or _FILE_SYSTEM_PATTERN.search(text)) is not None
 
 
 def find_reason(text: str) -> str:
@@ -76,7 +83,7 @@ def name_file(url: str, source: str = "") -> str:
     """Return the name of a file: of one in the snapshot, or among its exports, its path there, else its address."""
     path, source_path = unquote(urlsplit(url).path), unquote(urlsplit(source).path).rstrip("/")
     if not source_path or not path.startswith(f"{source_path}/"):
-        return _drop_password(url)
+        return redact_address(url)
     name = path.removeprefix(f"{source_path}/")
     if name.startswith(_EXPORTS_PREFIX):
         return f"{name.removeprefix(_EXPORTS_PREFIX)} of the exports of grants"
@@ -119,9 +126,3 @@ def _describe_storage(text: str) -> str:
 
 def _end_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _drop_password(url: str) -> str:
-    """Return an address without what could be a secret in it: user, password and query."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
+from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import (
     SparkUnavailable,
     find_local_folder,
@@ -64,18 +66,25 @@ class Job:
         print_progress("Reading policies and people")
         return self.preload.result() if self.preload is not None else _load_state(self.source, self.manifest)
 
+    @cached_property
+    def readable_folders(self) -> ReadableFolders:
+        """The folders that Spark's own readers read for this job."""
+        return ReadableFolders(self.spark, find_local_folder() / f"copies-{uuid4().hex}")
+
     def read_frame(self, name: str) -> DataFrame:
-        """Return a table of the snapshot as a DataFrame."""
-        frame = self.spark.read.parquet(f"{self.source}/{name}.parquet")
+        """Return a table of the snapshot as a DataFrame. Raises OSError."""
+        frame = self._read_parquet(f"{name}.parquet")
         number_column = reader.NUMBER_COLUMNS.get(name)
         if number_column is None or not self.manifest.get("changed"):
             return frame
         numbers, changed_rows = (
-            self.spark.read.parquet(f"{self.source}/{reader.CHANGED_FOLDER}/{table}.parquet")
-            for table in (reader.CHANGED_NUMBERS, name)
+            self._read_parquet(f"{reader.CHANGED_FOLDER}/{table}.parquet") for table in (reader.CHANGED_NUMBERS, name)
         )
         valid_rows = frame.join(numbers.withColumnRenamed("number", number_column), on=number_column, how="left_anti")
         return valid_rows.select(*frame.columns).unionByName(changed_rows)
+
+    def _read_parquet(self, name: str) -> DataFrame:
+        return self.spark.read.parquet(self.readable_folders.find_url(parse_address(self.source), name))
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a table of the snapshot that fits into the memory of this process. Raises CorruptSnapshot."""
@@ -150,14 +159,16 @@ def _run_job(name: str, compute: ComputeFunction, source: str, target: str, *, i
     with ThreadPoolExecutor(1) as executor:
         preload = executor.submit(_load_state, source, manifest) if is_short else None
         with open_session(name, is_short=is_short) as session:
+            job = Job(session, source, target, parameters, manifest, preload)
             try:
                 if has_executors(session):
                     ship_code(session, build_archive(find_local_folder()))
-                summary = compute(Job(session, source, target, parameters, manifest, preload))
+                summary = compute(job)
             except Exception as error:
                 if not is_spark_error(error):
                     raise
-                raise _SparkFailed(_log_spark_error(error, source)) from None
+                read_folder = job.readable_folders.find_read_folder(parse_address(source))
+                raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
     folder = parse_address(target)
     folder.create()
     folder.write_text("summary.json", json.dumps(summary.serialize(), ensure_ascii=False))

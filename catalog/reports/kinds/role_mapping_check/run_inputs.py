@@ -1,6 +1,5 @@
 """What jobs about exports of grants begin with: the exports, and a place for intermediate tables."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -8,13 +7,14 @@ from itertools import count
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
+from catalog.reports import storage_problems
 from catalog.reports.kinds.role_mapping_check import exports
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput, Job
-from catalog.reports.storage import parse_address
+from catalog.reports.storage import BadAddress, parse_address
 from catalog.reports.summary import Summary
 
 #: Folder of intermediate tables inside the folder for results, deleted when the job ends.
@@ -34,23 +34,44 @@ def compute_in_stages(job: Job, compute: Callable[[Job, Stage], Summary]) -> Sum
 def _open_stages(job: Job) -> Iterator[Stage]:
     """Yield a function that stores an intermediate table and reads it; all of them are deleted at the end."""
     stage_numbers = count()
+    stages_folder = job.readable_folders.find_written_folder(parse_address(job.target) / STAGES_FOLDER)
 
     def stage(name: str, frame: DataFrame) -> DataFrame:
-        stage_path = f"{job.target}/{STAGES_FOLDER}/{next(stage_numbers)}-{name}"
+        stage_path = (stages_folder / f"{next(stage_numbers)}-{name}").spark_url
         frame.write.parquet(stage_path)
         return job.spark.read.schema(frame.schema).parquet(stage_path)
 
     try:
         yield stage
     finally:
-        (parse_address(job.target) / STAGES_FOLDER).delete()
+        stages_folder.delete()
+        job.readable_folders.delete_copies()
 
 
 def read_exports(job: Job) -> tuple[str, tuple[Export, ...]]:
-    """Return the folder of the exports and what `exports.json` says of them. Raises BadInput and BadExports."""
-    folder = str(json.loads(_read_text(job, f"{job.source}/grants_exports.json"))["folder"])
-    folder = folder if ":/" in folder else f"{job.source}/{folder}"
-    return folder, exports.parse_exports(_read_text(job, f"{folder}/{exports.EXPORTS_FILE}"))
+    """Return where Spark reads the exports, and what `exports.json` says of them. Raises BadInput and BadExports."""
+    location = str(job.read_json("grants_exports.json")["folder"])
+    is_elsewhere = ":/" in location
+    url = (
+        _find_readable(job, location)
+        if is_elsewhere
+        else job.readable_folders.find_url(parse_address(job.source), location)
+    )
+    text = _read_text(job, f"{url}/{exports.EXPORTS_FILE}", location=location if is_elsewhere else "")
+    return url, exports.parse_exports(text)
+
+
+def _find_readable(job: Job, address: str) -> str:
+    """Return where Spark reads the folder at an address. Raises BadInput."""
+    try:
+        folder = parse_address(address)
+    except BadAddress:
+        # Spark may know more kinds of addresses.
+        return address
+    try:
+        return job.readable_folders.find_url(folder)
+    except OSError as error:
+        raise BadInput(f"GRANTS_EXPORTS: {storage_problems.describe_error(folder, error)}") from error
 
 
 def check_headers(rows: DataFrame) -> None:
@@ -63,21 +84,17 @@ def check_headers(rows: DataFrame) -> None:
         )
 
 
-def _read_text(job: Job, path: str) -> str:
+def _read_text(job: Job, url: str, *, location: str) -> str:
+    """Return a file of exports: of those beside the snapshot, or of those at a location. Raises BadInput."""
+    name = url.rpartition("/")[2]
     try:
-        (row,) = job.spark.read.text(path, wholetext=True).collect()
-    except (AnalysisException, ValueError) as error:
-        if path.startswith(f"{job.source}/"):
-            raise BadInput(f"{path.rpartition('/')[2]} of the exports of grants cannot be read.") from error
-        raise BadInput(_describe_address(path, error)) from error
+        (row,) = job.spark.read.text(url, wholetext=True).collect()
     except Exception as error:
-        # Storage that cannot be reached is not among the exceptions of PySpark.
-        if path.startswith(f"{job.source}/"):
+        if location:
+            # Storage that cannot be reached is not among the exceptions of PySpark.
+            sentence = error_sentences.describe_address(f"{location}/{name}", str(error))
+            raise BadInput(f"GRANTS_EXPORTS: {sentence}") from error
+        if not isinstance(error, (AnalysisException, ValueError)):
             raise
-        raise BadInput(_describe_address(path, error)) from error
+        raise BadInput(f"{name} of the exports of grants cannot be read.") from error
     return str(row["value"])
-
-
-def _describe_address(path: str, error: Exception) -> str:
-    """Return the sentence about a file of exports at a URL that cannot be read."""
-    return f"GRANTS_EXPORTS: {error_sentences.describe_address(path, str(error))}"

@@ -27,6 +27,8 @@ VALUES: Mapping[ColumnKind, Any] = {
     ColumnKind.TEXT: "Some words",
     ColumnKind.NUMBER: 1234,
     ColumnKind.ENTITY: "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)",
+    ColumnKind.ENTITIES: "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)\n"
+    "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.people,PROD)",
     ColumnKind.ACTOR: "urn:li:corpuser:otto",
     ColumnKind.POLICY: "urn:li:dataHubPolicy:view-entity-page-all",
     ColumnKind.PRIVILEGE: "VIEW_ENTITY_PAGE",

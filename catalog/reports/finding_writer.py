@@ -18,7 +18,7 @@ from django.utils import timezone
 from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reports import finding_statements
 from catalog.reports.spec import ReportSpec
-from catalog.reports.tables import FINDINGS_TABLE, ResultTable
+from catalog.reports.tables import FINDING_FINGERPRINT, FINDINGS_TABLE, ResultTable
 from policies.models.fields import json_text
 from policies.pdp import authorizer
 
@@ -56,8 +56,9 @@ def stage(report: Report, spec: ReportSpec, *, on_progress: Callable[[int], obje
 def merge(report: Report, staged_findings: StagedFindings, *, on_batch: Callable[[], object]) -> None:
     """Merge the findings of a loaded run: new ones open, absent ones close, closed ones that are back reopen.
 
-    Findings that are accepted or assigned stay so while they are present. Call it in a transaction; an exception of
-    `on_batch`, which is called after every batch, undoes it.
+    Findings that are accepted or assigned stay so while they are present; an accepted one that stands for several opens
+    when these are others. Call it in a transaction; an exception of `on_batch`, which is called after every batch,
+    undoes it.
     """
     now = timezone.now()
     reopen_expired(now)
@@ -66,10 +67,16 @@ def merge(report: Report, staged_findings: StagedFindings, *, on_batch: Callable
     _set_state(kind_findings.filter(is_present, state=Finding.State.CLOSED), Finding.State.OPEN, now, report)
     template = Finding(kind=report.kind, first_seen=report, first_seen_at=now, last_seen=report, last_seen_at=now)
     upsert = finding_statements.build_upsert(template)
+    accepted = kind_findings.filter(state=Finding.State.ACCEPTED, values__contains=f'"{FINDING_FINGERPRINT.name}"')
+    accepted_fingerprints = _read_fingerprints(accepted)
     with connection.cursor() as cursor:
         for batch in staged_findings:
             upsert.execute(cursor, batch.decode())
             on_batch()
+    # Findings of an earlier release have none.
+    fingerprints = _read_fingerprints(accepted)
+    ids = [id for id, fingerprint in fingerprints.items() if accepted_fingerprints.get(id, fingerprint) != fingerprint]
+    _set_state(accepted.filter(pk__among=ids), Finding.State.OPEN, now, report)
     absent_findings = kind_findings.exclude(last_seen=report).exclude(state=Finding.State.CLOSED)
     _set_state(absent_findings, Finding.State.CLOSED, now, report)
 
@@ -113,6 +120,12 @@ def _set_state(findings: QuerySet[Finding], state: str, now: datetime, report: R
         Finding.objects.filter(pk__among=batch).update(state=state, decided_at=now, **_EMPTY_DECISION)
     record_events(ids, state=state, at=now, report=report)
     return len(ids)
+
+
+def _read_fingerprints(findings: QuerySet[Finding]) -> dict[int, str]:
+    """Return what tells which findings each of these stands for, by id."""
+    rows = findings.values_list("pk", "values").iterator(chunk_size=_BATCH_ROWS)
+    return {id: values[FINDING_FINGERPRINT.name] for id, values in rows}
 
 
 def _iterate_batches(report: Report, table: ResultTable) -> Iterator[list[dict[str, str]]]:

@@ -10,12 +10,14 @@ from catalog.reports.finding_labels import FINDING_LABELS
 class ColumnKind(StrEnum):
     """The kind of the values of a column, which determines display and links.
 
-    ENTITY, ACTOR (user, group or role) and POLICY hold URNs, NUMBER whole numbers, all others text; values may be null.
+    ENTITY, ACTOR (user, group or role) and POLICY hold URNs, ENTITIES those of several entities, one a line, NUMBER
+    whole numbers, all others text; values may be null.
     """
 
     TEXT = "TEXT"
     NUMBER = "NUMBER"
     ENTITY = "ENTITY"
+    ENTITIES = "ENTITIES"
     ACTOR = "ACTOR"
     POLICY = "POLICY"
     PRIVILEGE = "PRIVILEGE"
@@ -81,3 +83,7 @@ FINDING_SEVERITY = ReportColumn("severity", "Severity", ColumnKind.SEVERITY)
 FINDING_TYPE = ReportColumn("type", "Finding", ColumnKind.STATE, FINDING_LABELS)
 FINDING_REPAIR = ReportColumn("repair", "Repair", ColumnKind.SQL)
 FINDING_KEY = ReportColumn("key", "Key")
+#: Columns of findings that stand for several (`catalog.reports.spark.rollups`).
+FINDING_MEMBERS = number_column("members", "Of a kind")
+FINDING_DATASETS = ReportColumn("datasets", "Datasets", ColumnKind.ENTITIES)
+FINDING_FINGERPRINT = ReportColumn("fingerprint", "Fingerprint")

@@ -34,7 +34,9 @@ def loaded(*keys: str, **values: str) -> Report:
     return report
 
 
-def loaded_rows(*keys: str, severity: str = "HIGH", sentence: str = "It differs.") -> Report:
+def loaded_rows(
+    *keys: str, severity: str = "HIGH", sentence: str = "It differs.", fingerprint: str | None = None
+) -> Report:
     """Return a run with these rows, not yet merged."""
     now = timezone.now()
     report = Report.objects.create(
@@ -52,7 +54,20 @@ def loaded_rows(*keys: str, severity: str = "HIGH", sentence: str = "It differs.
             table="findings",
             position=place,
             key=key,
-            values=[severity, "EXTRA_GRANT", sentence, "urn:li:role:r", None, None, "snow", "REVOKE …", key],
+            values=[
+                severity,
+                "EXTRA_GRANT",
+                sentence,
+                "urn:li:role:r",
+                None,
+                None,
+                "snow",
+                "REVOKE …",
+                key,
+                None,
+                None,
+                fingerprint,
+            ],
         )
         for place, key in enumerate(keys)
     )
@@ -95,6 +110,19 @@ def test_what_people_decided_survives_the_next_run(jo: str) -> None:
     assert states() == {"a": STATE.ACCEPTED, "b": STATE.ASSIGNED, "c": STATE.OPEN, "d": STATE.CLOSED}
     assert Finding.objects.get(key="a").note == "As agreed"
     assert Finding.objects.get(key="b").assignee == jo
+
+
+def test_what_stands_for_several_is_accepted_with_these_alone(jo: str) -> None:
+    by: Any = {"by": authorizer.SYSTEM}
+    loaded("a", "b", "c", fingerprint="1F")
+    findings.accept(ids=[pk("a"), pk("b")], note="As agreed", **by)
+    findings.assign(ids=[pk("c")], assignee=jo, **by)
+    loaded("a", "b", "c", fingerprint="1F", sentence="It differs in other words.")
+    assert states() == {"a": STATE.ACCEPTED, "b": STATE.ACCEPTED, "c": STATE.ASSIGNED}
+    report = loaded("a", "b", "c", fingerprint="2E")
+    assert states() == {"a": STATE.OPEN, "b": STATE.OPEN, "c": STATE.ASSIGNED}
+    assert FindingEvent.objects.filter(report=report, state=STATE.OPEN).count() == 2
+    assert Finding.objects.get(key="a").values["fingerprint"] == "2E"
 
 
 def test_what_was_closed_and_is_found_again_opens(jo: str) -> None:

@@ -139,3 +139,23 @@ def judge(world: World) -> set[Finding]:
     for user, dataset, _ in world["direct"]:
         found.add(("DIRECT_USER_GRANT", worst(dataset), "", dataset, user, ""))
     return found
+
+
+def roll_up(found: set[Finding]) -> list[tuple[str, str, str, str, str, str, int]]:
+    """Return the findings, each with 0, or with their number where three or more are of one type and about one thing.
+
+    That is a role, else a person who has grants, else the schema of a dataset.
+    """
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in found:
+        kind, _, role, dataset, user, _ = finding
+        groups.setdefault((kind, role or user or dataset.rpartition(".")[0]), []).append(finding)
+    rolled = []
+    for (kind, _), findings in groups.items():
+        if len(findings) < 3:
+            rolled += [(*finding, 0) for finding in findings]
+            continue
+        severity = next(one for one in ("CRITICAL", "HIGH", "MEDIUM", "LOW") if one in [two for _, two, *_ in findings])
+        role, user = findings[0][2], findings[0][4] if kind == "DIRECT_USER_GRANT" else ""
+        rolled.append((kind, severity, role, "", user, "", len(findings)))
+    return rolled

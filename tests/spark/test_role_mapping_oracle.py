@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.drift_world import PII, World, dataset, group, interpreted, role, user
-from tests.spark.oracle_mapping import Finding, judge
+from tests.spark.oracle_mapping import judge, roll_up
 
 pytestmark = pytest.mark.spark
 
@@ -29,6 +29,7 @@ EXPORT = {
 def drawn(dice: Random) -> dict[str, Any]:
     """Return a world in which names collide: few datasets, roles and people, many relations."""
     datasets = {f"db.s.t{number}": dice.random() < 0.3 for number in range(28)}
+    closed = {f"db.{dice.choice('xyz')}.t{number}": True for number in range(6)}
     users = {f"u{number}": dice.random() < 0.8 for number in range(16)}
     groups = [f"g{number}" for number in range(6)]
     roles = [f"r{number}" for number in range(32)]
@@ -70,14 +71,14 @@ def drawn(dice: Random) -> dict[str, Any]:
         if dice.random() < 0.3:
             found["inherits"].append(tuple(dice.sample([old, new, dice.choice(roles[:28])], 2)))
     return {
-        "datasets": datasets,
+        "datasets": datasets | closed,
         "users": users,
         "in_groups": pairs(16, list(users), groups),
         "declared": declared,
         "grants": sorted(found["grants"]),
         "inherits": sorted({pair for pair in found["inherits"] if pair[0] != pair[1]}),
         "members": sorted(found["members"]),
-        "direct": pairs(8, list(users), list(datasets), [1]),
+        "direct": pairs(14, list(users)[:6], list(datasets), [1]),
         "exists": some(roles, 6),
         "ignored": ["r0"],
     }
@@ -109,14 +110,15 @@ def written(drawn: dict[str, Any]) -> World:
     return made
 
 
-def said(row: dict[str, Any]) -> Finding:
-    """Return a finding as the judge says it."""
+def said(row: dict[str, Any]) -> tuple[str, str, str, str, str, str, int]:
+    """Return a finding as the judge says it, and how many it stands for."""
     through = re.search(r" (?:through|is called) (\w+)", row["sentence"])
     subject = row["sentence"].split()[0].lower() if row["type"] == "EXTRA_GRANT" else (row["role"] or "")
     name = re.sub(r".*snowflake,|,PROD\)", "", row["entity"] or "")
     who = (row["actor"] or "").removeprefix("urn:li:corpuser:")
     via = through.group(1).lower() if through else ""
-    return row["type"], row["severity"], re.sub("^(urn:li:role:)?(w_)?", "", subject), name, who, via
+    of = re.sub("^(urn:li:role:)?(w_)?", "", subject)
+    return row["type"], row["severity"], of, name, who, via, row["members"] or 0
 
 
 @pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.deep)])
@@ -127,4 +129,11 @@ def test_spark_finds_what_the_judge_finds(
     world = drawn(Random(f"{pytestconfig.option.hypothesis_seed} {number}"))
     with interpreted(spark):
         found = written(world).checked(spark, tmp_path)["findings"]
-    assert sorted(map(said, found)) == sorted(judge(world))
+    differences = judge(world)
+    assert sorted(map(said, found)) == sorted(roll_up(differences))
+    assert sum(row["members"] or 1 for row in found) == len(differences)
+    for row in found:
+        datasets = (row["datasets"] or "").split("\n") if row["datasets"] else []
+        assert len(set(datasets)) == len(datasets) <= (row["members"] or 0)
+        # Every member has a statement or a note, but one statement may repair several.
+        assert (row["fingerprint"] is None) == (row["members"] is None)

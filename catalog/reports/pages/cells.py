@@ -16,7 +16,10 @@ from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
 
-_URN_COLUMN_KINDS = (ColumnKind.ENTITY, ColumnKind.ACTOR, ColumnKind.POLICY)
+_URN_COLUMN_KINDS = (ColumnKind.ENTITY, ColumnKind.ENTITIES, ColumnKind.ACTOR, ColumnKind.POLICY)
+
+#: Entities of one cell that are shown; files have all of them.
+MAX_URNS = 50
 
 #: Colours of severities and states; the label always accompanies the colour.
 _COLOURS = {
@@ -37,7 +40,8 @@ def list_headings(columns: Sequence[ReportColumn]) -> list[dict[str, Any]]:
 def render_cells(columns: Sequence[ReportColumn], rows: Sequence[VisibleRow], by: Actor) -> list[list[Cell]]:
     """Return the cells of each row for reports/_cell.html; the number of queries is constant."""
     urn_columns = [index for index, column in enumerate(columns) if column.kind in _URN_COLUMN_KINDS]
-    urns = {row.values[index] for row in rows for index in urn_columns if isinstance(row.values[index], str)}
+    texts = (row.values[index] for row in rows for index in urn_columns if isinstance(row.values[index], str))
+    urns = {urn for text in texts for urn in text.split("\n", MAX_URNS)[:MAX_URNS]}
     names = authorizer.load_names(urns=urns)
     viewer = AnswerViewer.from_actor(by)
     return [
@@ -65,6 +69,13 @@ def _render_cell(column: ReportColumn, value: Any, names: dict[str, str], viewer
             return cell | badge(value, column.labels.get(value, ""))
         case ColumnKind.ENTITY | ColumnKind.ACTOR | ColumnKind.POLICY:
             return cell | _link_cell(column.kind, value, names.get(value, ""), viewer)
+        case ColumnKind.ENTITIES:
+            shown_urns = value.split("\n", MAX_URNS)[:MAX_URNS]
+            links = [
+                {"value": urn, **_link_cell(ColumnKind.ENTITY, urn, names.get(urn, ""), viewer)} for urn in shown_urns
+            ]
+            more_count = value.count("\n") + 1 - len(links)
+            return cell | {"links": links, "count": len(links) + more_count, "more": more_count}
         case ColumnKind.TEXT | ColumnKind.SQL:
             return cell
 

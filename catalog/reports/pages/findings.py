@@ -44,7 +44,7 @@ _COLUMNS = (
 )
 
 #: Columns that the page shows outside the facts of a finding.
-_OWN_COLUMNS = ("severity", "type", "sentence", "repair", "key")
+_OWN_COLUMNS = ("severity", "type", "sentence", "repair", "key", "fingerprint")
 
 #: Values of findings that no report makes.
 _EXTRA_COLUMNS = (ReportColumn("guardrail", "Guardrail", ColumnKind.POLICY),)

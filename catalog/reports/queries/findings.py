@@ -1,6 +1,6 @@
 """Lists of findings, the highest severity first."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -116,7 +116,7 @@ def count_waiting_by_type() -> Mapping[str, int]:
 
 def find_concealed(*, findings: Iterable[Finding], by: Actor) -> frozenset[int]:
     """Return the ids of findings that name an entity the caller may not view; one check of permissions for all."""
-    urns_by_id = {finding.pk: {text for text in finding.values.values() if _is_urn(text)} for finding in findings}
+    urns_by_id = {finding.pk: set(_iterate_urns(finding.values)) for finding in findings}
     hidden_urns = find_hidden(urns={urn for urns in urns_by_id.values() for urn in urns}, by=by)
     return frozenset(finding_id for finding_id, urns in urns_by_id.items() if urns & hidden_urns)
 
@@ -134,5 +134,8 @@ def redact(*, findings: Iterable[Finding], by: Actor) -> list[Finding]:
     return findings
 
 
-def _is_urn(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("urn:li:")
+def _iterate_urns(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the URNs in the values of a finding, of which a column may hold several, one a line."""
+    for value in values.values():
+        if isinstance(value, str) and value.startswith("urn:li:"):
+            yield from value.split("\n")

@@ -26,8 +26,9 @@ _URN_PREFIX = "urn:li:"
 #: Rows of a file read at once.
 READ_BATCH_SIZE = 1_000
 
-#: Kinds of columns that could name an entity.
-_NAMING_COLUMN_KINDS = frozenset({ColumnKind.ENTITY, ColumnKind.TEXT, ColumnKind.SQL})
+#: Kinds of columns that hold entities, and all that could name one.
+_ENTITY_COLUMN_KINDS = (ColumnKind.ENTITY, ColumnKind.ENTITIES)
+_NAMING_COLUMN_KINDS = frozenset({*_ENTITY_COLUMN_KINDS, ColumnKind.TEXT, ColumnKind.SQL})
 
 #: First characters that a spreadsheet reads as a formula (OWASP, CSV Injection).
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -47,8 +48,12 @@ def redact_rows(
 ) -> list[VisibleRow]:
     """Return rows (key, values) without what the caller may not view; the number of queries does not depend on them."""
     padded_rows = [(key, _pad_values(values, len(columns))) for key, values in rows]
-    entity_columns = [index for index, column in enumerate(columns) if column.kind is ColumnKind.ENTITY]
-    urns = {values[index] for _, values in padded_rows for index in entity_columns if isinstance(values[index], str)}
+    entity_columns = [index for index, column in enumerate(columns) if column.kind in _ENTITY_COLUMN_KINDS]
+    urns_by_row = [
+        {urn for index in entity_columns if isinstance(values[index], str) for urn in values[index].split("\n")}
+        for _, values in padded_rows
+    ]
+    urns = set().union(*urns_by_row)
     hidden_urns = view_permissions.find_hidden(urns=urns, by=by)
     naming_columns = frozenset(index for index, column in enumerate(columns) if column.kind in _NAMING_COLUMN_KINDS)
     if not hidden_urns:
@@ -59,9 +64,9 @@ def redact_rows(
             tuple(None if index in naming_columns else value for index, value in enumerate(values)),
             naming_columns,
         )
-        if any(values[index] in hidden_urns for index in entity_columns)
+        if urns_of_row & hidden_urns
         else VisibleRow(key, values)
-        for key, values in padded_rows
+        for (key, values), urns_of_row in zip(padded_rows, urns_by_row, strict=True)
     ]
 
 

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Finding
-from tests.web.catalog.conftest import ORDERS, SALARIES, hide
+from tests.web.catalog.conftest import ORDERS, PII, SALARIES, hide
 from tests.web.test_markup import HOSTILE, check
 from tests.web.test_why import words
 
@@ -203,12 +203,13 @@ def test_whom_it_is_assigned_to_reads_it_and_decides_nothing(browse, found):
     assert Finding.objects.get(pk=found[1].pk).state == "ASSIGNED"
 
 
-def test_what_the_reader_may_not_view_is_not_named(shelves, write, settings):
+@pytest.mark.parametrize("values", [{"entity": SALARIES}, {"datasets": f"{PII}\n{SALARIES}"}])
+def test_what_the_reader_may_not_view_is_not_named(shelves, write, settings, values):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     hide()
     otto = {"users": ["urn:li:corpuser:otto"]}
     write("manages", displayName="Manages", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors=otto)
-    finding = find("people.salaries", values={"entity": SALARIES}, repair="GRANT SELECT ON people.salaries TO x")
+    finding = find("people.salaries", values=values, repair="GRANT SELECT ON people.salaries TO x")
     for address in (INBOX, page_of(finding)):
         text = shelves("outsider").get(address).content.decode()
         assert "Something you may not view" in text

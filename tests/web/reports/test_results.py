@@ -173,16 +173,17 @@ def hostile_summary():
     return {"numbers": [{"title": HOSTILE, "value": 1}], "charts": charts}
 
 
-def test_a_row_that_names_what_may_not_be_viewed_keeps_its_numbers_alone(shelves, settings):
+@pytest.mark.parametrize("naming", [{"entity": SALARIES}, {"entities": f"{PII}\n{SALARIES}"}])
+def test_a_row_that_names_what_may_not_be_viewed_keeps_its_numbers_alone(shelves, settings, naming):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     hide()
     seen = {column.name: VALUES[column.kind] for column in COLUMNS}
-    hidden = seen | {"entity": SALARIES, "text": "salaries has no role", "sql": "GRANT SELECT ON people.salaries TO x"}
+    hidden = seen | {"text": "salaries has no role", "sql": "GRANT SELECT ON people.salaries TO x"} | naming
     rows = [("key of salaries", list(hidden.values())), ("key of nothing", [None] * len(COLUMNS))]
     first, second = result_reader.redact_rows(columns=COLUMNS, rows=rows, by=actor_resolution.load_actor(urn=OUTSIDER))
     told = result_reader.to_dict(COLUMNS, first)
     assert first.key is None
-    assert {name for name, value in told.items() if value is None} == {"entity", "text", "sql"}
+    assert {name for name, value in told.items() if value is None} == {"entity", "entities", "text", "sql"}
     assert (second.key, second.concealed) == ("key of nothing", frozenset())
     (first, _) = result_reader.redact_rows(
         columns=COLUMNS, rows=rows, by=actor_resolution.load_actor(urn="urn:li:corpuser:datahub")

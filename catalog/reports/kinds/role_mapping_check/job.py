@@ -3,7 +3,6 @@
 The snapshot has `grants_exports.json`: {"folder": "exports"}, the folder of `exports.json`, relative or a URL.
 """
 
-import hashlib
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,19 +11,17 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, repairs, row_accounts, sentences, tables
+from catalog.reports.kinds.role_mapping_check import declared, drift, row_accounts, tables
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity, DifferenceType, Stage
-from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
+from catalog.reports.kinds.role_mapping_check.exports import LEVELS
+from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.forms import readers
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, compute_in_stages, read_exports
 from catalog.reports.spark.frames import collect_table
 from catalog.reports.spark.job import Job, print_progress, run
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
-#: Columns that identify a difference across runs; severity and level are not among them.
-_IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")
 _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 
 
@@ -41,9 +38,8 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     print_progress("Comparing with the catalog", 1, 4)
     declared_access = declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
     comparison = drift.compare(facts, declared_access, export_list, stage=stage)
-    differences = collect_table(comparison.differences)
     print_progress("Writing the findings", 2, 4)
-    findings = _build_findings(differences, {export.name: export for export in export_list})
+    findings = build_findings(comparison.differences, {export.name: export for export in export_list})
     job.write_rows(tables.FINDINGS, findings)
     print_progress("Who opens what is sensitive", 3, 4)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach))
@@ -56,49 +52,9 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     return _build_summary(findings, counts.count_quarantined())
 
 
-# -- findings ---------------------------------------------------------------------------------------------------------
-
-
-def _build_findings(differences: pa.Table, exports_by_name: Mapping[str, Export]) -> list[dict[str, Any]]:
-    """Return the differences as findings, the highest severity first."""
-    rows = [_finding_row(row, exports_by_name.get(row["export"])) for row in _iterate_rows(differences)]
-    severities, types = list(DifferenceSeverity), list(DifferenceType)
-    rows.sort(key=lambda row: (severities.index(row["severity"]), types.index(row["type"]), row["key"]))
-    return rows
-
-
-def _finding_row(row: Mapping[str, Any], export: Export | None) -> dict[str, Any]:
-    return {
-        **{name: row[name] for name in ("severity", "type", "entity", "actor", "export")},
-        "role": row["role_urn"],
-        "sentence": sentences.render_sentence(row),
-        "repair": repairs.render_repair(export, row),
-        "key": _finding_key(row),
-    }
-
-
-def _finding_key(row: Mapping[str, Any]) -> str:
-    """Return the key by which the next run recognizes a difference."""
-    parts = [row[name] or "" for name in _IDENTITY_COLUMNS]
-    # An extra member is the same finding whatever role it comes through.
-    parts.append("" if row["type"] == DifferenceType.EXTRA_MEMBER else row["via"] or "")
-    if row["rule"]:
-        parts.append(row["rule"])
-    # Another new name is another finding; all else about a renamed role is found again when its name is corrected.
-    if row["type"] == DifferenceType.ROLE_RENAMED:
-        parts.append(row["new_name"])
-    # The URN identifies a table, however the source spells its name.
-    if row["entity"]:
-        parts[_IDENTITY_COLUMNS.index("object")] = ""
-    return f"{row['type']}:{hashlib.sha256(SEPARATOR.join(parts).encode()).hexdigest()}"
-
-
 def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=10_000):
         yield from batch.to_pylist()
-
-
-# -- the other tables -------------------------------------------------------------------------------------------------
 
 
 def _build_compliance(reach: DataFrame) -> list[dict[str, Any]]:

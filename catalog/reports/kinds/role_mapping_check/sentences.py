@@ -28,6 +28,20 @@ def render_sentence(difference: DifferenceRow) -> str:
     return template.format(**list_words(difference))
 
 
+def render_rollup(first: DifferenceRow, count: int) -> str:
+    """Return the description of `count` differences of one type about one role, person or schema."""
+    words = list_words(first)
+    name = first["name"] or find_dataset_name(first["entity"] or "") or words["object"]
+    return _ROLLUP_SENTENCES[DifferenceType(first["type"])].format(
+        **words | {"members": f"{count:,}", "schema": name.rpartition(".")[0] or name}
+    )
+
+
+def find_dataset_name(urn: str) -> str:
+    """Return the name of a dataset in its URN, "" for another URN."""
+    return urn.partition(",")[2].rpartition(",")[0]
+
+
 def list_words(difference: DifferenceRow) -> dict[str, Any]:
     """Return the words of sentences and manual steps."""
     return {
@@ -65,6 +79,27 @@ _SENTENCES: Mapping[DifferenceType, str] = {
 #: Sentences of access that reaches many datasets, on a container and through a role alone.
 _CONTAINER_GRANT_SENTENCE = "{role} has {there}{via} on {place}, which opens {datasets} that the catalog does not name."
 _ROLE_GRANT_SENTENCE = "{role} has {there}{via}, which opens {datasets} that the catalog does not name."
+
+#: Sentences of several differences of one type about one role, person or schema; of the other types there is one.
+_ROLLUP_SENTENCES: Mapping[DifferenceType, str] = {
+    DifferenceType.GRANT_MISSING: (
+        "The catalog says that {role} opens {members} datasets; the source has none of these grants."
+    ),
+    DifferenceType.EXTRA_GRANT: "{role} has {members} grants that the catalog does not declare.",
+    DifferenceType.WRONG_LEVEL: "{role} has another level than it should have on {members} datasets.",
+    DifferenceType.SENSITIVE_WITHOUT_ROLE: (
+        "{members} datasets in {schema} are sensitive, and no role says how they are reached."
+    ),
+    DifferenceType.SENSITIVE_OPEN: (
+        "{members} datasets in {schema} are sensitive and have grants, and no policy masks or filters them."
+    ),
+    DifferenceType.MEMBER_MISSING: "{members} users and groups should hold {role} and do not.",
+    DifferenceType.EXTRA_MEMBER: "{members} users and groups hold {role}; the catalog does not say so.",
+    DifferenceType.DIRECT_USER_GRANT: "{who} has {members} grants without any role.",
+    DifferenceType.PASSED_SENSITIVE: (
+        "Sensitive data lies in {members} objects in {schema}, and rows on them were not compared: {rule}."
+    ),
+}
 
 #: What to do where there is no statement for it, or no dialect.
 MANUAL_STEPS: Mapping[DifferenceType, str] = {

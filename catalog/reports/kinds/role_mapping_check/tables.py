@@ -2,7 +2,10 @@
 
 from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
 from catalog.reports.tables import (
+    FINDING_DATASETS,
+    FINDING_FINGERPRINT,
     FINDING_KEY,
+    FINDING_MEMBERS,
     FINDING_REPAIR,
     FINDING_SEVERITY,
     FINDING_TYPE,
@@ -32,6 +35,9 @@ FINDINGS = ResultTable(
         ReportColumn("export", "Export"),
         FINDING_REPAIR,
         FINDING_KEY,
+        FINDING_MEMBERS,
+        FINDING_DATASETS,
+        FINDING_FINGERPRINT,
     ),
     key=("key",),
 )

@@ -2,7 +2,10 @@
 
 from catalog.reports.kinds.warehouse_usage.rules import HISTORY_RULE_LABELS
 from catalog.reports.tables import (
+    FINDING_DATASETS,
+    FINDING_FINGERPRINT,
     FINDING_KEY,
+    FINDING_MEMBERS,
     FINDING_REPAIR,
     FINDING_SEVERITY,
     FINDING_TYPE,
@@ -37,9 +40,11 @@ FINDINGS = ResultTable(
         ReportColumn("entity", "Dataset", ColumnKind.ENTITY),
         ReportColumn("actor", "Who", ColumnKind.ACTOR),
         _EXPORT,
-        number_column("members", "Of a kind"),
         FINDING_REPAIR,
         FINDING_KEY,
+        FINDING_MEMBERS,
+        FINDING_DATASETS,
+        FINDING_FINGERPRINT,
     ),
     key=("key",),
 )

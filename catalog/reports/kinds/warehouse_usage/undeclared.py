@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
@@ -29,13 +29,3 @@ def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, expor
     )
     dataset = declared_access.datasets.select("export", "number", f.col("urn").alias("entity"), "name", "is_sensitive")
     return pairs.join(dataset, ["export", "number"])
-
-
-def gather_rows(rows: DataFrame, keys: Sequence[str], columns: Sequence[str], *, most: int, order: Column) -> DataFrame:
-    """Return a row for each value of the keys: `count`, `is_sensitive`, `some` (the first `most` rows by `order`)."""
-    items = f.sort_array(f.collect_list(f.struct(order.alias("_order"), *columns)))
-    return rows.groupBy(*keys).agg(
-        f.count("*").alias("count"),
-        f.max("is_sensitive").alias("is_sensitive"),
-        f.slice(items, 1, most).alias("some"),
-    )

@@ -1,6 +1,6 @@
 """Sentences and repairs of findings and proposals; the statements are those of the role mapping check."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from catalog.reports.kinds.role_mapping_check import repairs
@@ -14,16 +14,14 @@ LEVEL_NAMES: Mapping[int, str] = {level: name for name, level in LEVELS.items()}
 Fields = Mapping[str, Any]
 
 
-def render_grant_repair(export: Export, grants: Sequence[Fields], count: int) -> str:
-    """Return the statements that take grants, and a note on those that are not among them."""
-    statements = [_render(export, _find_revoke_type(grant), grant) for grant in grants]
-    return "\n".join((*statements, *_note_rest(count - len(grants))))
+def render_grant_repair(export: Export, grant: Fields) -> str:
+    """Return the statements that take a grant."""
+    return _render(export, _find_revoke_type(grant), grant)
 
 
-def render_member_repair(export: Export, members: Sequence[Fields], count: int) -> str:
-    """Return the statements that take memberships, and a note on those that are not among them."""
-    statements = [_render(export, DifferenceType.EXTRA_MEMBER, member) for member in members]
-    return "\n".join((*statements, *_note_rest(count - len(members))))
+def render_member_repair(export: Export, member: Fields) -> str:
+    """Return the statement that takes a membership."""
+    return _render(export, DifferenceType.EXTRA_MEMBER, member)
 
 
 def render_proposal(export: Export, grant: Fields) -> str:
@@ -53,7 +51,3 @@ def _find_revoke_type(grant: Fields) -> DifferenceType:
 def _render(export: Export, difference_type: DifferenceType, row: Fields) -> str:
     values = dict.fromkeys(DIFFERENCE_COLUMNS) | {name: row[name] for name in DIFFERENCE_COLUMNS if name in row}
     return repairs.render_repair(export, values | {"type": difference_type})
-
-
-def _note_rest(count: int) -> list[str]:
-    return [f"-- And {count:,} more."] if count > 0 else []

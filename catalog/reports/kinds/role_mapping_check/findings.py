@@ -1,0 +1,88 @@
+"""Differences as findings: those of one type about one role, person or schema are one from three on."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check import repairs, sentences
+from catalog.reports.kinds.role_mapping_check.differences import (
+    DIFFERENCE_COLUMNS,
+    DifferenceSeverity,
+    DifferenceType,
+)
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
+from catalog.reports.spark.rollups import ROLLUP_SIZE, gather_rows, roll_up
+
+#: Columns that identify a difference across runs; severity and level are not among them.
+_IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")
+#: The same and what else a key may contain.
+_KEY_COLUMNS = (*_IDENTITY_COLUMNS, "via", "rule", "new_name")
+
+#: The last part of the name of a dataset in its URN.
+_LAST_PART_PATTERN = r"[.][^.,]+,([^,]+)\)$"
+
+
+def build_findings(differences: DataFrame, exports_by_name: Mapping[str, Export]) -> list[Mapping[str, Any]]:
+    """Return the differences as findings, the highest severity first."""
+    rows = list(_iterate_findings(differences, exports_by_name))
+    severities, types = list(DifferenceSeverity), list(DifferenceType)
+    rows.sort(key=lambda row: (severities.index(row["severity"]), types.index(row["type"]), row["key"]))
+    return rows
+
+
+def _iterate_findings(differences: DataFrame, exports_by_name: Mapping[str, Export]) -> Iterator[Mapping[str, Any]]:
+    is_about_person = f.col("type") == DifferenceType.DIRECT_USER_GRANT
+    schema = f.coalesce(f.regexp_replace("entity", _LAST_PART_PATTERN, ",$1)"), "object")
+    about = f.when(is_about_person, f.col("actor")).otherwise(f.coalesce("role", schema))
+    severity = f.array_position(f.array(*map(f.lit, DifferenceSeverity)), f.col("severity"))
+    gathered = gather_rows(
+        differences.withColumns({"about": f.concat_ws(SEPARATOR, about, "rule"), "rank": severity}),
+        ["type", "export", "about"],
+        list(DIFFERENCE_COLUMNS),
+        order=["rank", *_KEY_COLUMNS],
+        identity=_KEY_COLUMNS,
+    )
+    for row in gathered.collect():
+        group = row.asDict(recursive=True)
+        export, count = exports_by_name.get(group["export"]), group["members"]
+        members = [_build_finding(member, export) for member in group["listed"]]
+        yield from roll_up(
+            members,
+            group,
+            sentence=sentences.render_rollup(group["listed"][0], count) if count >= ROLLUP_SIZE else "",
+            key=_build_key(group["type"], [group["type"], "all", group["export"] or "", group["about"]]),
+        )
+
+
+def _build_finding(row: Mapping[str, Any], export: Export | None) -> dict[str, Any]:
+    return {
+        **{name: row[name] for name in ("severity", "type", "entity", "actor", "export")},
+        "role": row["role_urn"],
+        "sentence": sentences.render_sentence(row),
+        "repair": repairs.render_repair(export, row),
+        "key": _build_difference_key(row),
+    }
+
+
+def _build_difference_key(row: Mapping[str, Any]) -> str:
+    """Return the key by which the next run recognizes a difference."""
+    parts = [row[name] or "" for name in _IDENTITY_COLUMNS]
+    # An extra member is the same finding whatever role it comes through.
+    parts.append("" if row["type"] == DifferenceType.EXTRA_MEMBER else row["via"] or "")
+    if row["rule"]:
+        parts.append(row["rule"])
+    # Another new name is another finding; all else about a renamed role is found again when its name is corrected.
+    if row["type"] == DifferenceType.ROLE_RENAMED:
+        parts.append(row["new_name"])
+    # The URN identifies a table, however the source spells its name.
+    if row["entity"]:
+        parts[_IDENTITY_COLUMNS.index("object")] = ""
+    return _build_key(row["type"], parts)
+
+
+def _build_key(difference_type: str, parts: Sequence[str]) -> str:
+    return f"{difference_type}:{hashlib.sha256(SEPARATOR.join(parts).encode()).hexdigest()}"

@@ -73,3 +73,20 @@ def test_an_entity_that_is_shown_where_viewing_is_restricted(caller, stored, set
         assert caller.get(f"/api/v1/entities/{ORDERS}/").status_code == 200
     assert ((policy, JO, "VIEW_ENTITY_PAGE") in uses) is is_restricted
     assert not LoggedDecision.objects.filter(wanted__contains="VIEW_ENTITY_PAGE").exists()
+
+
+def test_what_is_only_offered_is_no_use(caller, stored, settings):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    stored("view", privileges=["VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS"], actors={"users": [JO]})
+    stored("manage", privileges=["MANAGE_TAGS"], actors={"users": [JO]}, type="PLATFORM")
+    granted = f'{{ getGrantedPrivileges(input: {{actorUrn: "{JO}"}}) {{ privileges }} }}'
+    spec = f'{{resourceType: DATASET, resourceUrn: "{ORDERS}"}}'
+    on_orders = f'{{ getGrantedPrivileges(input: {{actorUrn: "{JO}", resourceSpec: {spec}}}) {{ privileges }} }}'
+    switches = "{ me { platformPrivileges { manageTags } } }"
+    with counting() as uses:
+        for question, name in ((granted, "MANAGE_TAGS"), (on_orders, "EDIT_ENTITY_TAGS"), (switches, "manageTags")):
+            found = caller.post("/api/graphql", {"query": question}, format="json")
+            assert f'"{name}"' in found.content.decode(), found.content
+        found = caller.get("/api/v1/entities/")
+        assert ORDERS in found.content.decode(), found.content
+    assert {privilege for _, _, privilege in uses} & {"MANAGE_TAGS", "EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE"} == set()

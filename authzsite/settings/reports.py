@@ -20,6 +20,8 @@ REPORT_LEASE_SECONDS = env.integer("REPORT_LEASE_SECONDS", default=30, minimum=1
 WATCH_REPORTS_EVERY_SECONDS = max(REPORT_LEASE_SECONDS / 3, 1.0)
 REPORTS_NIGHTLY_HOUR = env.integer("REPORTS_NIGHTLY_HOUR", default=2)
 SPARK_MASTER = env.text("SPARK_MASTER")
+# Seconds for which Spark waits for the next job before it ends; 0 ends it after each.
+SPARK_IDLE_SECONDS = env.integer("SPARK_IDLE_SECONDS", default=60, minimum=0)
 # The program spark-submit, if jobs have to be started by it, and its further arguments.
 SPARK_SUBMIT = env.text("SPARK_SUBMIT")
 SPARK_SUBMIT_ARGUMENTS = shlex.split(env.text("SPARK_SUBMIT_ARGUMENTS"))

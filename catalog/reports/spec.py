@@ -155,7 +155,8 @@ class ReportSpec:
     `module` is its job. `prepare` may add files to the snapshot that the job reads; a `policies.errors` error or
     OSError of it ends the run with its message. Rows of a table FINDINGS_TABLE become findings. `is_nightly` kinds run
     every night with default parameters. With `keeps_snapshot` the snapshot of a run is retained with its results, for
-    later questions. `excluded_fields` are the facet fields that its snapshot omits, since no policy can test them.
+    later questions. `has_joins`: the job works with Spark's joins, and not in Python. `excluded_fields` are the facet
+    fields that its snapshot omits, since no policy can test them.
     """
 
     name: str
@@ -166,6 +167,7 @@ class ReportSpec:
     parameters: tuple[Parameter, ...] = ()
     is_nightly: bool = False
     keeps_snapshot: bool = False
+    has_joins: bool = False
     excluded_fields: frozenset[str] = UNTESTED_FACET_FIELDS
     prepare: Callable[[Report, StorageFolder], None] = lambda _, __: None
 

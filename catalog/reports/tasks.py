@@ -13,7 +13,7 @@ from catalog.reports import finding_writer
 from catalog.reports.alerts import due, emails
 from catalog.reports.alerts.alert import alert_raised
 from catalog.reports.registry import KINDS
-from catalog.reports.run import access_answers, launcher, leftovers, pruning, run_state, runner
+from catalog.reports.run import access_answers, launcher, leftovers, pruning, run_state, runner, spark_pool
 from policies.pdp.authorizer import SYSTEM
 from policies.propagation import task_queue
 
@@ -27,6 +27,7 @@ MESSAGE_EXPIRY_SECONDS = 60
 def end_jobs(**_: Any) -> None:
     """End the jobs of this worker when it shuts down; their runs are queued again."""
     launcher.STOP_EVENT.set()
+    spark_pool.end_idle_processes()
 
 
 @worker_ready.connect
@@ -85,10 +86,10 @@ def reopen_findings(**_: Any) -> int:
 @shared_task(name="catalog.run_nightly_reports", ignore_result=True)
 def run_nightly_reports(**_: Any) -> int:
     """Queue every nightly report of which no run is open, delete old runs, and return the number queued."""
+    # Those with joins first: all others can use their Spark.
+    specs = sorted(KINDS.values(), key=lambda spec: not spec.has_joins)
     new_reports = [
-        run_state.queue(spec=spec, parameters=spec.validate({}), by=SYSTEM.urn)
-        for spec in KINDS.values()
-        if spec.is_nightly
+        run_state.queue(spec=spec, parameters=spec.validate({}), by=SYSTEM.urn) for spec in specs if spec.is_nightly
     ]
     reports = [report for report in new_reports if report is not None]
     for report in reports:

@@ -1,8 +1,8 @@
 """A job of a report that does what its parameters say: for the tests of whoever starts jobs."""
 
-import argparse
 import json
 import sys
+import threading
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,19 +10,23 @@ import pyarrow.parquet as pq
 from catalog.reports.storage import StorageFolder, parse_address
 
 
-def main() -> int:
-    """Say something, write something, and end as told."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--input", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--attended", action="store_true")
-    told = parser.parse_args()
-    source, target = (parse_address(url) for url in (told.input, told.output))
+class ThingsProgram:
+    """A job without Spark."""
+
+    is_short = True
+
+    def run(self, source_url: str, target_url: str, _: object) -> int:
+        """Say something, write something, and end as told."""
+        return work(parse_address(source_url), parse_address(target_url))
+
+
+def work(source: StorageFolder, target: StorageFolder) -> int:
+    """Do what the parameters say and return the exit code."""
     wanted = json.loads(source.read_bytes("parameters.json"))["wanted"]
     sys.stdout.write("beginning\n" + json.dumps({"stage": "Working", "done": 1, "total": 2}) + "\n")
     sys.stdout.flush()
     if wanted == "hang":
-        sys.stdin.read()
+        threading.Event().wait()
     if wanted == "chatter":
         sys.stdout.writelines(f"line {number}\n" for number in range(20_000))
     if wanted == "warn":
@@ -52,5 +56,4 @@ def write(table: pa.Table, folder: StorageFolder) -> None:
         pq.write_table(table, stream)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+PROGRAM = ThingsProgram()

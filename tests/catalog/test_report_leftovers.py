@@ -1,5 +1,7 @@
 """What killed workers leave behind is removed, and nothing that somebody works on or reads."""
 
+import os
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
-from catalog.reports.run import leftovers, run_state
+from catalog.reports.run import leftovers, run_state, spark_process
 from policies.pdp.authorizer import SYSTEM
 from tests import finished
 
@@ -23,41 +25,39 @@ def _folders(settings: Any, tmp_path: Path) -> None:
 
 
 def claim(kind: str) -> Report:
-    """Return a run that a worker works on, with its folders."""
+    """Return a run that a worker works on, with its folder."""
     queued = run_state.queue(spec=KINDS[kind], parameters={}, by=SYSTEM.urn)
     assert queued is not None
     return claim_again(queued)
 
 
 def claim_again(report: Report) -> Report:
-    """Return the next attempt of a queued run, with its folders."""
+    """Return the next attempt of a queued run, with its folder."""
     claimed = run_state.claim(report.pk)
     assert claimed is not None
-    for folder in (Path(run_state.attempt_folder(claimed).path), leftovers.find_spark_folder(claimed)):
-        folder.mkdir(parents=True)
-        (folder / "file").write_text("left")
+    folder = Path(run_state.attempt_folder(claimed).path)
+    folder.mkdir(parents=True)
+    (folder / "file").write_text("left")
     return claimed
 
 
 def list_folders(tmp_path: Path) -> set[str]:
-    """Return the folders of Spark and of attempts that are there, below the folder of the installation."""
-    folders = [*tmp_path.glob("spark/runs/*"), *tmp_path.glob("reports/*/*")]
-    return {str(folder.relative_to(tmp_path)) for folder in folders}
+    """Return the folders of attempts that are there, below the folder of the installation."""
+    return {str(folder.relative_to(tmp_path)) for folder in tmp_path.glob("reports/*/*")}
 
 
 def test_folders_of_killed_workers_are_removed_and_those_in_use_stay(tmp_path: Path):
     running, lost = claim("policy_hygiene"), claim("unused_access")
     Report.objects.filter(pk=lost.pk).update(seen_at=timezone.now() - 2 * run_state.lease_duration())
     report_tasks.remove_leftovers()
-    assert len(list_folders(tmp_path)) == 4, "until its lease ends the worker may be there"
+    assert len(list_folders(tmp_path)) == 2, "until its lease ends the worker may be there"
     assert report_tasks.watch_reports() == 1
-    in_use = {f"reports/{running.pk}/attempt-1", f"spark/runs/{running.pk}-1"}
+    in_use = {f"reports/{running.pk}/attempt-1"}
     assert list_folders(tmp_path) == in_use
     again = claim_again(lost)
-    leftovers.find_spark_folder(lost).mkdir()
     run_state.attempt_folder(lost).create()
     report_tasks.remove_leftovers()
-    assert list_folders(tmp_path) == in_use | {f"reports/{again.pk}/attempt-2", f"spark/runs/{again.pk}-2"}
+    assert list_folders(tmp_path) == in_use | {f"reports/{again.pk}/attempt-2"}
 
 
 def test_results_and_folders_of_others_stay(tmp_path: Path):
@@ -72,3 +72,17 @@ def test_results_and_folders_of_others_stay(tmp_path: Path):
     Report.objects.filter(pk=ready.pk).update(finished_at=timezone.now() - timedelta(days=1))
     assert leftovers.remove_attempt_folders() == 1
     assert list_folders(tmp_path) == before - {f"reports/{ready.pk}/attempt-1"}
+
+
+def test_folders_of_killed_programs_of_spark_are_removed_and_those_in_use_stay(tmp_path: Path):
+    process = spark_process.SparkProcess(tmp_path / "spark/runs/used", [sys.executable, "-c", "input()"], os.environ)
+    try:
+        for name in ("lost", "older"):
+            (tmp_path / "spark/runs" / name / "local").mkdir(parents=True)
+        (tmp_path / "spark/runs/lost.lock").touch()
+        assert leftovers.remove_spark_folders() == 2
+        names = {path.name for path in (tmp_path / "spark/runs").iterdir()}
+        assert names == {"used", "used.lock"}
+    finally:
+        process.end()
+    assert list((tmp_path / "spark/runs").iterdir()) == []

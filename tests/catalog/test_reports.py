@@ -17,7 +17,8 @@ from authzsite.celery import app
 from catalog.models import Finding, Report, ReportRow
 from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
-from catalog.reports.run import launcher, pruning, result_loader, run_state, runner
+from catalog.reports.run import job_output, launcher, pruning, result_loader, run_state, runner
+from catalog.reports.run.job_output import Progress
 from catalog.reports.services import reports
 from catalog.reports.snapshot import writer
 from catalog.reports.spec import Parameter, ParameterType, ReportSpec
@@ -132,7 +133,7 @@ def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
     writer.write(folder=tmp_path / "in", as_of=timezone.now())
     (tmp_path / "in" / "parameters.json").write_text('{"wanted": "hang"}', encoding="utf-8")
 
-    def tell(progress: launcher.Progress, _: str) -> bool:
+    def tell(progress: Progress, _: str) -> bool:
         return progress.stage != "Working"
 
     with pytest.raises(launcher.JobCancelled):
@@ -167,7 +168,7 @@ def test_a_run_that_is_cancelled_while_its_findings_are_compared_leaves_none():
 
 def test_only_the_end_of_a_long_log_is_kept():
     report = made("chatter")
-    assert len(report.log) < 2 * launcher._MAX_LOG_LENGTH
+    assert len(report.log) < 2 * job_output.MAX_LOG_LENGTH
     assert report.log.startswith("(")
     assert report.log.endswith("line 19999\n")
 
@@ -176,7 +177,7 @@ def test_a_line_without_end_is_never_in_memory_as_a_whole():
     read_end, write_end = os.pipe()
     lines: list[str] = []
     tracemalloc.start()
-    reader = launcher._LineReader(os.fdopen(read_end, encoding="utf-8"), lines.append)
+    reader = job_output.LineReader(os.fdopen(read_end, encoding="utf-8"), lines.append)
     with os.fdopen(write_end, "w", encoding="utf-8") as stream:
         stream.write("short\n")
         for _ in range(400):
@@ -185,7 +186,7 @@ def test_a_line_without_end_is_never_in_memory_as_a_whole():
     reader.join()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert lines == ["short\n", f"{'x' * launcher._MAX_LINE_LENGTH}…\n", "last"]
+    assert lines == ["short\n", f"{'x' * job_output.MAX_LINE_LENGTH}…\n", "last"]
     assert peak < 2_000_000
 
 

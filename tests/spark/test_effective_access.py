@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from catalog.aspects import facet_fields
 from catalog.reports.kinds.effective_access.counts import count_access
 from catalog.reports.run import launcher
+from catalog.reports.run.job_output import Progress
 from catalog.reports.snapshot import partitions as reading
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.parallel_map import map_partitions_unordered
@@ -143,7 +144,7 @@ def test_corrupt_parquet(tmp_path: Path):
 def test_the_java_program_is_killed_in_the_middle(tmp_path: Path):
     source, target = _snapshot(tmp_path)
 
-    def kill(progress: launcher.Progress, _: str) -> bool:
+    def kill(progress: Progress, _: str) -> bool:
         if progress.stage == "Counting":
             for process in _javas_of(os.getpid()):
                 os.kill(process, signal.SIGKILL)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from catalog.reports.run import launcher
+from catalog.reports.run.job_output import Progress
 from catalog.reports.storage import parse_address
 from tests.spark import slices
 from tests.spark.conftest import QUICK_JAVA
@@ -43,7 +44,7 @@ class Run:
     def start(self, *, killed: str = "", is_cancelled: bool = False, target: Path | None = None) -> None:
         """Run the job; once it counts, kill a program of it, or cancel it."""
 
-        def interfere(progress: launcher.Progress, _: str) -> bool:
+        def interfere(progress: Progress, _: str) -> bool:
             if progress.stage != "Counting":
                 return True
             self.files = {file.name for file in self.spark_folder.rglob("*")}

@@ -14,6 +14,7 @@ import servers
 from django.conf import LazySettings
 
 from catalog.reports.run import launcher
+from catalog.reports.run.job_output import Progress
 from catalog.reports.storage import parse_address
 from tests.spark import slices
 from tests.spark.conftest import QUICK_JAVA
@@ -93,7 +94,7 @@ def test_a_report_counts_the_same_on_two_workers(
     settings.SPARK_MASTER, settings.SPARK_SUBMIT = master, program
     stages = set()
 
-    def tell(progress: launcher.Progress, _: str) -> bool:
+    def tell(progress: Progress, _: str) -> bool:
         stages.add(progress.stage)
         return True
 

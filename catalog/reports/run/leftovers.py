@@ -1,14 +1,12 @@
-"""The folders of runs that a killed worker leaves behind, and their removal.
+"""The folders that a killed worker leaves behind, and their removal.
 
-A run has two: the one of its attempt in REPORTS_DIR, and the one of Spark's own files on the machine of its worker,
-which also holds what a killed Java program would leave in the usual folder for temporary files.
+An attempt of a run has one in REPORTS_DIR. A program of Spark has one on the machine of its worker, which also holds
+what a killed Java program would leave in the usual folder for temporary files.
 """
 
 import logging
-import shutil
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
@@ -16,7 +14,7 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports import storage
-from catalog.reports.run import run_state
+from catalog.reports.run import run_state, spark_pool, spark_process
 from catalog.reports.storage import StorageFolder
 
 log = logging.getLogger(__name__)
@@ -24,23 +22,9 @@ log = logging.getLogger(__name__)
 _ATTEMPT_PREFIX = "attempt-"
 
 
-def find_spark_folder(report: Report) -> Path:
-    """Return the folder of Spark's files of this attempt, which is deleted when its job has ended."""
-    return _spark_runs_folder() / f"{report.pk}-{report.attempts}"
-
-
 def remove_spark_folders() -> int:
-    """Remove the folders of Spark on this machine whose runs no worker works on; return their number."""
-    # Listed before the runs are read: a folder is made after its run is stored as running.
-    folders = list(_spark_runs_folder().glob("*"))
-    if not folders:
-        return 0
-    running_reports = Report.objects.filter(status=Report.Status.RUNNING)
-    kept_names = {f"{pk}-{attempts}" for pk, attempts in running_reports.values_list("pk", "attempts")}
-    removed_folders = [folder for folder in folders if folder.name not in kept_names]
-    for folder in removed_folders:
-        shutil.rmtree(folder, ignore_errors=True)
-    return len(removed_folders)
+    """Remove the folders of Spark on this machine whose programs were killed; return their number."""
+    return spark_process.remove_lost_folders(spark_pool.find_folder())
 
 
 def remove_attempt_folders() -> int:
@@ -105,7 +89,3 @@ def _list_attempts() -> list[tuple[UUID, int]]:
             numbers = (name.removeprefix(_ATTEMPT_PREFIX) for name in names if name.startswith(_ATTEMPT_PREFIX))
             attempts += [(report_id, int(number)) for number in numbers]
     return attempts
-
-
-def _spark_runs_folder() -> Path:
-    return Path(settings.VAR_DIR) / "spark" / "runs"

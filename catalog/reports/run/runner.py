@@ -15,7 +15,8 @@ from catalog.models import Report
 from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, leftovers, result_loader, run_state
-from catalog.reports.run.launcher import JobCancelled, JobFailed, Progress, WorkerStopping
+from catalog.reports.run.job_output import Progress
+from catalog.reports.run.launcher import JobCancelled, JobFailed, WorkerStopping
 from catalog.reports.snapshot import bases
 from catalog.reports.spec import ReportSpec
 from catalog.reports.storage import StorageFolder
@@ -96,7 +97,6 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
         module=spec.module,
         source=source,
         target=target,
-        spark_folder=leftovers.find_spark_folder(report),
         on_progress=lambda *arguments: _on_progress(report, *arguments),
     )
     _load_results(report, spec, target, job_log)

@@ -1,16 +1,14 @@
-"""Shared parts of every job: arguments, session, progress and exit codes.
+"""Shared parts of every job: its program, progress and exit codes.
 
-A job is started with `--input URL --output URL`: the folder of a snapshot (with `manifest.json` and `parameters.json`)
-and the folder for results, `file:` or any scheme that the cluster reads. It prints progress as JSON lines on standard
-output. It exits with 0 when done, 10 for invalid input and 11 on failure; the last line on standard error is then the
-reason.
+The module of a job has it as PROGRAM, which `job_server` runs in a session with others. Alone it is started with
+`--input URL --output URL`: the folder of a snapshot (with `manifest.json` and `parameters.json`) and the folder for
+results, `file:` or any scheme that the cluster reads. It prints progress as JSON lines on standard output. Its code is
+0 when done, 10 for invalid input and 11 on failure; the last line on standard error is then the reason.
 """
 
 import argparse
 import json
-import os
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,27 +20,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from catalog.reports.job_protocol import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.readable_folders import ReadableFolders
-from catalog.reports.spark.session import (
-    SparkUnavailable,
-    find_local_folder,
-    has_ended,
-    has_executors,
-    is_spark_error,
-    open_session,
-    ship_code,
-)
-from catalog.reports.spark.shipped_code import build_archive
+from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
+from catalog.reports.spark.shared_session import SharedSession
 from catalog.reports.storage import parse_address
 from catalog.reports.summary import Summary
 from catalog.reports.tables import ResultTable
 from policies.engine.gc_pause import pause_gc
-
-EXIT_DONE, EXIT_BAD_INPUT, EXIT_FAILED = 0, 10, 11
 
 
 class BadInput(Exception):
@@ -116,62 +105,70 @@ def _build_schema(table: ResultTable) -> pa.Schema:
 ComputeFunction = Callable[[Job], Summary]
 
 
-def run(name: str, compute: ComputeFunction, *, is_short: bool = True) -> int:
-    """Run the job that the command line asks for and return the exit code.
+@dataclass(frozen=True, slots=True)
+class JobProgram:
+    """The program of a job. `is_short`: the work is done in Python, by partition, and not by Spark's joins.
 
-    The summary that `compute` returns becomes `summary.json`. `is_short`: the work is done in Python, by partition, and
-    not by Spark's joins.
+    The summary that `compute` returns becomes `summary.json`.
     """
-    parser = argparse.ArgumentParser(prog=name)
-    parser.add_argument("--input", required=True, metavar="URL")
-    parser.add_argument("--output", required=True, metavar="URL")
-    parser.add_argument("--attended", action="store_true", help="end when standard input does")
-    arguments = parser.parse_args()
-    if arguments.attended:
-        threading.Thread(target=_end_with_input, daemon=True).start()
-    try:
-        with pause_gc():
-            _run_job(name, compute, arguments.input.rstrip("/"), arguments.output.rstrip("/"), is_short=is_short)
-    except CorruptSnapshot as error:
-        return _print_exit_sentence(EXIT_BAD_INPUT, f"{error} Start the report again, which takes another snapshot.")
-    except BadInput as error:
-        return _print_exit_sentence(EXIT_BAD_INPUT, str(error))
-    except (SparkUnavailable, _SparkFailed) as error:
-        return _print_exit_sentence(EXIT_FAILED, str(error))
-    except ConnectionError:
-        return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_end_of_java())
-    except OSError as error:
-        return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_error(str(error)))
-    return EXIT_DONE
+
+    name: str
+    compute: ComputeFunction
+    is_short: bool = True
+
+    def run_alone(self) -> int:
+        """Run the job that the command line asks for and return the exit code."""
+        parser = argparse.ArgumentParser(prog=self.name)
+        parser.add_argument("--input", required=True, metavar="URL")
+        parser.add_argument("--output", required=True, metavar="URL")
+        arguments = parser.parse_args()
+        with SharedSession() as shared_session:
+            return self.run(arguments.input, arguments.output, shared_session)
+
+    def run(self, source: str, target: str, shared_session: SharedSession) -> int:
+        """Run the job and return the exit code; the last line on standard error is the reason of a failure."""
+        try:
+            with pause_gc():
+                self._run_steps(source.rstrip("/"), target.rstrip("/"), shared_session)
+        except CorruptSnapshot as error:
+            return _print_exit_sentence(
+                EXIT_BAD_INPUT, f"{error} Start the report again, which takes another snapshot."
+            )
+        except BadInput as error:
+            return _print_exit_sentence(EXIT_BAD_INPUT, str(error))
+        except (SparkUnavailable, _SparkFailed) as error:
+            return _print_exit_sentence(EXIT_FAILED, str(error))
+        except ConnectionError:
+            return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_end_of_java())
+        except OSError as error:
+            return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_error(str(error)))
+        return EXIT_DONE
+
+    def _run_steps(self, source: str, target: str, shared_session: SharedSession) -> None:
+        manifest, parameters = (reader.read_json(source, name) for name in ("manifest.json", "parameters.json"))
+        if manifest.get("schema") != SCHEMA_VERSION:
+            raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
+        print_progress("Starting Spark")
+        with ThreadPoolExecutor(1) as executor:
+            preload = executor.submit(_load_state, source, manifest) if self.is_short else None
+            session = shared_session.open(self.name, is_short=self.is_short)
+            job = Job(session, source, target, parameters, manifest, preload)
+            try:
+                summary = self.compute(job)
+            except Exception as error:
+                if not is_spark_error(error):
+                    raise
+                read_folder = job.readable_folders.find_read_folder(parse_address(source))
+                raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
+        folder = parse_address(target)
+        folder.create()
+        folder.write_text("summary.json", json.dumps(summary.serialize(), ensure_ascii=False))
 
 
 def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
     """Print the progress of the job; a `total` of 0 is unknown."""
     sys.stdout.write(json.dumps({"stage": stage, "done": done, "total": total}) + "\n")
     sys.stdout.flush()
-
-
-def _run_job(name: str, compute: ComputeFunction, source: str, target: str, *, is_short: bool) -> None:
-    manifest, parameters = (reader.read_json(source, name) for name in ("manifest.json", "parameters.json"))
-    if manifest.get("schema") != SCHEMA_VERSION:
-        raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
-    print_progress("Starting Spark")
-    with ThreadPoolExecutor(1) as executor:
-        preload = executor.submit(_load_state, source, manifest) if is_short else None
-        with open_session(name, is_short=is_short) as session:
-            job = Job(session, source, target, parameters, manifest, preload)
-            try:
-                if has_executors(session):
-                    ship_code(session, build_archive(find_local_folder()))
-                summary = compute(job)
-            except Exception as error:
-                if not is_spark_error(error):
-                    raise
-                read_folder = job.readable_folders.find_read_folder(parse_address(source))
-                raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
-    folder = parse_address(target)
-    folder.create()
-    folder.write_text("summary.json", json.dumps(summary.serialize(), ensure_ascii=False))
 
 
 def _load_state(source: str, manifest: Mapping[str, Any]) -> SnapshotState:
@@ -199,11 +196,3 @@ def _print_exit_sentence(code: int, sentence: str) -> int:
     sys.stderr.write(f"{sentence}\n")
     sys.stderr.flush()
     return code
-
-
-def _end_with_input() -> None:
-    """Exit this process when standard input ends, that is when its parent is gone; the JVM then ends by itself."""
-    # Not through sys.stdin: a thread blocked in it would hold its lock at the end of the program.
-    while os.read(0, 1024):
-        pass
-    os._exit(EXIT_FAILED)

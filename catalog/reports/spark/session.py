@@ -93,6 +93,11 @@ def is_connect_address(address: str) -> bool:
     return address.startswith(_CONNECT_SCHEME)
 
 
+def is_started_here() -> bool:
+    """Whether Spark is started by the program that opens a session: it is neither a server nor from spark-submit."""
+    return not _needs_no_java(find_address())
+
+
 def has_executors(session: SparkSession) -> bool:
     """Whether Python runs elsewhere than on this machine or in this account, where there is no copy of this project."""
     if is_connect_address(find_address()):
@@ -115,6 +120,12 @@ def add_tags(session: SparkSession, tags: Iterable[str]) -> None:
         # PySpark 3.5 has tags with Connect only.
         with suppress(RuntimeError):
             session.addTag(tag)
+
+
+def clear_tags(session: SparkSession) -> None:
+    """Forget the tags of what this thread asks Spark for."""
+    with suppress(RuntimeError):
+        session.clearTags()
 
 
 def list_tags(session: SparkSession) -> set[str]:

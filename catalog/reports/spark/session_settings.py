@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyspark
+from pyspark.sql import SparkSession
 
 #: Default of SPARK_MASTER: this machine, on every core.
 LOCAL_MASTER = "local[*]"
@@ -55,13 +56,24 @@ def build_defaults(master: str, folder: Path, *, is_short: bool) -> dict[str, st
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **(_build_loopback_defaults() if is_local_master(master) else {}),
-        **(_SHORT_JOB_SETTINGS if is_short else {}),
     }
     memory = os.environ.get("SPARK_DRIVER_MEMORY", "").strip()
     return {
         **{name: value for name, value in defaults.items() if name not in user_settings},
         **({"spark.driver.memory": memory} if memory else {}),
     }
+
+
+def apply_job_settings(session: SparkSession, *, is_short: bool) -> None:
+    """Set for the next job of a session what depends on its length, unless users have set it."""
+    user_settings = read_user_settings()
+    for name, value in _SHORT_JOB_SETTINGS.items():
+        if name in user_settings:
+            continue
+        if is_short:
+            session.conf.set(name, value)
+        else:
+            session.conf.unset(name)
 
 
 def read_user_settings() -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from catalog.reports.kinds.dataset_access_check import checks, tables
 from catalog.reports.snapshot.reader import load_roles
-from catalog.reports.spark.job import Job, run
+from catalog.reports.spark.job import Job, JobProgram
 from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
@@ -48,5 +48,7 @@ def _list_fields(assertions: Sequence[Mapping[str, Any]]) -> set[str]:
     return {criterion["field"] for assertion in assertions for criterion in assertion["on"]}
 
 
+PROGRAM = JobProgram("dataset_access_check", compute_results)
+
 if __name__ == "__main__":
-    sys.exit(run("dataset_access_check", compute_results))
+    sys.exit(PROGRAM.run_alone())

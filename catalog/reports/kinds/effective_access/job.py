@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from catalog.reports.kinds.effective_access.counts import PLACE_FIELDS, PrivilegeCount, count_access
-from catalog.reports.spark.job import Job, print_progress, run
+from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
 
@@ -99,5 +99,7 @@ def _build_reach_bars(count: PrivilegeCount, entity_count: int) -> Iterator[Bar]
         yield Bar(label, people_counts[share])
 
 
+PROGRAM = JobProgram("effective_access", compute_results)
+
 if __name__ == "__main__":
-    sys.exit(run("effective_access", compute_results))
+    sys.exit(PROGRAM.run_alone())

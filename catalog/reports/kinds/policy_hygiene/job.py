@@ -13,7 +13,7 @@ from catalog.reports.kinds.policy_hygiene import antipatterns, hygiene, redundan
 from catalog.reports.kinds.policy_hygiene.antipatterns import Antipattern
 from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts, HygieneQuery, PolicyStatements
 from catalog.reports.kinds.policy_hygiene.redundancy import Redundancy, RedundancySearch
-from catalog.reports.spark.job import Job, run
+from catalog.reports.spark.job import Job, JobProgram
 from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine.model import Actor
@@ -221,5 +221,7 @@ def _is_editable(document: str) -> bool:
     return json.loads(document).get("editable") is not False
 
 
+PROGRAM = JobProgram("policy_hygiene", compute_results)
+
 if __name__ == "__main__":
-    sys.exit(run("policy_hygiene", compute_results))
+    sys.exit(PROGRAM.run_alone())

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.reports.kinds.policy_impact import differences, tables
-from catalog.reports.spark.job import Job, run
+from catalog.reports.spark.job import Job, JobProgram
 from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
@@ -51,5 +51,7 @@ def _compile_proposed(document: Mapping[str, Any]) -> dict[str, tuple[Statement,
     return statements_by_urn
 
 
+PROGRAM = JobProgram("policy_impact", compute_results)
+
 if __name__ == "__main__":
-    sys.exit(run("policy_impact", compute_results))
+    sys.exit(PROGRAM.run_alone())

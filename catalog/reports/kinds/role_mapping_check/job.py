@@ -19,7 +19,7 @@ from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, compute_in_stages, read_exports
 from catalog.reports.spark.frames import collect_table
-from catalog.reports.spark.job import Job, print_progress, run
+from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
 _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
@@ -81,5 +81,7 @@ def _build_summary(findings: Sequence[Mapping[str, Any]], bad_row_count: int) ->
     )
 
 
+PROGRAM = JobProgram("role_mapping_check", compute_results, is_short=False)
+
 if __name__ == "__main__":
-    sys.exit(run("role_mapping_check", compute_results, is_short=False))
+    sys.exit(PROGRAM.run_alone())

@@ -66,5 +66,6 @@ SPEC = ReportSpec(
     tables=(tables.FINDINGS, tables.COMPLIANCE, tables.POLICIES, tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
     # Nightly only where exports are configured.
     is_nightly=bool(settings.GRANTS_EXPORTS),
+    has_joins=True,
     prepare=prepare,
 )

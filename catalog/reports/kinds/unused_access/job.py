@@ -10,7 +10,7 @@ from catalog.reports.kinds.unused_access import tables, unused
 from catalog.reports.kinds.unused_access.unused import Usage
 from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.snapshot.reader import load_roles
-from catalog.reports.spark.job import Job, run
+from catalog.reports.spark.job import Job, JobProgram
 from catalog.reports.spark.partition_visits import map_partitions
 from catalog.reports.summary import Number, Summary
 
@@ -64,5 +64,7 @@ def _describe_counts(usage_document: Mapping[str, Any]) -> str:
     )
 
 
+PROGRAM = JobProgram("unused_access", compute_results)
+
 if __name__ == "__main__":
-    sys.exit(run("unused_access", compute_results))
+    sys.exit(PROGRAM.run_alone())

@@ -22,7 +22,7 @@ from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
 from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
 from catalog.reports.kinds.warehouse_usage.results import UsageResults
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
-from catalog.reports.spark.job import Job, print_progress, run
+from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.summary import Summary
 
 
@@ -107,5 +107,7 @@ def _judge_access(
     )
 
 
+PROGRAM = JobProgram("warehouse_usage", compute_results, is_short=False)
+
 if __name__ == "__main__":
-    sys.exit(run("warehouse_usage", compute_results, is_short=False))
+    sys.exit(PROGRAM.run_alone())

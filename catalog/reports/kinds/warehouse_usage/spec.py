@@ -32,5 +32,6 @@ SPEC = ReportSpec(
     ),
     # Nightly only where exports are configured.
     is_nightly=bool(settings.GRANTS_EXPORTS),
+    has_joins=True,
     prepare=role_mapping_check_spec.prepare,
 )

@@ -1,0 +1,146 @@
+"""Jobs share a program of Spark one after the other; whatever happens to it, the next job runs."""
+
+import os
+import signal
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.reports.registry import KINDS
+from catalog.reports.run import launcher, spark_pool
+from catalog.reports.run.job_output import Progress
+from catalog.reports.storage import parse_address
+from tests.spark import slices
+from tests.spark.conftest import QUICK_JAVA
+from tests.spark.test_effective_access import VIEW
+from tests.spark.test_leftovers import list_processes
+from tests.worlds import World
+
+pytestmark = pytest.mark.spark
+
+#: What the command lines of Java and of the program that runs jobs have.
+JAVA, SERVER = "org.apache.spark.deploy.SparkSubmit", "catalog.reports.spark.job_server"
+SHORT_JOB = "catalog.reports.kinds.effective_access.job"
+
+
+@pytest.fixture(autouse=True)
+def _pool(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A pool of programs for this test alone."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JAVA)
+    settings.VAR_DIR, settings.SPARK_IDLE_SECONDS = tmp_path, 60
+    yield
+    spark_pool.end_idle_processes()
+    assert list_programs(tmp_path) == []
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A snapshot to report about."""
+    world = World()
+    world.user("jo")
+    world.entity("dataset:d1")
+    slices.write(world, tmp_path / "in", grants=slices.GRANTS, parameters={"privileges": [VIEW]})
+    return tmp_path / "in"
+
+
+def run(source: Path, name: str = "out", *, module: str = SHORT_JOB, is_cancelled: bool = False) -> str:
+    """Run a job and return its log."""
+
+    def report_progress(progress: Progress, _: str) -> bool:
+        return not (is_cancelled and progress.stage == "Starting Spark")
+
+    return launcher.run(
+        module=module,
+        source=parse_address(source),
+        target=parse_address(source.with_name(name)),
+        on_progress=report_progress,
+    )
+
+
+def list_programs(tmp_path: Path) -> list[Path]:
+    """Return the folders of programs that are there."""
+    folder = tmp_path / "spark" / "runs"
+    return [path for path in folder.iterdir() if path.is_dir()] if folder.exists() else []
+
+
+def find_process(folder: Path, text: str) -> int:
+    """Return the process of the program in a folder whose command line has this text."""
+    (process,) = (
+        process
+        for process in list_processes(folder)
+        if text.encode() in (Path("/proc") / str(process) / "cmdline").read_bytes()
+    )
+    return process
+
+
+def test_a_second_job_uses_the_session_of_the_first(source: Path, tmp_path: Path):
+    run(source)
+    (program,) = list_programs(tmp_path)
+    java = find_process(program, JAVA)
+    assert run(source, "again") == ""
+    assert list_programs(tmp_path) == [program]
+    assert find_process(program, JAVA) == java
+    for name in ("out", "again"):
+        assert (tmp_path / name / "summary.json").exists()
+
+
+def test_after_a_refused_input_the_next_job_uses_the_session_too(source: Path, tmp_path: Path):
+    run(source)
+    (program,) = list_programs(tmp_path)
+    manifest = source / "manifest.json"
+    text = manifest.read_text()
+    manifest.write_text("{}")
+    with pytest.raises(launcher.JobFailed, match="The snapshot has schema None") as raised:
+        run(source, "refused")
+    assert raised.value.log.count("\n") == 1, "the log of this job alone"
+    manifest.write_text(text)
+    run(source, "again")
+    assert list_programs(tmp_path) == [program]
+
+
+@pytest.mark.parametrize("text", [JAVA, SERVER])
+def test_a_program_that_was_killed_while_it_waited_is_replaced(source: Path, tmp_path: Path, text: str):
+    run(source)
+    (program,) = list_programs(tmp_path)
+    os.kill(find_process(program, text), signal.SIGKILL)
+    run(source, "again")
+    (other_program,) = list_programs(tmp_path)
+    assert other_program != program
+    assert list_processes(program) == set()
+
+
+def test_a_cancelled_job_ends_its_program(source: Path, tmp_path: Path):
+    with pytest.raises(launcher.JobCancelled):
+        run(source, is_cancelled=True)
+    assert list_programs(tmp_path) == []
+
+
+def test_other_settings_need_another_program(source: Path, tmp_path: Path, settings: Any):
+    run(source)
+    (program,) = list_programs(tmp_path)
+    settings.SPARK_MASTER = "local[1]"
+    run(source, "again")
+    (other_program,) = list_programs(tmp_path)
+    assert other_program != program
+    settings.SPARK_IDLE_SECONDS = 0
+    run(source, "alone")
+    assert list_programs(tmp_path) == []
+
+
+def test_a_program_that_nobody_needs_ends_by_itself(source: Path, tmp_path: Path, settings: Any):
+    settings.SPARK_IDLE_SECONDS = 1
+    run(source)
+    (program,) = list_programs(tmp_path)
+    process = spark_pool.take_process()
+    assert process is not None
+    assert process.wait_for_end(60)
+    assert list_programs(tmp_path) == []
+    assert list_processes(program) == set()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_kinds_with_joins_say_so_to_java(kind: str):
+    assert import_module(KINDS[kind].module).PROGRAM.is_short is not KINDS[kind].has_joins

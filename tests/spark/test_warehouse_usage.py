@@ -76,6 +76,63 @@ def make_world(*uses: str, **export: Any) -> World:
     return world
 
 
+YOUNG = """
+CREATED_ON | PRIVILEGE | GRANTED_ON | NAME | TABLE_CATALOG | TABLE_SCHEMA | GRANTED_TO | GRANTEE_NAME
+2025-02-28 01:00:00.000 +0100 | SELECT | TABLE | A | DB | S | ROLE | READER
+2025-02-27 15:59:59.000 -0800 | SELECT | TABLE | B | DB | S | ROLE | READER
+2025-05-01 09:00:00.000 Z     | SELECT | TABLE | PII | DB | S | ROLE | READER
+2020-01-01 09:00:00.000 Z     | SELECT | TABLE | C | DB | S | ROLE | WRITER
+no time                       | SELECT | TABLE | X | DB | T | USER | CARL
+2025-05-20 09:00:00.000 +0000 | SELECT | TABLE | C | DB | S | USER | CARL
+"""
+YOUNG_MEMBERS = """
+CREATED_ON | ROLE | GRANTED_TO | GRANTEE_NAME
+2025-05-28 00:00:00.000 Z | READER | USER | ANN
+2024-05-28 00:00:00.000 Z | READER | USER | BOB
+2024-05-28 00:00:00.000 Z | WRITER | USER | DORA
+"""
+
+
+def test_a_grant_that_is_younger_than_the_days_is_not_called_unused(spark: SparkSession, tmp_path: Path) -> None:
+    world = make_world(*USES[:1], "2025-05-29,dora,,db.s.c,SELECT", form="snowflake", members=["members.csv"])
+    world.csv("grants.csv", YOUNG)
+    world.csv("members.csv", YOUNG_MEMBERS)
+    world.files["usage.csv"] = (
+        "query_start_time,user_name,direct_objects_accessed,base_objects_accessed,objects_modified\n"
+        + "".join(
+            f'{day},DORA,"[{{""objectDomain"":""Table"",""objectName"":""DB.S.C""}}]",[],[]\n'
+            for day in ("2025-01-01", "2025-05-29")
+        )
+    )
+    with interpreted(spark):
+        found = find_usage(spark, world, tmp_path, days=90)
+    states = {(row["grantee"], row["object"]): row["state"] for row in found["grants"]}
+    assert states == {
+        # Granted when the ninety days began, and a second before.
+        ("READER", "DB.S.A"): "YOUNG",
+        ("READER", "DB.S.B"): "UNUSED",
+        ("READER", "DB.S.PII"): "YOUNG",
+        ("WRITER", "DB.S.C"): "USED",
+        ("CARL", "DB.T.X"): "UNUSED",
+        ("CARL", "DB.S.C"): "YOUNG",
+    }
+    held = {(row["held"], row["person"].rpartition(":")[2]): row["state"] for row in found["memberships"]}
+    assert held == {("READER", "ann"): "YOUNG", ("READER", "bob"): "UNUSED", ("WRITER", "dora"): "USED"}
+    assert sorted(row["sentence"].split(",")[0] for row in found["findings"]) == [
+        "BOB holds READER and used nothing that it opens in the 90 days until 2025-05-29.",
+        "CARL has READ on DB.T.X",
+        "READER has READ on DB.S.B",
+    ]
+    actions = [(row["action"], row["grantee"], row["object"]) for row in found["proposals"]]
+    assert sorted(actions) == [
+        ("KEEP", "READER", "DB.S.A"),
+        ("KEEP", "READER", "DB.S.PII"),
+        ("REVOKE", "READER", "DB.S.B"),
+    ]
+    # Of each holder's three datasets, what is young stays.
+    assert {(row["person"].rpartition(":")[2], row["tables"]) for row in found["losses"]} == {("ann", 1), ("bob", 1)}
+
+
 def test_what_was_used_and_what_was_not(spark: SparkSession, tmp_path: Path) -> None:
     with interpreted(spark):
         found = find_usage(spark, make_world(*USES), tmp_path, days=90)

@@ -58,7 +58,7 @@ def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) 
 
 
 def select_members(facts: DataFrame) -> DataFrame:
-    """Return the direct members of roles: export, role, kind, member_key, and their names in the source."""
+    """Return the direct members of roles: export, role, kind, member_key, names in the source, granted_at."""
     rows = facts.filter(f.col("what") == FactKind.MEMBER)
     keys: list[Column | str | int] = [
         "export",
@@ -66,7 +66,11 @@ def select_members(facts: DataFrame) -> DataFrame:
         "kind",
         f.col("grantee_key").alias("member_key"),
     ]
-    return rows.groupBy(*keys).agg(f.min("object").alias("role_name"), f.min("grantee").alias("grantee"))
+    return rows.groupBy(*keys).agg(
+        f.min("object").alias("role_name"),
+        f.min("grantee").alias("grantee"),
+        f.max("granted_at").alias("granted_at"),
+    )
 
 
 def compare_members(

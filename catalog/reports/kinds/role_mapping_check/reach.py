@@ -21,7 +21,7 @@ from catalog.reports.kinds.role_mapping_check.rules import PassRule
 OBJECT_COLUMNS = ("object", "object_type", "condition")
 
 _PLACE_COLUMNS = ("file", "block", "line", "is_counted")
-_REACH_COLUMNS = ("export", "number", "kind", "grantee_key", "grantee", "bit", "level", *OBJECT_COLUMNS)
+_REACH_COLUMNS = ("export", "number", "kind", "grantee_key", "grantee", "bit", "level", *OBJECT_COLUMNS, "granted_at")
 #: What decides, beside the dataset, whether something takes it away. Without a condition, `condition_names` is ''.
 _GRANT_COLUMNS = ["export", "kind", "grantee_key", "bit", "object_key", "is_container", "condition_names"]
 

@@ -130,7 +130,7 @@ def find_used_grants(grants: DataFrame, hits: DataFrame, declared_access: Declar
     """Return the grants, one row for each grantee and object: what it opens, and when it was last used.
 
     export, kind, grantee_key, grantee, OBJECT_COLUMNS, is_container, bits, level, tables, used_tables, used_level,
-    people, last, is_sensitive, and entity and name of a grant on one table.
+    people, last, is_sensitive, is_young, and entity and name of a grant on one table.
     """
     used = hits.groupBy("export", "number", "kind", "grantee_key").agg(
         f.max("last").alias("last"), f.max("level").alias("used_level"), f.collect_set("person_key").alias("people")
@@ -149,6 +149,7 @@ def find_used_grants(grants: DataFrame, hits: DataFrame, declared_access: Declar
         f.size(f.array_distinct(f.flatten(f.collect_set("people")))).alias("people"),
         f.max("last").alias("last"),
         f.max("is_sensitive").alias("is_sensitive"),
+        f.max("is_young").alias("is_young"),
         f.min("entity").alias("entity"),
         f.min("name").alias("name"),
     )

@@ -22,9 +22,9 @@ from catalog.reports.kinds.warehouse_usage.results import (
     UsageResults,
     add_person,
     add_role,
-    is_sure,
     list_rows,
     render_actor_urn,
+    select_unused,
 )
 from catalog.reports.spark.rollups import gather_rows, roll_up
 
@@ -65,7 +65,7 @@ class _Period:
 def _build_grant_findings(
     results: UsageResults, exports_by_name: Mapping[str, Export], period: _Period
 ) -> Iterator[Mapping[str, Any]]:
-    unused = results.used_grants.filter(f.col("last").isNull() & is_sure(results.coverages))
+    unused = select_unused(results.used_grants, results.coverages)
     names = (*OBJECT_COLUMNS, "bits", "level", "entity", "name", "is_container", "grantee")
     gathered = gather_rows(
         unused,
@@ -115,7 +115,7 @@ def _build_grant_findings(
 def _build_member_findings(
     results: UsageResults, exports_by_name: Mapping[str, Export], period: _Period
 ) -> Iterator[Mapping[str, Any]]:
-    unused = results.used_members.filter(f.col("last").isNull() & is_sure(results.coverages))
+    unused = select_unused(results.used_members, results.coverages)
     unused = unused.withColumns({"is_sensitive": f.expr("false"), "object": f.col("role_name")})
     gathered = gather_rows(
         unused,

@@ -12,6 +12,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS
+from catalog.reports.kinds.role_mapping_check.forms.sql_names import parse_time
 from catalog.reports.kinds.role_mapping_check.grant_facts import name_key, object_key, role_key, select_columns
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
@@ -77,7 +78,7 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
     """Return HISTORY_COLUMNS of lines with LINE_COLUMNS, as a layout reads them."""
     read_lines = lines.select(
         *LINE_COLUMNS,
-        _parse_time(reading.used_at).alias("used_at"),
+        parse_time(reading.used_at).alias("used_at"),
         f.trim(reading.person).alias("person"),
         f.nullif(f.trim(reading.role), f.lit("")).alias("role"),
         reading.objects.cast(OBJECTS_TYPE).alias("objects"),
@@ -129,8 +130,3 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
             "objects": f.when(f.col("what") == HistoryRowKind.USE, objects),
         },
     )
-
-
-def _parse_time(time: Column) -> Column:
-    """Return a text as a timestamp, null if it is none; a zone may have no colon and stand after a space."""
-    return f.try_to_timestamp(f.regexp_replace(f.trim(time.cast("string")), r" ?([+-]\d\d):?(\d\d)$", "$1:$2"))

@@ -51,7 +51,7 @@ def _join_exports(job: Job, stage: Stage) -> Summary:
     recent_uses = stage("uses", uses.select_recent_uses(touched, coverages, days=days))
     recent_uses = uses.add_views(recent_uses, _read_lineage(job), watched_exports, stage)
     print_progress("Joining with grants and members", 2, 4)
-    results = _judge_access(facts, declared_access, recent_uses, coverages, watched_exports, stage)
+    results = _judge_access(facts, declared_access, recent_uses, coverages, watched_exports, stage, days=days)
     print_progress("Writing the findings", 3, 4)
     summary = result_rows.write_results(job, results, exports, rows, history)
     print_progress("Done", 4, 4)
@@ -76,6 +76,8 @@ def _judge_access(
     coverages: Sequence[HistoryCoverage],
     exports: Sequence[Export],
     stage: Stage,
+    *,
+    days: int,
 ) -> UsageResults:
     inherited_roles = role_pairs.compute_role_closure(facts, stage)
     reach = find_reach(facts, declared_access, inherited_roles, exports)
@@ -87,7 +89,7 @@ def _judge_access(
     )
     sure_names = [coverage.export for coverage in coverages if not coverage.problem]
     hits = stage("hits", attribution.find_hits(recent_uses, access, exports, stage))
-    judged_grants = attribution.select_judged_grants(access.grants, exports)
+    judged_grants = attribution.select_judged_grants(uses.mark_young(access.grants, coverages, days=days), exports)
     used_grants = stage("used", attribution.find_used_grants(judged_grants, hits, declared_access))
     is_sure = f.col("export").isin(sure_names)
     sure_grants, sure_hits = judged_grants.filter(is_sure), hits.filter(is_sure)
@@ -95,6 +97,7 @@ def _judge_access(
     used_members = attribution.find_used_members(recent_uses, hits, access, stage).join(
         access.members, ["export", "role", "kind", "member_key"]
     )
+    used_members = uses.mark_young(used_members, coverages, days=days)
     return UsageResults(
         exports=exports,
         coverages=coverages,

@@ -43,13 +43,16 @@ def propose_grants(
     units = units.join(covered.withColumn("is_covered", f.expr("true")), [*_ROLE, "object"], "left")
     decided = units.withColumn(
         "action",
-        f.when(
+        # Nobody had the days to use what is younger.
+        f.when(f.col("is_young"), GrantAction.KEEP)
+        .when(
             f.col("is_covered") | (f.col("is_container") & ~is_whole) | (f.col("used_tables") == 0), GrantAction.REVOKE
         )
         .when(f.col("used_level") < f.col("level"), GrantAction.NARROW)
         .otherwise(GrantAction.KEEP),
     ).drop("is_covered")
-    decided = decided.withColumn("wanted", f.when(f.col("action") != GrantAction.REVOKE, f.col("used_level")))
+    kept_level = f.when(f.col("is_young"), f.col("level")).otherwise(f.col("used_level"))
+    decided = decided.withColumn("wanted", f.when(f.col("action") != GrantAction.REVOKE, kept_level))
     decided = stage("decided", decided)
     return decided.unionByName(_propose_new_grants(decided, hits, grants, declared_access))
 
@@ -75,6 +78,7 @@ def _propose_new_grants(
         "action": f.lit(GrantAction.GRANT),
         "kind": f.lit(Grantee.ROLE),
         "is_container": f.expr("false"),
+        "is_young": f.expr("false"),
         "tables": f.lit(1),
         "used_tables": f.lit(1),
         "used_level": f.col("wanted"),
@@ -96,7 +100,8 @@ def count_losses(hits: DataFrame, access: HeldAccess, judged_grants: DataFrame, 
         for grants in (access.grants, judged_grants)
     )
     used_pairs = hits.filter(f.col("kind") == Grantee.ROLE).select(*_ROLE, "number").distinct()
-    lost = judged.join(used_pairs, [*_ROLE, "number"], "left_anti")
+    young_pairs = judged_grants.filter("is_young").select(*_ROLE, "number")
+    lost = judged.join(used_pairs.union(young_pairs), [*_ROLE, "number"], "left_anti")
     holders = (
         access.list_people()
         .select("export", "person_key", "role")

@@ -12,8 +12,8 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 
-#: States: used; unused; without a use in a history that does not cover the days.
-USED, UNUSED, NOT_SEEN = "USED", "UNUSED", "NOT_SEEN"
+#: States: used; unused; unused and younger than the days; without a use in a history that does not cover the days.
+USED, UNUSED, YOUNG, NOT_SEEN = "USED", "UNUSED", "YOUNG", "NOT_SEEN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +66,15 @@ def add_person(rows: DataFrame, results: UsageResults) -> DataFrame:
 
 
 def build_state(coverages: Sequence[HistoryCoverage]) -> Column:
-    """Return the state of a row with `last`."""
-    return f.when(f.col("last").isNotNull(), USED).when(is_sure(coverages), UNUSED).otherwise(NOT_SEEN)
+    """Return the state of a row with `last` and `is_young`."""
+    return (
+        f.when(f.col("last").isNotNull(), USED)
+        .when(~is_sure(coverages), NOT_SEEN)
+        .when(f.col("is_young"), YOUNG)
+        .otherwise(UNUSED)
+    )
+
+
+def select_unused(rows: DataFrame, coverages: Sequence[HistoryCoverage]) -> DataFrame:
+    """Return the rows that are UNUSED."""
+    return rows.filter(build_state(coverages) == UNUSED)

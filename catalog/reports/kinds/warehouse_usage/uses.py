@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
@@ -100,15 +100,25 @@ def _list_times(counts: Mapping[str, Mapping[str, int | None]], name: str) -> li
     return [start + timedelta(microseconds=time) for row in counts.values() if (time := row[name]) is not None]
 
 
-def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
-    """Return (USE_COLUMNS, person, is_direct, last) of the last `days` of each history, each use once."""
-    is_recent = f.expr("false")
+def mark_young(rows: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
+    """Return rows with `is_young`: granted in the last `days` of the history, all of which nobody had to use it."""
+    return rows.withColumn("is_young", _is_after_start("granted_at", coverages, days))
+
+
+def _is_after_start(time: str, coverages: Iterable[HistoryCoverage], days: int) -> Column:
+    """Whether a time lies in the last `days` of the history of the row's export; not, where it is not known."""
+    is_after: Column = f.expr("false")
     for coverage in coverages:
         if coverage.last_at is not None:
             since = f.lit(coverage.last_at - timedelta(days=days))
-            is_recent |= (f.col("export") == coverage.export) & (f.col("used_at") >= since)
+            is_after |= (f.col("export") == coverage.export) & (f.col(time) >= since)
+    return f.coalesce(is_after, f.expr("false"))
+
+
+def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
+    """Return (USE_COLUMNS, person, is_direct, last) of the last `days` of each history, each use once."""
     return (
-        touched.filter(is_recent)
+        touched.filter(_is_after_start("used_at", coverages, days))
         .groupBy(*USE_COLUMNS)
         .agg(f.min("person").alias("person"), f.max("is_direct").alias("is_direct"), f.max("used_at").alias("last"))
     )

@@ -6,6 +6,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check import principals
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, select_facts
+from catalog.reports.kinds.role_mapping_check.forms.sql_names import parse_time
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, name_key, object_key, role_key
 
 TABLE_TYPES = (
@@ -58,7 +59,8 @@ def find_missing_names() -> Column:
 def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> DataFrame:
     """Return facts of rows with object_type, path, privilege, grantee_type and grantee, all of them texts.
 
-    `path` are the parts of the object's name joined by SEPARATOR.
+    `path` are the parts of the object's name joined by SEPARATOR; `created_on`, where there is one, is the day of the
+    grant.
     """
     path = f.col("path")
     person_key = name_key(export, f.col("grantee"))
@@ -71,6 +73,7 @@ def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> Dat
         object_type="object_type",
         is_container=on_container(),
         kind=f.when(to_role(), Grantee.ROLE).otherwise(f.col("grantee_type")),
+        granted_at=parse_time(f.col("created_on")) if "created_on" in rows.columns else f.lit(None),
         grantee="grantee",
         grantee_key=f.when(to_role(), role_key(export, f.col("grantee"))).otherwise(person_key),
     )

@@ -40,6 +40,12 @@ def fold_name(export: Export, name: Column) -> Column:
     return f.when(name.rlike(_QUOTED_NAME_PATTERN), unquote_name(name)).otherwise(spell(export, name))
 
 
+def parse_time(time: Column) -> Column:
+    """Return a text as a timestamp, null if it is none; a zone may have no colon and stand after a space."""
+    text = f.regexp_replace(f.trim(time.cast("string")), " Z$", "Z")
+    return f.try_to_timestamp(f.regexp_replace(text, r" ?([+-]\d\d):?(\d\d)$", "$1:$2"))
+
+
 def normalize_word(name: Column | str) -> Column:
     """Return a word of a fixed vocabulary in capitals, with spaces for underscores."""
     return f.translate(f.upper(f.trim(f.coalesce(name, f.lit("")))), "_", " ")

@@ -1,10 +1,12 @@
-"""Checks of `check --deploy`: settings fit only for a trial, and switches that weaken access."""
+"""Checks of `check`: addresses; and of `check --deploy`: settings fit only for a trial, switches that weaken access."""
 
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as Caution
+
+from catalog.reports import storage_problems
 
 # (setting, meaning of its value False, code of the check)
 SECURITY_SWITCHES: tuple[tuple[str, str, str], ...] = (
@@ -14,6 +16,13 @@ SECURITY_SWITCHES: tuple[tuple[str, str, str], ...] = (
     ("MCP_VALIDATION_PRIVILEGE_CONSTRAINTS", "proposals escape sub-resource constraints", "authzsite.E013"),
     ("BOUNDED_DELEGATION", "people may give others privileges that they do not hold", "authzsite.E015"),
 )
+
+
+@register()
+def check_storage(**_: Any) -> list[CheckMessage]:
+    """Return an error for an address of reports that can never be used; no server is asked."""
+    problem = storage_problems.find_static_problem(str(settings.REPORTS_DIR), variable="REPORTS_DIR")
+    return [Error(problem, id="authzsite.E016")] if problem else []
 
 
 @register(Tags.security, deploy=True)

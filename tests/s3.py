@@ -33,8 +33,9 @@ class S3Server:
         text = self.send("GET", f"{BUCKET}?list-type=2").decode()
         return [key for key in re.findall("<Key>(.*?)</Key>", text) if not key.endswith("/")]
 
-    def send(self, method: str, path: str) -> bytes:
-        with urlopen(Request(f"{self.endpoint}/{path}", method=method)) as answer:
+    def send(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        headers = {"Content-Type": "text/plain"}
+        with urlopen(Request(f"{self.endpoint}/{path}", method=method, data=body, headers=headers)) as answer:
             return bytes(answer.read())
 
 

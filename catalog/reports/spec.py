@@ -157,6 +157,7 @@ class ReportSpec:
     every night with default parameters. With `keeps_snapshot` the snapshot of a run is retained with its results, for
     later questions. `has_joins`: the job works with Spark's joins, and not in Python. `excluded_fields` are the facet
     fields that its snapshot omits, since no policy can test them.
+    `find_input_problem` returns the sentence about what its job could not read elsewhere, before a run begins, or "".
     """
 
     name: str
@@ -170,6 +171,7 @@ class ReportSpec:
     has_joins: bool = False
     excluded_fields: frozenset[str] = UNTESTED_FACET_FIELDS
     prepare: Callable[[Report, StorageFolder], None] = lambda _, __: None
+    find_input_problem: Callable[[], str] = str
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters with defaults filled in.

@@ -39,6 +39,10 @@ class BadAddress(ValueError):
     """A text is no address of a folder; the message says why, and names no secret."""
 
 
+class UnknownScheme(BadAddress):
+    """An address begins with what names no storage."""
+
+
 @contextmanager
 def _raise_os_errors() -> Iterator[None]:
     """Raise what pyarrow raises as OSError; for some storage it has an exception of its own."""
@@ -210,14 +214,14 @@ class StorageFolder:
 
 
 def parse_address(address: str | Path) -> StorageFolder:
-    """Return the folder at an address, which is a path or a URL. Raises BadAddress."""
+    """Return the folder at an address, which is a path or a URL. Raises BadAddress, and its UnknownScheme."""
     text = str(address)
     if isinstance(address, Path) or not _is_url(text):
         return StorageFolder(FILE, "", str(Path(text).resolve()))
     parts = urlsplit(text)
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None:
-        raise BadAddress(
+        raise UnknownScheme(
             f"{redact_address(text)} begins with {parts.scheme}:, which names no storage: a folder, or one of "
             f"{', '.join(f'{name}:' for name in sorted(set(_SCHEMES)))} is possible."
         )

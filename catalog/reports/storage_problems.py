@@ -4,13 +4,15 @@ The libraries of storage repeat what fails for up to minutes. A program of its o
 after a few seconds and a web process loads none of them: `python -m catalog.reports.storage_problems ADDRESS`.
 """
 
+import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from uuid import uuid4
 
-from catalog.reports.storage import AZURE, GOOGLE, HADOOP, S3, BadAddress, StorageFolder, parse_address
+from catalog.reports.storage import AZURE, GOOGLE, HADOOP, S3, BadAddress, StorageFolder, UnknownScheme, parse_address
 
 #: Seconds in which storage has to answer.
 ANSWER_SECONDS = 8
@@ -27,6 +29,15 @@ _CREDENTIALS = {
 #: Where another address of the server than the usual one is set.
 _ENDPOINTS = {S3: " (AWS_ENDPOINT_URL)"}
 
+#: Variables of the environment that say that a storage is used with what they tell.
+_VARIABLES = {
+    S3: ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
+    GOOGLE: ("GOOGLE_APPLICATION_CREDENTIALS",),
+    AZURE: ("AZURE_CLIENT_ID",),
+}
+#: What pyarrow is built with or not.
+_CLASSES = {S3: "S3FileSystem", GOOGLE: "GcsFileSystem", AZURE: "AzureFileSystem", HADOOP: "HadoopFileSystem"}
+
 _NO_LIBRARY = ("libjvm", "libhdfs", "CLASSPATH", "ot compiled with", "ithout S3 support", "nrecognized filesystem")
 _NO_BUCKET = ("NO_SUCH_BUCKET", "NoSuchBucket", "bucket does not exist", "ContainerNotFound", "HTTP status 404")
 _REFUSED = (
@@ -39,18 +50,46 @@ _HOST_PATTERN = re.compile(r"Could not resolve host(?:name)?: ([\w.-]+)|UnknownH
 _SERVER_PATTERN = re.compile(r"(?:Failed|ailed) to connect to (\S+)|Call From \S+ to (\S+) failed")
 
 
-def find_problem(address: str, *, variable: str, is_written: bool) -> str:
-    """Return the sentence about an address in this variable that cannot be used, or "".
-
-    A folder of this machine has none: processes elsewhere may see another one there. `is_written`: whether it has to
-    take files, and not only to be there.
-    """
+def find_static_problem(address: str, *, variable: str) -> str:
+    """Return the sentence about an address in this variable that can never be used here, or ""; asks no server."""
     try:
         folder = parse_address(address)
     except BadAddress as error:
         return f"{variable}: {error}"
-    if folder.is_local:
+    class_name = _CLASSES.get(folder.scheme)
+    if class_name is not None and not hasattr(import_module("pyarrow.fs"), class_name):
+        return f"{variable}: {folder} cannot be used: the installed pyarrow has no library for {folder.scheme}:."
+    return ""
+
+
+def find_reading_problem(address: str, *, variable: str) -> str:
+    """Return the sentence about an address in this variable that Spark cannot read, or "".
+
+    Spark knows further kinds of addresses, and may have accounts of its own: only storage for which the environment has
+    something is asked.
+    """
+    try:
+        folder = parse_address(address)
+    except UnknownScheme:
         return ""
+    except BadAddress as error:
+        return f"{variable}: {error}"
+    is_known = any(os.environ.get(name) for name in _VARIABLES.get(folder.scheme, ()))
+    return _ask_storage(folder, variable, is_written=False) if is_known else ""
+
+
+def find_writing_problem(address: str, *, variable: str) -> str:
+    """Return the sentence about an address in this variable where nothing can be written, or "".
+
+    A folder of this machine has none: processes elsewhere may see another one there.
+    """
+    if problem := find_static_problem(address, variable=variable):
+        return problem
+    folder = parse_address(address)
+    return "" if folder.is_local else _ask_storage(folder, variable, is_written=True)
+
+
+def _ask_storage(folder: StorageFolder, variable: str, *, is_written: bool) -> str:
     command = [sys.executable, "-m", __name__, folder.url, *(["--write"] if is_written else [])]
     try:
         answer = subprocess.run(

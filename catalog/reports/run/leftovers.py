@@ -34,7 +34,7 @@ def remove_attempt_folders() -> int:
     """
     try:
         attempts = _list_attempts()
-    except OSError as error:
+    except (OSError, storage.BadAddress) as error:
         # What starts a worker, or lets others begin, does not wait for storage.
         log.warning("leftovers_not_listed", extra={"error": str(error)})
         return 0

@@ -14,12 +14,12 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reports import finding_writer
 from catalog.reports.registry import KINDS
-from catalog.reports.run import launcher, leftovers, result_loader, run_state
+from catalog.reports.run import launcher, leftovers, result_loader, run_state, storage_check
 from catalog.reports.run.job_output import Progress
 from catalog.reports.run.launcher import JobCancelled, JobFailed, WorkerStopping
 from catalog.reports.snapshot import bases
 from catalog.reports.spec import ReportSpec
-from catalog.reports.storage import StorageFolder
+from catalog.reports.storage import BadAddress, StorageFolder
 from policies.errors import PolicyAppError
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,27 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
     report = run_state.claim(report_id, max_running=max_running)
     if report is None:
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
-    attempt_folder = run_state.attempt_folder(report)
+    try:
+        attempt_folder = run_state.attempt_folder(report)
+    except BadAddress as error:
+        run_state.fail(report, problem=f"REPORTS_DIR: {error}")
+        return Report.Status.FAILED
+    _run_attempt(report, attempt_folder)
+    if not run_state.is_current_attempt(report):
+        # Another worker makes the run: this one is being stopped, or its lease expired.
+        leftovers.remove_folder(attempt_folder)
+        return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
+    report.refresh_from_db()
+    if report.status == Report.Status.READY:
+        _keep_results(report, attempt_folder)
+    else:
+        run_state.drop_rows(report_id)
+        leftovers.remove_folder(run_state.report_folder(report_id))
+    return Report.Status(report.status)
+
+
+def _run_attempt(report: Report, attempt_folder: StorageFolder) -> None:
+    """Run every step; whatever ends them early, the row says so."""
     try:
         with run_state.heartbeat(report):
             _run_steps(report, attempt_folder)
@@ -55,17 +75,6 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
         if isinstance(error, JobFailed):
             bases.forget_base(KINDS[report.kind].excluded_fields)
         run_state.fail(report, problem=_describe_problem(report, error), log=job_log)
-    if not run_state.is_current_attempt(report):
-        # Another worker makes the run: this one is being stopped, or its lease expired.
-        leftovers.remove_folder(attempt_folder)
-        return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
-    report.refresh_from_db()
-    if report.status == Report.Status.READY:
-        _keep_results(report, attempt_folder)
-    else:
-        run_state.drop_rows(report_id)
-        leftovers.remove_folder(run_state.report_folder(report_id))
-    return Report.Status(report.status)
 
 
 def _keep_results(report: Report, attempt_folder: StorageFolder) -> None:
@@ -91,6 +100,8 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
     spec = KINDS.get(report.kind)
     if spec is None:
         raise result_loader.UnreadableResults(f"There is no kind of report {report.kind!r}.")
+    if problem := storage_check.find_problem(spec):
+        raise JobFailed(problem, "")
     source, target = folder / "input", folder / "output"
     _write_snapshot(report, spec, source)
     job_log = launcher.run(

@@ -10,7 +10,7 @@ from django.db import transaction
 from catalog.errors import add_pointer_prefix
 from catalog.models import Report
 from catalog.reports.registry import KINDS
-from catalog.reports.run import run_state
+from catalog.reports.run import run_state, storage_check
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
 from policies.pdp import authorizer
@@ -28,7 +28,7 @@ def request_report(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_qu
     """Create a run of a kind of report and return it, queued for a worker; without `is_queued` the caller runs it.
 
     Raises Forbidden, NotFound for an unknown kind, Invalid with every problem (pointers begin at /parameters), and
-    Conflict while one of the kind is queued or running.
+    Conflict while one of the kind is queued or running, or its storage cannot be used.
     """
     authorizer.require(by=by, any_of=[[REQUIRED_PRIVILEGE]])
     spec = KINDS.get(kind)
@@ -38,6 +38,8 @@ def request_report(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_qu
         values = spec.validate(parameters)
     except Invalid as error:
         raise Invalid(add_pointer_prefix(error.problems, "/parameters")) from None
+    if problem := storage_check.find_problem(spec):
+        raise Conflict(problem)
     report = run_state.queue(spec=spec, parameters=values, by=by.urn)
     if report is None:
         raise Conflict(f"A report of the kind {spec.title} is queued or running already; one runs at a time.")

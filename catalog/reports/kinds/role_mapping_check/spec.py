@@ -8,6 +8,7 @@ from django.conf import settings
 
 from catalog.aspects.facet_fields import ACCESS_ROLE
 from catalog.models import Report
+from catalog.reports import storage_problems
 from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.spec import INVALID_PARAMETER, UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
 from catalog.reports.storage import StorageFolder, parse_address
@@ -56,6 +57,12 @@ def prepare(_: Report, folder: StorageFolder) -> None:
     folder.write_text(EXPORTS_LOCATION_FILE, json.dumps({"folder": exports_folder}))
 
 
+def find_input_problem() -> str:
+    """Return the sentence about exports that cannot be read where GRANTS_EXPORTS says, or ""."""
+    location: str = settings.GRANTS_EXPORTS
+    return storage_problems.find_reading_problem(location, variable="GRANTS_EXPORTS") if ":/" in location else ""
+
+
 SPEC = ReportSpec(
     name="role_mapping_check",
     title="Role mapping check",
@@ -68,4 +75,5 @@ SPEC = ReportSpec(
     is_nightly=bool(settings.GRANTS_EXPORTS),
     has_joins=True,
     prepare=prepare,
+    find_input_problem=find_input_problem,
 )

@@ -34,4 +34,5 @@ SPEC = ReportSpec(
     is_nightly=bool(settings.GRANTS_EXPORTS),
     has_joins=True,
     prepare=role_mapping_check_spec.prepare,
+    find_input_problem=role_mapping_check_spec.find_input_problem,
 )

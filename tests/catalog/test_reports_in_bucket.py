@@ -31,7 +31,7 @@ def server() -> Iterator[s3.S3Server]:
 def _bucket(server: s3.S3Server, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REPORTS_DIR, settings.VAR_DIR = f"s3a://{s3.BUCKET}/{tmp_path.name}", tmp_path
     # What the next snapshot continues stays, whatever becomes of a run.
-    settings.REPORTS_INCREMENTAL = False
+    settings.REPORTS_INCREMENTAL, settings.SPARK_IDLE_SECONDS = False, 0
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     for module in (runner, reports):
@@ -137,3 +137,14 @@ def test_a_snapshot_in_a_bucket_is_continued(server: s3.S3Server, settings: Any)
     (token,) = (folder / key).list_names()
     assert (folder / key / token).has_file("manifest.json")
     folder.delete()
+
+
+def test_a_bucket_that_is_gone_in_mid_run_is_named(server: s3.S3Server, monkeypatch: pytest.MonkeyPatch):
+    def lose_bucket(*_: Any, **__: Any) -> None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+
+    monkeypatch.setattr(run_state, "record_snapshot", lose_bucket)
+    report = make()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+    assert report.status == FAILED
+    assert report.problem.endswith("cannot be used: nothing answers at 127.0.0.1:1 (AWS_ENDPOINT_URL).")

@@ -41,7 +41,8 @@ def server() -> Iterator[s3.S3Server]:
 def _company(
     transactional_db: None, server: s3.S3Server, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.VAR_DIR, settings.REPORTS_INCREMENTAL = tmp_path / "var", False
+    settings.VAR_DIR = tmp_path / "var"
+    settings.REPORTS_INCREMENTAL, settings.SPARK_IDLE_SECONDS = False, 0
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     users.create(username="jo", **BY)

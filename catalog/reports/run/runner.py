@@ -12,14 +12,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from catalog.models import Report
-from catalog.reports import finding_writer
+from catalog.reports import finding_writer, storage_problems
 from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, leftovers, result_loader, run_state, storage_check
 from catalog.reports.run.job_output import Progress
 from catalog.reports.run.launcher import JobCancelled, JobFailed, WorkerStopping
 from catalog.reports.snapshot import bases
 from catalog.reports.spec import ReportSpec
-from catalog.reports.storage import BadAddress, StorageFolder
+from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from policies.errors import PolicyAppError
 
 log = logging.getLogger(__name__)
@@ -179,6 +179,8 @@ def _describe_problem(report: Report, error: Exception) -> str:
                 f"There is no room left on the disk of {error.filename or settings.REPORTS_DIR}. Free some, or let "
                 "REPORTS_DIR name a larger disk."
             )
+        case OSError(filename=None) if not (folder := parse_address(settings.REPORTS_DIR)).is_local:
+            return storage_problems.describe_error(folder, error)
         case OSError():
             location = f"{error.filename} " if error.filename else "A file "
             return f"{location}could not be read or written: {error.strerror or error}."

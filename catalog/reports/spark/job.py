@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from catalog.reports import storage_problems
 from catalog.reports.job_protocol import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
@@ -28,7 +29,7 @@ from catalog.reports.spark import error_sentences
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
 from catalog.reports.spark.shared_session import SharedSession
-from catalog.reports.storage import parse_address
+from catalog.reports.storage import StorageFolder, parse_address
 from catalog.reports.summary import Summary
 from catalog.reports.tables import ResultTable
 from policies.engine.gc_pause import pause_gc
@@ -141,7 +142,7 @@ class JobProgram:
         except ConnectionError:
             return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_end_of_java())
         except OSError as error:
-            return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_error(str(error)))
+            return _print_exit_sentence(EXIT_FAILED, _describe_file_error(parse_address(target), error))
         return EXIT_DONE
 
     def _run_steps(self, source: str, target: str, shared_session: SharedSession) -> None:
@@ -173,6 +174,12 @@ def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
 
 def _load_state(source: str, manifest: Mapping[str, Any]) -> SnapshotState:
     return partitions.load_state(source, manifest["policy_version"])
+
+
+def _describe_file_error(folder: StorageFolder, error: OSError) -> str:
+    if folder.is_local:
+        return error_sentences.describe_error(str(error))
+    return storage_problems.describe_error(folder, error)
 
 
 class _SparkFailed(Exception):

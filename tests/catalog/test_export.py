@@ -17,7 +17,7 @@ from catalog.access import coverage_sql
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.reports.snapshot import database_reader, partitions, writer
 from catalog.reports.snapshot.manifest import MANIFEST_FILE
-from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
+from catalog.reports.snapshot.reader import MAX_NUMBER, SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.snapshot.schema import TABLES
 from catalog.reports.spec import UNTESTED_FACET_FIELDS
 from policies.authoring.services import policies, policy_drafts
@@ -332,7 +332,7 @@ def test_rows_of_entities_are_sorted_over_files_named_by_their_first_number(tmp_
 def test_a_partition_opens_the_files_of_its_entities_only(tmp_path: Path) -> None:
     writer.write(folder=tmp_path / "one", as_of=AS_OF)
     source = (tmp_path / "one").as_uri()
-    state, numbers = partitions.load_state(source, 1), partitions.read_entity_numbers(source)
+    state, numbers = partitions.load_state(source, 1), partitions.read_entity_numbers(source, 0, MAX_NUMBER)
     urns = dict(Entity.objects.values_list("pk", "urn"))
     bounds = [(start, end) for start in range(len(numbers)) for end in range(start + 1, len(numbers) + 1)]
     assert len(bounds) > 10
@@ -347,8 +347,27 @@ def test_a_partition_opens_the_files_of_its_entities_only(tmp_path: Path) -> Non
         partitions.load_partition(state, {selectors.TAG}, numbers[:3])
 
 
+@pytest.mark.usefixtures("small_files")
+def test_partitions_have_nearly_equal_size_and_every_entity_once(tmp_path: Path) -> None:
+    """Also where a partition ends within a file, and where all rows are in one file, as in older snapshots."""
+    writer.write(folder=tmp_path / "one", as_of=AS_OF)
+    (tmp_path / "older").mkdir()
+    pq.write_table(pq.read_table(tmp_path / "one" / "entities.parquet"), tmp_path / "older" / "entities.parquet")
+    numbers = list(Entity.objects.filter(is_removed=False).order_by("pk").values_list("pk", flat=True))
+    for source in ((tmp_path / "one").as_uri(), (tmp_path / "older").as_uri()):
+        for count in range(1, len(numbers) + 3):
+            bounds = partitions.list_bounds(source, min_partitions=count)
+            found = [partitions.read_entity_numbers(source, item.first, item.last).to_pylist() for item in bounds]
+            assert [number for part in found for number in part] == numbers
+            assert [len(part) for part in found] == [item.count for item in bounds]
+            assert len(found) == min(count, len(numbers))
+            assert max(map(len, found)) - min(map(len, found)) <= 1
+        assert partitions.list_types(source) == sorted(set(Entity.objects.values_list("type", flat=True)))
+
+
 def test_a_catalog_without_entities_has_every_table(tmp_path: Path) -> None:
     Entity.objects.all().delete()
     manifest = writer.write(folder=tmp_path / "one", as_of=AS_OF)
     assert (manifest.rows["entities"], manifest.rows["facets"]) == (0, 0)
     assert read(tmp_path / "one")["facets"] == []
+    assert partitions.list_bounds((tmp_path / "one").as_uri(), min_partitions=4) == []

@@ -6,7 +6,6 @@ leave in force.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 from catalog.reports.assertions.parser import Assertion, AssertionKind
@@ -142,10 +141,10 @@ def _find_unanswerable(case_files: Iterable[CaseFile]) -> list[Problem]:
 
 
 def _iterate_partitions(state: SnapshotState, fields: Collection[str]) -> Iterator[PartitionFacts]:
-    numbers = partitions.read_entity_numbers(state.source)
     loaded_fields = partitions.list_loaded_fields(fields)
-    for start, end in pairwise(partitions.split_evenly(len(numbers))):
-        yield PartitionFacts(state, partitions.load_partition(state, loaded_fields, numbers[start:end]))
+    for bounds in partitions.list_bounds(state.source):
+        numbers = partitions.read_entity_numbers(state.source, bounds.first, bounds.last)
+        yield PartitionFacts(state, partitions.load_partition(state, loaded_fields, numbers))
 
 
 def _list_tested_fields(snapshot: Snapshot, placed_claims: Iterable[PlacedClaim]) -> frozenset[str]:

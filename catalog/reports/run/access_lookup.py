@@ -58,9 +58,12 @@ def list_entities(
     actors = [actor for actor in state.actors if actor.urn == person]
     if not actors:
         raise NotFound(f"There was no user {person} when this report was made.")
-    numbers = partitions.read_entity_numbers(state.source)
-    entity_people = _iterate_reach(state, actors, privilege, numbers, check_deadline)
-    return sorted(entity for entity, people in entity_people if people)
+    entities: list[str] = []
+    for bounds in partitions.list_bounds(state.source):
+        numbers = partitions.read_entity_numbers(state.source, bounds.first, bounds.last)
+        entity_people = _iterate_reach(state, actors, privilege, numbers, check_deadline)
+        entities += (entity for entity, people in entity_people if people)
+    return sorted(entities)
 
 
 def count_changes(

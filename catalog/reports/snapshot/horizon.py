@@ -48,12 +48,11 @@ def read_horizon(connection: BaseDatabaseWrapper, change_seq: int) -> Horizon | 
     if connection.vendor != "postgresql":
         return Horizon("", change_seq + 1, ())
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_current_snapshot()::text, system_identifier::text FROM pg_control_system() "
-            "WHERE NOT pg_is_in_recovery()"
-        )
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    _, upper, pending = row[0].split(":")
-    return Horizon(row[1], int(upper), tuple(int(number) for number in pending.split(",") if number))
+        # A replica knows no open transactions, and who runs a server may keep its identifier from its users.
+        cursor.execute("SELECT NOT pg_is_in_recovery() AND has_function_privilege('pg_control_system()', 'EXECUTE')")
+        if cursor.fetchone() != (True,):
+            return None
+        cursor.execute("SELECT pg_current_snapshot()::text, system_identifier::text FROM pg_control_system()")
+        snapshot, database = cursor.fetchone()
+    _, upper, pending = snapshot.split(":")
+    return Horizon(database, int(upper), tuple(int(number) for number in pending.split(",") if number))

@@ -4,9 +4,11 @@ No Django here: Spark jobs use it, and so does `run.access_lookup`. The partitio
 """
 
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -49,6 +51,15 @@ class SnapshotState:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionBounds:
+    """The first and the last number that the entities of a partition can have, and how many there are."""
+
+    first: int
+    last: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """The sorted numbers of some entities in the catalog, and their postings."""
 
@@ -65,11 +76,12 @@ def load_state(source: str, version: int) -> SnapshotState:
     return SnapshotState(source, snapshot, reader.load_actors(source), reader.load_descendants(source))
 
 
-def read_entity_numbers(source: str, first: int | None = None, last: int | None = None) -> pa.Array:
-    """Return the numbers of all entities, or of those from `first` to `last`, sorted."""
+def read_entity_numbers(source: str, first: int, last: int) -> pa.Array:
+    """Return the numbers of the entities from `first` to `last`, sorted."""
     number = ds.field("number")
-    condition = None if first is None or last is None else (number >= first) & (number <= last)
-    return reader.read_table(source, "entities", ["number"], condition).column("number").combine_chunks().sort()
+    condition = (number >= first) & (number <= last)
+    table = reader.read_table(source, "entities", ["number"], condition, numbers=(first, last))
+    return table.column("number").combine_chunks().sort()
 
 
 def list_loaded_fields(fields: Iterable[str]) -> frozenset[str]:
@@ -77,10 +89,44 @@ def list_loaded_fields(fields: Iterable[str]) -> frozenset[str]:
     return frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANT_FACETS.keys()
 
 
-def split_evenly(count: int, *, min_partitions: int = 1) -> list[int]:
-    """Return the bounds of partitions of so many entities: the first of each, and the end; [] without any."""
-    part_count = min(max(-(-count // MAX_PARTITION_ENTITIES), min_partitions), count)
-    return [count * part // part_count for part in range(part_count + 1)] if part_count else []
+def list_bounds(source: str, *, min_partitions: int = 1) -> list[PartitionBounds]:
+    """Return partitions of nearly equal size that together have every entity; [] without any.
+
+    Reads the numbers of one file at a time.
+    """
+    ranges = reader.list_file_ranges(source)
+    counts = [len(read_entity_numbers(source, *numbers)) for numbers in ranges]
+    total = sum(counts)
+    if not total:
+        return []
+    part_count = min(max(-(-total // MAX_PARTITION_ENTITIES), min_partitions), total)
+    starts = [total * part // part_count for part in range(part_count)]
+    first_numbers = list(_find_numbers_at(source, ranges, counts, starts))
+    last_numbers = [*(number - 1 for number in first_numbers[1:]), reader.MAX_NUMBER]
+    sizes = [end - start for start, end in pairwise([*starts, total])]
+    return [PartitionBounds(*bounds) for bounds in zip(first_numbers, last_numbers, sizes, strict=True)]
+
+
+def _find_numbers_at(
+    source: str, ranges: Sequence[tuple[int, int]], counts: Sequence[int], indexes: Sequence[int]
+) -> Iterator[int]:
+    """Yield the number of the entity at each of these indexes, sorted, among all entities."""
+    ends = list(accumulate(counts))
+    for file, file_indexes in groupby(indexes, key=lambda index: bisect_right(ends, index)):
+        numbers = read_entity_numbers(source, *ranges[file])
+        for index in file_indexes:
+            yield numbers[index - (ends[file] - counts[file])].as_py()
+
+
+def list_types(source: str) -> list[str]:
+    """Return the types of all entities, sorted."""
+    types: set[str] = set()
+    for first, last in reader.list_file_ranges(source):
+        number = ds.field("number")
+        condition = (number >= first) & (number <= last)
+        table = reader.read_table(source, "entities", ["type"], condition, numbers=(first, last))
+        types.update(pc.unique(table.column("type")).to_pylist())
+    return sorted(types)
 
 
 def find_entity_numbers(source: str, urns: Collection[str]) -> pa.Array:
@@ -194,7 +240,9 @@ def _load_granted_entities(source: str, grant_settings: dict[str, Any]) -> dict[
     """Return (holder, privilege) -> URNs of entities; administrators of the instance have all privileges on it."""
     urns_by_grant: dict[tuple[str, str], set[str]] = defaultdict(set)
     if numbers_by_grant := reader.group_rows(source, "grants", ["holder", "privilege"], ["entity"]):
-        entities = reader.read_table(source, "entities", ["number", "urn"])
+        granted_numbers = pa.array(frozenset[int]().union(*numbers_by_grant.values()), pa.int64())
+        is_granted = ds.field("number").isin(granted_numbers)
+        entities = reader.read_table(source, "entities", ["number", "urn"], is_granted)
         urns = dict(zip(*(entities.column(name).to_pylist() for name in ("number", "urn")), strict=True))
         for pair, numbers in numbers_by_grant.items():
             if granted_urns := {urns[number] for number in numbers if number in urns}:

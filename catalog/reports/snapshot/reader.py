@@ -23,6 +23,9 @@ SCHEMA_VERSION = 3
 #: Column with the number of the entity, of each table that has several files.
 NUMBER_COLUMNS: Final = {"entities": "number", "facets": "entity"}
 
+#: Largest number that an entity can have.
+MAX_NUMBER: Final = 2**63 - 1
+
 #: Folder of what changed since the files of entities were written: tables of the same names, and the numbers.
 CHANGED_FOLDER = "changed"
 CHANGED_NUMBERS = "numbers"
@@ -59,6 +62,19 @@ def read_table(
         raise CorruptSnapshot(f"{name}.parquet of the snapshot cannot be read.") from error
 
 
+def list_file_ranges(source: str) -> list[tuple[int, int]]:
+    """Return the first and last number that the entities of each file can have. Raises CorruptSnapshot."""
+    try:
+        filesystem, folder = parse_address(source).open()
+        path = f"{folder}/entities.parquet"
+        # An older snapshot has one file for each table.
+        is_folder = filesystem.get_file_info(path).type == fs.FileType.Directory
+        starts = [parse_part(name) for name in _list_parts(filesystem, path)] if is_folder else [0]
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise CorruptSnapshot("entities.parquet of the snapshot cannot be read.") from error
+    return list(zip(starts, [*(start - 1 for start in starts[1:]), MAX_NUMBER], strict=True))
+
+
 def _list_pieces(
     filesystem: fs.FileSystem,
     folder: str,
@@ -90,6 +106,11 @@ def _list_pieces(
 def name_part(first_number: int | None) -> str:
     """Return the name of a file with the rows of entities from a number on; None is the first file."""
     return f"part-{first_number or 0:020}.parquet"
+
+
+def parse_part(name: str) -> int:
+    """Return the first number of the entities in a file of this name."""
+    return int(name.removeprefix("part-").removesuffix(".parquet"))
 
 
 def _list_files(filesystem: fs.FileSystem, path: str, numbers: tuple[int, int] | None) -> str | list[str]:

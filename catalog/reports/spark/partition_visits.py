@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeVar
 
 from catalog.reports.snapshot import partitions
@@ -59,16 +58,16 @@ def visit_partitions(
     is computed.
     """
     computation = _PartitionComputation(compute, job.state, partitions.list_loaded_fields(fields), shared)
-    numbers = partitions.read_entity_numbers(job.source)
-    bounds = partitions.split_evenly(len(numbers), min_partitions=min_partitions)
-    parts = [(numbers[start].as_py(), numbers[end - 1].as_py()) for start, end in pairwise(bounds)]
+    all_bounds = partitions.list_bounds(job.source, min_partitions=min_partitions)
+    parts = [(bounds.first, bounds.last) for bounds in all_bounds]
+    total = sum(bounds.count for bounds in all_bounds)
     done_count = 0
 
     def take_rows(number: int, rows: list[PartitionRowT]) -> None:
         nonlocal done_count
         on_rows(number, rows)
-        done_count += bounds[number + 1] - bounds[number]
-        print_progress(stage, done_count, len(numbers))
+        done_count += all_bounds[number].count
+        print_progress(stage, done_count, total)
 
-    print_progress(stage, 0, len(numbers))
+    print_progress(stage, 0, total)
     map_partitions_unordered(job.spark, job.target, parts, computation, take_rows)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import pyarrow.compute as pc
 from pyroaring import BitMap, FrozenBitMap
 
 from catalog.reports.snapshot import partitions
@@ -79,7 +78,7 @@ def count_access(
     job: Job, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS
 ) -> dict[str, PrivilegeCount]:
     """Return the counts of each privilege, computed in at least `min_partitions` partitions."""
-    types = pc.unique(job.read_table("entities", ["type"]).column("type")).to_pylist()
+    types = partitions.list_types(job.source)
     state = job.state
     groups_by_privilege = {privilege: group_statements(state.snapshot, privilege, types) for privilege in privileges}
     accumulator = _Accumulator(len(state.actors), privileges)

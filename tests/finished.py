@@ -82,9 +82,14 @@ def merge(found: Report) -> None:
         finding_writer.merge(found, staged, on_batch=lambda: None)
 
 
+def record_moment(found: Report) -> None:
+    """Store that the snapshot of a run was taken now."""
+    run_state.record_snapshot(found, policy_version=1, as_of=timezone.now())
+
+
 def end(found: Report, summary: Mapping[str, Any]) -> None:
     """End a run well."""
-    run_state.record_snapshot(found, policy_version=1, as_of=timezone.now())
+    record_moment(found)
     assert run_state.mark_ready(found, summary=summary, log="Done")
     found.refresh_from_db()
 

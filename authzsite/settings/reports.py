@@ -9,6 +9,10 @@ from authzsite.settings.paths import VAR_DIR
 REPORTS_DIR = env.text("REPORTS_DIR", str(VAR_DIR / "reports"))
 # Whether a snapshot reads only what has changed since the last one.
 REPORTS_INCREMENTAL = env.flag("REPORTS_INCREMENTAL", default=True)
+# The open tables: a folder, or the address of one; by default `tables` in REPORTS_DIR.
+RESULT_TABLES_DIR = env.text("RESULT_TABLES_DIR")
+# After how many days rows are deleted from them; 0 for never.
+RESULT_TABLES_DAYS = env.integer("RESULT_TABLES_DAYS", default=0)
 REPORTS_KEPT = env.integer("REPORTS_KEPT", default=60, minimum=1)
 # Each running report is a Java program that uses every core.
 REPORTS_AT_ONCE = env.integer("REPORTS_AT_ONCE", default=1, minimum=1)

@@ -19,7 +19,8 @@ class Report(models.Model):
     the sentence with the reason of a failure. `policy_version` and `as_of` are those of the snapshot it was made from.
     `summary` holds the headline numbers and the series of charts. `seen_at` is updated while a process works on the
     run; `attempts` counts the workers that started it, since an interrupted worker is followed by another. `alerted_at`
-    and `late_alerted_at` are when it was looked at for alerts about its end, and for being late.
+    and `late_alerted_at` are when it was looked at for alerts about its end, and for being late. `unpublished_tables`
+    is its entry in the manifest of the open tables, until that is written.
     """
 
     class Status(models.TextChoices):
@@ -54,6 +55,7 @@ class Report(models.Model):
     summary = JsonTextField(default=dict)
     alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
     late_alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    unpublished_tables = JsonTextField(null=True, blank=True, editable=False)
 
     class Meta:
         ordering = ("-requested_at", "id")

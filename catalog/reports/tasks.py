@@ -13,7 +13,16 @@ from catalog.reports import finding_writer
 from catalog.reports.alerts import due, emails
 from catalog.reports.alerts.alert import alert_raised
 from catalog.reports.registry import KINDS
-from catalog.reports.run import access_answers, launcher, leftovers, pruning, run_state, runner, spark_pool
+from catalog.reports.run import (
+    access_answers,
+    launcher,
+    leftovers,
+    pruning,
+    run_state,
+    runner,
+    spark_pool,
+    table_publishing,
+)
 from policies.pdp.authorizer import SYSTEM
 from policies.propagation import task_queue
 
@@ -65,12 +74,16 @@ def answer_access_question(question: str, **_: Any) -> None:
 def watch_reports(**_: Any) -> int:
     """Requeue the reports whose worker disappeared, and resend overdue messages, which may be lost.
 
-    Removes the folders of those runs, sends the alerts that are due, and returns the number of those runs.
+    Removes the folders and files of those runs, publishes what is not yet in the open tables, sends the alerts that are
+    due, and returns the number of those runs.
     """
     lost_worker_count = run_state.expire()
     leftovers.remove_spark_folders()
     if lost_worker_count:
         leftovers.remove_attempt_folders()
+        for kind in KINDS:
+            table_publishing.delete_abandoned(kind)
+    table_publishing.publish_pending()
     for report_id in run_state.list_overdue():
         task_queue.enqueue(run_state.RUN_TASK, str(report_id), expires=MESSAGE_EXPIRY_SECONDS)
     due.send_due()
@@ -95,4 +108,5 @@ def run_nightly_reports(**_: Any) -> int:
     for report in reports:
         task_queue.enqueue(run_state.RUN_TASK, str(report.pk))
     pruning.delete_old()
+    table_publishing.delete_old()
     return len(reports)

@@ -36,6 +36,7 @@ from catalog.reports.tables import (
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.pdp.authorizer import SYSTEM
+from tests import result_tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -100,6 +101,8 @@ def test_a_run_that_ends_well(tmp_path: Path):
     ]
     assert whole == [3]
     assert report.log == "beginning\n"
+    assert [(row["subject"], row["value"]) for row in result_tables.rows("counts")] == [("a", 1), ("b", 2), ("c", 3)]
+    assert result_tables.entries().keys() == {str(report.pk)}
 
 
 @pytest.mark.parametrize(
@@ -120,6 +123,18 @@ def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sent
     assert not run_state.report_folder(report.pk).is_there()
     good.refresh_from_db()
     assert (good.status, good.rows.count()) == (READY, 2)
+    assert result_tables.entries().keys() == {str(good.pk)}
+    assert all(str(good.pk) in path for path in result_tables.files())
+
+
+def test_open_tables_that_cannot_be_written_are_said_before_the_run(settings: Any):
+    queued = reports.request_report(kind="things", parameters={}, by=SYSTEM, is_queued=False)
+    settings.RESULT_TABLES_DIR = "nowhere://tables"
+    assert runner.run_report(queued.pk) == FAILED
+    queued.refresh_from_db()
+    assert queued.problem.startswith("RESULT_TABLES_DIR: ")
+    with pytest.raises(Conflict, match="RESULT_TABLES_DIR"):
+        made()
 
 
 def test_a_run_that_takes_too_long_is_ended(settings: Any):
@@ -162,6 +177,8 @@ def test_a_run_that_is_cancelled_while_its_findings_are_compared_leaves_none():
         assert runner.run_report(report.pk) == CANCELLED
     assert not Finding.objects.exists()
     assert not ReportRow.objects.exists()
+    assert not result_tables.entries()
+    assert not result_tables.files()
     assert made("find").status == READY
     assert Finding.objects.count() == 3
 

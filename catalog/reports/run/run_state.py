@@ -129,9 +129,15 @@ def record_snapshot(report: Report, *, policy_version: int, as_of: datetime) -> 
     _select_running(report).update(policy_version=policy_version, as_of=as_of)
 
 
-def mark_ready(report: Report, *, summary: Mapping[str, Any], log: str) -> bool:
-    """Mark a run READY, so that its rows are visible; return False when it ended otherwise meanwhile."""
+def mark_ready(
+    report: Report, *, summary: Mapping[str, Any], log: str, tables: Mapping[str, Any] | None = None
+) -> bool:
+    """Mark a run READY, so that its rows are visible; return False when it ended otherwise meanwhile.
+
+    `tables` is its entry in the manifest of the open tables, which is to be published.
+    """
     result_fields = {"stage": "", "done": 0, "total": 0, "summary": dict(summary), "log": log}
+    result_fields["unpublished_tables"] = tables
     return _finish(_select_running(report), Report.Status.READY, **result_fields)
 
 

@@ -3,7 +3,8 @@
 import errno
 import json
 import logging
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 from django.conf import settings
@@ -14,7 +15,8 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reports import finding_writer, storage_problems
 from catalog.reports.registry import KINDS
-from catalog.reports.run import launcher, leftovers, result_loader, run_state, storage_check
+from catalog.reports.result_tables.run_files import PLAN_FILE
+from catalog.reports.run import launcher, leftovers, result_loader, run_state, storage_check, table_publishing
 from catalog.reports.run.job_output import Progress
 from catalog.reports.run.launcher import JobCancelled, JobFailed, WorkerStopping
 from catalog.reports.snapshot import bases
@@ -49,13 +51,16 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
     if not run_state.is_current_attempt(report):
         # Another worker makes the run: this one is being stopped, or its lease expired.
         leftovers.remove_folder(attempt_folder)
+        table_publishing.delete_abandoned(report.kind)
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
     report.refresh_from_db()
     if report.status == Report.Status.READY:
         _keep_results(report, attempt_folder)
+        table_publishing.publish(report)
     else:
         run_state.drop_rows(report_id)
         leftovers.remove_folder(run_state.report_folder(report_id))
+        table_publishing.delete_abandoned(report.kind)
     return Report.Status(report.status)
 
 
@@ -119,6 +124,7 @@ def _write_snapshot(report: Report, spec: ReportSpec, source: StorageFolder) -> 
     manifest = bases.take_snapshot(folder=source, as_of=as_of, excluded_fields=spec.excluded_fields)
     run_state.record_snapshot(report, policy_version=manifest.policy_version, as_of=as_of)
     source.write_text(PARAMETERS_FILE, json.dumps(report.parameters))
+    source.write_text(PLAN_FILE, table_publishing.plan_files(report).serialize())
     spec.prepare(report, source)
 
 
@@ -131,6 +137,7 @@ def _on_progress(report: Report, progress: Progress, job_log: str) -> bool:
 def _load_results(report: Report, spec: ReportSpec, target: StorageFolder, job_log: str) -> None:
     total = result_loader.count_rows(spec, target)
     summary = result_loader.read_summary(target)
+    tables = table_publishing.read_entry(report, target)
     stage = "Loading the results"
     _check_not_cancelled(run_state.update_progress(report, stage=stage, total=total, log=job_log))
     result_loader.load(
@@ -141,11 +148,14 @@ def _load_results(report: Report, spec: ReportSpec, target: StorageFolder, job_l
             run_state.update_progress(report, stage=stage, done=done, total=total)
         ),
     )
-    _publish_results(report, spec, summary, job_log)
+    with _merge_findings(report, spec):
+        if not run_state.mark_ready(report, summary=summary, tables=tables, log=job_log):
+            raise _RunCancelled
 
 
-def _publish_results(report: Report, spec: ReportSpec, summary: dict[str, Any], job_log: str) -> None:
-    """Merge the findings of a loaded run and mark it READY, both at once."""
+@contextmanager
+def _merge_findings(report: Report, spec: ReportSpec) -> Iterator[None]:
+    """Merge the findings of a loaded run in the transaction of what follows."""
     with (
         finding_writer.stage(
             report,
@@ -159,8 +169,7 @@ def _publish_results(report: Report, spec: ReportSpec, summary: dict[str, Any], 
         finding_writer.merge(
             report, staged_findings, on_batch=lambda: _check_not_cancelled(run_state.is_running(report))
         )
-        if not run_state.mark_ready(report, summary=summary, log=job_log):
-            raise _RunCancelled
+        yield
 
 
 def _check_not_cancelled(is_active: bool) -> None:  # noqa: FBT001 - wraps a step that says so

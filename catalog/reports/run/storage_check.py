@@ -8,6 +8,8 @@ from catalog.reports.spec import ReportSpec
 
 def find_problem(spec: ReportSpec) -> str:
     """Return the sentence about storage that a run of this kind needs and cannot use, or "". Takes seconds at most."""
-    reports_address: str = settings.REPORTS_DIR
-    problem = storage_problems.find_writing_problem(reports_address, variable="REPORTS_DIR")
-    return problem or spec.find_input_problem()
+    for variable in ("REPORTS_DIR", "RESULT_TABLES_DIR"):
+        address: str = getattr(settings, variable)
+        if address and (problem := storage_problems.find_writing_problem(address, variable=variable)):
+            return problem
+    return spec.find_input_problem()

@@ -1,10 +1,26 @@
 """Tables of Spark as tables of Arrow, in any version."""
 
+from collections.abc import Iterator
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
+
+from catalog.reports.storage import parse_address
 
 #: The types of columns of jobs: Spark's name -> Arrow's type.
 _ARROW_TYPES = {"string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), "boolean": pa.bool_()}
+
+_BATCH_ROWS = 50_000
+
+
+def iterate_stored(frame: DataFrame) -> Iterator[pa.Table]:
+    """Yield the rows of a frame of Parquet files in batches, in no order and without Spark."""
+    for url in sorted(frame.inputFiles()):
+        folder, _, name = url.rpartition("/")
+        with parse_address(folder).open_input(name) as file:
+            for batch in pq.ParquetFile(file).iter_batches(batch_size=_BATCH_ROWS):
+                yield pa.Table.from_batches([batch])
 
 
 def collect_table(frame: DataFrame) -> pa.Table:

@@ -9,7 +9,7 @@ results, `file:` or any scheme that the cluster reads. It prints progress as JSO
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports import storage_problems
 from catalog.reports.job_protocol import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED
+from catalog.reports.result_tables.feeds import KIND_FEEDS
+from catalog.reports.result_tables.run_files import LEFT_OUT, PLAN_FILE, FilePlan, write_files
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
@@ -84,9 +86,13 @@ class Job:
         """Return a JSON object from the folder of the snapshot. Raises CorruptSnapshot."""
         return reader.read_json(self.source, name)
 
-    def write_rows(self, table: ResultTable, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write rows of results by column name; keys that are no columns are left out."""
-        self.write_table(table.name, pa.Table.from_pylist(list(rows), schema=_build_schema(table)))
+    def write_rows(self, table: ResultTable, rows: Sequence[Mapping[str, Any]], *, left_out: int = 0) -> None:
+        """Write rows of results by column name; keys that are no columns are dropped.
+
+        `left_out` is the number of further rows that there would be.
+        """
+        schema = _build_schema(table).with_metadata({LEFT_OUT: str(left_out)})
+        self.write_table(table.name, pa.Table.from_pylist(list(rows), schema=schema))
 
     def write_table(self, name: str, table: pa.Table) -> None:
         """Write a table of results with its row order as `position`."""
@@ -95,6 +101,14 @@ class Job:
         folder.create()
         with folder.open_output("part-0.parquet") as stream:
             pq.write_table(positioned_table, stream, compression="zstd")
+
+    def write_batches(self, name: str, batches: Iterable[pa.Table]) -> None:
+        """Write rows that are no table of a page, however many; without any there is no file."""
+        folder = parse_address(self.target) / name
+        folder.create()
+        for number, batch in enumerate(batches):
+            with folder.open_output(f"part-{number}.parquet") as stream:
+                pq.write_table(batch, stream, compression="zstd")
 
 
 def _build_schema(table: ResultTable) -> pa.Schema:
@@ -163,6 +177,7 @@ class JobProgram:
                 raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
         folder = parse_address(target)
         folder.create()
+        _write_open_tables(source, folder)
         folder.write_text("summary.json", json.dumps(summary.serialize(), ensure_ascii=False))
 
 
@@ -170,6 +185,14 @@ def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
     """Print the progress of the job; a `total` of 0 is unknown."""
     sys.stdout.write(json.dumps({"stage": stage, "done": done, "total": total}) + "\n")
     sys.stdout.flush()
+
+
+def _write_open_tables(source: str, results: StorageFolder) -> None:
+    """Write the files of the open tables, where the run asks for any."""
+    if parse_address(source).has_file(PLAN_FILE):
+        print_progress("Writing the open tables")
+        plan = FilePlan.parse(reader.read_json(source, PLAN_FILE))
+        write_files(plan, KIND_FEEDS[plan.kind], results)
 
 
 def _load_state(source: str, manifest: Mapping[str, Any]) -> SnapshotState:

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import select_columns
+from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, select_columns
 
 
 class DifferenceType(StrEnum):
@@ -78,6 +80,14 @@ EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers", "account users
 def select_difference_columns(rows: DataFrame, **columns: Column | str) -> DataFrame:
     """Return rows with DIFFERENCE_COLUMNS; columns without an argument are null."""
     return select_columns(rows, DIFFERENCE_COLUMNS, columns)
+
+
+def render_names(differences: pa.Table) -> pa.Table:
+    """Return differences with names as people write them, for readers outside of this program."""
+    for name in ("role", "grantee", "object", "via"):
+        texts = pc.replace_substring(differences.column(name), SEPARATOR, ".")
+        differences = differences.set_column(differences.column_names.index(name), name, texts)
+    return differences
 
 
 def excess_severity(is_sensitive: Column) -> Column:

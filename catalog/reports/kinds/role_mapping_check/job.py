@@ -12,13 +12,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, row_accounts, tables
-from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity, DifferenceType, Stage
+from catalog.reports.kinds.role_mapping_check.differences import (
+    DifferenceSeverity,
+    DifferenceType,
+    Stage,
+    render_names,
+)
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, compute_in_stages, read_exports
-from catalog.reports.spark.frames import collect_table
+from catalog.reports.spark.frames import collect_table, iterate_stored
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
@@ -39,7 +44,9 @@ def _compare_exports(job: Job, stage: Stage) -> Summary:
     declared_access = declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
     comparison = drift.compare(facts, declared_access, export_list, stage=stage)
     print_progress("Writing the findings", 2, 4)
-    findings = build_findings(comparison.differences, {export.name: export for export in export_list})
+    differences = stage("differences", comparison.differences)
+    findings = build_findings(differences, {export.name: export for export in export_list})
+    job.write_batches("differences", map(render_names, iterate_stored(differences)))
     job.write_rows(tables.FINDINGS, findings)
     print_progress("Who opens what is sensitive", 3, 4)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach))

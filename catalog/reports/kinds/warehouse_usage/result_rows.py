@@ -47,8 +47,9 @@ def write_results(
     exports_by_name = {export.name: export for export in results.exports}
     findings = build_findings(results, exports_by_name, days=job.parameters["days"])
     job.write_rows(tables.FINDINGS, findings)
-    job.write_rows(tables.GRANTS, _build_grant_rows(results))
-    job.write_rows(tables.MEMBERSHIPS, _build_member_rows(results))
+    grant_rows, member_rows = _build_grant_rows(results), _build_member_rows(results)
+    job.write_rows(tables.GRANTS, grant_rows, left_out=_count_left_out(grant_rows, results.used_grants))
+    job.write_rows(tables.MEMBERSHIPS, member_rows, left_out=_count_left_out(member_rows, results.used_members))
     job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name))
     job.write_rows(tables.LOSSES, _build_loss_rows(results))
     job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages))
@@ -59,6 +60,11 @@ def write_results(
     bad_rows = bad_rows.select("export", "file", "line", "reason", f.col("text").alias("row"))
     job.write_rows(tables.QUARANTINE, list_rows(bad_rows.orderBy("export", "file", "line").limit(tables.MAX_ROWS)))
     return _build_summary(findings, results.coverages)
+
+
+def _count_left_out(rows: Sequence[Mapping[str, Any]], frame: DataFrame) -> int:
+    """Return how many rows of a frame are not among the first MAX_ROWS."""
+    return frame.count() - len(rows) if len(rows) == tables.MAX_ROWS else 0
 
 
 def _build_grant_rows(results: UsageResults) -> list[dict[str, Any]]:

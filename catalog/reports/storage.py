@@ -135,6 +135,14 @@ class StorageFolder:
         return sorted(info.base_name for info in file_system.get_file_info(fs.FileSelector(path, allow_not_found=True)))
 
     @_raise_os_errors()
+    def measure_size(self) -> int:
+        """Return the size of all files below the folder, in bytes. Raises OSError."""
+        from pyarrow import fs
+
+        file_system, path = self.open()
+        return sum(info.size or 0 for info in file_system.get_file_info(fs.FileSelector(path, recursive=True)))
+
+    @_raise_os_errors()
     def open_input(self, name: str) -> "NativeFile":
         """Open a file for reading at any position. Raises OSError."""
         file_system, path = self.open()

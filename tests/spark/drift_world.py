@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check import job as role_mapping_check_job
 from catalog.reports.snapshot.schema import TABLES
+from catalog.reports.spark import session_settings
 from catalog.reports.spark.job import Job
 
 PII = "urn:li:tag:PII"
@@ -23,24 +24,12 @@ Rows = list[dict[str, Any]]
 @contextmanager
 def interpreted(spark: SparkSession) -> Iterator[None]:
     """Have Spark compile nothing: on tables of a few rows that takes longer than all the rest."""
-    quick = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-    }
-    before = {key: str(spark.conf.get(key)) for key in quick}
-    for key, value in quick.items():
-        spark.conf.set(key, value)
+    before = session_settings.read_job_settings(spark)
+    session_settings.apply_job_settings(spark, before, is_short=True)
     try:
         yield
     finally:
-        _restore(spark, before)
-
-
-def _restore(spark: SparkSession, before: dict[str, str]) -> None:
-    for key, value in before.items():
-        spark.conf.set(key, value)
+        session_settings.apply_job_settings(spark, before, is_short=False)
 
 
 def dataset(platform: str, name: str) -> str:
@@ -118,11 +107,11 @@ class World:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
-    def checked(self, spark: SparkSession, folder: Path) -> dict[str, Any]:
+    def checked(self, spark: SparkSession, folder: Path, *, is_short: bool = False) -> dict[str, Any]:
         """Run the job, and return its tables and its summary."""
         self.write(folder / "input")
         parameters = {"tags": [PII]}
-        job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {})
+        job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {}, is_short=is_short)
         summary = role_mapping_check_job.compute_results(job)
         tables = {path.name: pq.read_table(path).to_pylist() for path in (folder / "output").iterdir()}
         return {"summary": summary, **tables}

@@ -1,5 +1,6 @@
 """Jobs share a program of Spark one after the other; whatever happens to it, the next job runs."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -142,5 +143,22 @@ def test_a_program_that_nobody_needs_ends_by_itself(source: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_kinds_with_joins_say_so_to_java(kind: str):
-    assert import_module(KINDS[kind].module).PROGRAM.is_short is not KINDS[kind].has_joins
+def test_a_kind_and_its_job_agree_on_joins(kind: str):
+    assert import_module(KINDS[kind].module).PROGRAM.has_joins == KINDS[kind].has_joins
+
+
+@pytest.mark.parametrize("kind", sorted(kind for kind, spec in KINDS.items() if spec.has_joins))
+def test_a_job_with_joins_is_short_where_there_is_little_to_read(tmp_path: Path, kind: str):
+    program = import_module(KINDS[kind].module).PROGRAM
+    source, exports = tmp_path / "in", tmp_path / "exports"
+    source.mkdir()
+    assert not program.is_short(source.as_uri()), "what cannot be read may be much"
+    (source / "grants_exports.json").write_text(json.dumps({"folder": exports.as_uri()}))
+    assert not program.is_short(source.as_uri())
+    exports.mkdir()
+    (exports / "grants.csv").write_text("ROLE\n")
+    assert program.is_short(source.as_uri())
+    (exports / "more").mkdir()
+    with (exports / "more" / "grants.csv").open("wb") as file:
+        file.truncate(16 * 2**20)
+    assert not program.is_short(source.as_uri())

@@ -31,7 +31,7 @@ from catalog.reports.spark import error_sentences
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
 from catalog.reports.spark.shared_session import SharedSession
-from catalog.reports.storage import StorageFolder, parse_address
+from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 from catalog.reports.tables import ResultTable
 from policies.engine.gc_pause import pause_gc
@@ -43,7 +43,7 @@ class BadInput(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A running job: Spark, parameters, manifest of the snapshot, and the result of the preload."""
+    """A running job: Spark, parameters, manifest of the snapshot, the result of the preload, and its length."""
 
     spark: SparkSession
     source: str
@@ -51,6 +51,7 @@ class Job:
     parameters: Mapping[str, Any]
     manifest: Mapping[str, Any]
     preload: Future[SnapshotState] | None = None
+    is_short: bool = False
 
     @cached_property
     def state(self) -> SnapshotState:
@@ -76,7 +77,12 @@ class Job:
         return valid_rows.select(*frame.columns).unionByName(changed_rows)
 
     def _read_parquet(self, name: str) -> DataFrame:
-        return self.spark.read.parquet(self.readable_folders.find_url(parse_address(self.source), name))
+        frame = self.spark.read.parquet(self.readable_folders.find_url(parse_address(self.source), name))
+        return self.merge_partitions(frame)
+
+    def merge_partitions(self, frame: DataFrame) -> DataFrame:
+        """Return a frame that was read, in one partition if there is little: nothing has to be exchanged then."""
+        return frame.coalesce(1) if self.is_short else frame
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a table of the snapshot that fits into the memory of this process. Raises CorruptSnapshot."""
@@ -116,20 +122,36 @@ def _build_schema(table: ResultTable) -> pa.Schema:
     return pa.schema([(column.name, pa.int64() if column.is_number else pa.string()) for column in table.columns])
 
 
+#: Size of the files, in bytes, up to which a job with joins is short: some seconds of work.
+_MAX_SHORT_INPUT = 8 * 2**20
+
 #: The work of a job: receives it and returns its summary.
 ComputeFunction = Callable[[Job], Summary]
 
 
 @dataclass(frozen=True, slots=True)
 class JobProgram:
-    """The program of a job. `is_short`: the work is done in Python, by partition, and not by Spark's joins.
+    """The program of a job. `has_joins`: the work is done by Spark's joins, and not in Python, by partition.
 
-    The summary that `compute` returns becomes `summary.json`.
+    The summary that `compute` returns becomes `summary.json`. `list_inputs` returns the folders that the job reads
+    besides its snapshot.
     """
 
     name: str
     compute: ComputeFunction
-    is_short: bool = True
+    has_joins: bool = False
+    list_inputs: Callable[[str], Iterable[StorageFolder]] = lambda _: ()
+
+    def is_short(self, source: str) -> bool:
+        """Whether the job ends before optimized compilation by Java pays."""
+        if not self.has_joins:
+            return True
+        try:
+            folders = (parse_address(source), *self.list_inputs(source))
+            return sum(folder.measure_size() for folder in folders) <= _MAX_SHORT_INPUT
+        except (OSError, BadAddress, CorruptSnapshot):
+            # The job says what is wrong with them.
+            return False
 
     def run_alone(self) -> int:
         """Run the job that the command line asks for and return the exit code."""
@@ -165,9 +187,10 @@ class JobProgram:
             raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
         print_progress("Starting Spark")
         with ThreadPoolExecutor(1) as executor:
-            preload = executor.submit(_load_state, source, manifest) if self.is_short else None
-            session = shared_session.open(self.name, is_short=self.is_short)
-            job = Job(session, source, target, parameters, manifest, preload)
+            preload = None if self.has_joins else executor.submit(_load_state, source, manifest)
+            is_short = self.is_short(source)
+            session = shared_session.open(self.name, is_short=is_short)
+            job = Job(session, source, target, parameters, manifest, preload, is_short)
             try:
                 summary = self.compute(job)
             except Exception as error:

@@ -22,9 +22,8 @@ from catalog.reports.spark.shared_session import SharedSession
 class Program(Protocol):
     """What a job's module has as PROGRAM."""
 
-    @property
-    def is_short(self) -> bool:
-        """Whether Java only spreads the work."""
+    def is_short(self, source: str) -> bool:
+        """Whether the job ends before optimized compilation by Java pays."""
 
     def run(self, source: str, target: str, shared_session: SharedSession) -> int:
         """Run the job and return its exit code."""
@@ -39,7 +38,7 @@ def serve(idle_seconds: float) -> int:
         request = requests.get()
         while request is not None:
             program: Program = importlib.import_module(request["module"]).PROGRAM
-            if not shared_session.can_run(is_short=program.is_short):
+            if not shared_session.can_run(is_short=program.is_short(request["input"])):
                 break
             _print_message({"is_accepted": True})
             exit_code = program.run(request["input"], request["output"], shared_session)

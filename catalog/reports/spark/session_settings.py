@@ -25,11 +25,13 @@ _LOG4J_FILE = Path(__file__).with_name("log4j2.properties")
 _SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 #: JVM options for jobs of minutes: the throughput collector, without the barriers that short pauses require.
 _LONG_JOB_JVM = ("-XX:+UseParallelGC",)
-#: A plan that only spreads a few dozen parts is not worth compiling or adapting.
+#: Plans for a few dozen parts, or for little data, are not worth compiling, adapting or spreading.
 _SHORT_JOB_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
 
 #: Bounds, in MiB, of the Java heap when SPARK_DRIVER_MEMORY is not set: a quarter of the memory, as Java's own default,
@@ -64,16 +66,16 @@ def build_defaults(master: str, folder: Path, *, is_short: bool) -> dict[str, st
     }
 
 
-def apply_job_settings(session: SparkSession, *, is_short: bool) -> None:
-    """Set for the next job of a session what depends on its length, unless users have set it."""
+def read_job_settings(session: SparkSession) -> dict[str, str]:
+    """Return the settings of a session that short jobs change, without those that users have set."""
     user_settings = read_user_settings()
-    for name, value in _SHORT_JOB_SETTINGS.items():
-        if name in user_settings:
-            continue
-        if is_short:
-            session.conf.set(name, value)
-        else:
-            session.conf.unset(name)
+    return {name: str(session.conf.get(name)) for name in _SHORT_JOB_SETTINGS if name not in user_settings}
+
+
+def apply_job_settings(session: SparkSession, job_settings: Mapping[str, str], *, is_short: bool) -> None:
+    """Set for the next job of a session what depends on its length; `job_settings` are those of long ones."""
+    for name, value in job_settings.items():
+        session.conf.set(name, _SHORT_JOB_SETTINGS[name] if is_short else value)
 
 
 def read_user_settings() -> dict[str, str]:

@@ -26,6 +26,7 @@ class SharedSession:
         self._stack = ExitStack()
         self._session: SparkSession | None = None
         self._is_short = False
+        self._job_settings: dict[str, str] = {}
 
     def __enter__(self) -> "SharedSession":
         return self
@@ -47,8 +48,9 @@ class SharedSession:
             self._is_short = is_short
             if has_executors(self._session):
                 ship_code(self._session, build_archive(find_local_folder()))
-        if is_started_here():
-            session_settings.apply_job_settings(self._session, is_short=is_short)
+            if is_started_here():
+                self._job_settings = session_settings.read_job_settings(self._session)
+        session_settings.apply_job_settings(self._session, self._job_settings, is_short=is_short)
         clear_tags(self._session)
         add_tags(self._session, [f"authzsite.{name}"])
         return self._session

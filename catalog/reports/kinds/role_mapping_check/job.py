@@ -22,7 +22,12 @@ from catalog.reports.kinds.role_mapping_check.exports import LEVELS
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
-from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, compute_in_stages, read_exports
+from catalog.reports.kinds.role_mapping_check.run_inputs import (
+    check_headers,
+    compute_in_stages,
+    list_inputs,
+    read_exports,
+)
 from catalog.reports.spark.frames import collect_table, iterate_stored
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.summary import Bar, Chart, Number, Summary
@@ -88,7 +93,7 @@ def _build_summary(findings: Sequence[Mapping[str, Any]], bad_row_count: int) ->
     )
 
 
-PROGRAM = JobProgram("role_mapping_check", compute_results, is_short=False)
+PROGRAM = JobProgram("role_mapping_check", compute_results, has_joins=True, list_inputs=list_inputs)
 
 if __name__ == "__main__":
     sys.exit(PROGRAM.run_alone())

@@ -12,9 +12,10 @@ from catalog.reports.kinds.role_mapping_check import exports
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers
+from catalog.reports.snapshot import reader
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput, Job
-from catalog.reports.storage import BadAddress, parse_address
+from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 
 #: Folder of intermediate tables inside the folder for results, deleted when the job ends.
@@ -39,7 +40,7 @@ def _open_stages(job: Job) -> Iterator[Stage]:
     def stage(name: str, frame: DataFrame) -> DataFrame:
         stage_path = (stages_folder / f"{next(stage_numbers)}-{name}").spark_url
         frame.write.parquet(stage_path)
-        return job.spark.read.schema(frame.schema).parquet(stage_path)
+        return job.merge_partitions(job.spark.read.schema(frame.schema).parquet(stage_path))
 
     try:
         yield stage
@@ -48,10 +49,16 @@ def _open_stages(job: Job) -> Iterator[Stage]:
         job.readable_folders.delete_copies()
 
 
+def list_inputs(source: str) -> list[StorageFolder]:
+    """Return the folder of the exports, unless they are in that of the snapshot. Raises CorruptSnapshot, BadAddress."""
+    location = _find_location(source)
+    return [parse_address(location)] if _is_elsewhere(location) else []
+
+
 def read_exports(job: Job) -> tuple[str, tuple[Export, ...]]:
     """Return where Spark reads the exports, and what `exports.json` says of them. Raises BadInput and BadExports."""
-    location = str(job.read_json("grants_exports.json")["folder"])
-    is_elsewhere = ":/" in location
+    location = _find_location(job.source)
+    is_elsewhere = _is_elsewhere(location)
     url = (
         _find_readable(job, location)
         if is_elsewhere
@@ -59,6 +66,15 @@ def read_exports(job: Job) -> tuple[str, tuple[Export, ...]]:
     )
     text = _read_text(job, f"{url}/{exports.EXPORTS_FILE}", location=location if is_elsewhere else "")
     return url, exports.parse_exports(text)
+
+
+def _find_location(source: str) -> str:
+    """Return where the exports are: an address, or a folder in that of the snapshot. Raises CorruptSnapshot."""
+    return str(reader.read_json(source, "grants_exports.json")["folder"])
+
+
+def _is_elsewhere(location: str) -> bool:
+    return ":/" in location
 
 
 def _find_readable(job: Job, address: str) -> str:

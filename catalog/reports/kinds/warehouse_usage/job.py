@@ -16,7 +16,12 @@ from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
-from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, compute_in_stages, read_exports
+from catalog.reports.kinds.role_mapping_check.run_inputs import (
+    check_headers,
+    compute_in_stages,
+    list_inputs,
+    read_exports,
+)
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
 from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
@@ -110,7 +115,7 @@ def _judge_access(
     )
 
 
-PROGRAM = JobProgram("warehouse_usage", compute_results, is_short=False)
+PROGRAM = JobProgram("warehouse_usage", compute_results, has_joins=True, list_inputs=list_inputs)
 
 if __name__ == "__main__":
     sys.exit(PROGRAM.run_alone())

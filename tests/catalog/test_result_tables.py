@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 import threading
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from django.db import connection
 from django.utils import timezone
 
@@ -17,11 +19,13 @@ from catalog.models import Report, ReportRow
 from catalog.reports import storage
 from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
+from catalog.reports.result_tables import delta_log
 from catalog.reports.result_tables.feeds import KIND_FEEDS
 from catalog.reports.result_tables.run_files import write_files
 from catalog.reports.result_tables.schemas import SCHEMA_VERSION, TABLES
-from catalog.reports.run import pruning, run_state, table_publishing
+from catalog.reports.run import pruning, run_state, storage_check, table_publishing
 from catalog.reports.spec import ReportSpec
+from catalog.reports.tables import ColumnKind
 from tests import finished, result_tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -207,6 +211,47 @@ def test_rows_outlive_runs_unless_days_are_set(tmp_path: Path, settings: Any):
     assert table_publishing.delete_old() == 1
     assert str(old.pk) not in result_tables.entries()
     assert not any(str(old.pk) in path for path in result_tables.files())
+
+
+def test_tables_of_delta_lake_have_each_run_once(tmp_path: Path, settings: Any):
+    settings.RESULT_TABLES_FORMAT = "delta"
+    reports = [made(tmp_path, "policy_hygiene", 2), made(tmp_path, "unused_access", 1), made(tmp_path)]
+    findings = DeltaTable(result_tables.folder() / "findings")
+    assert findings.version() == 2
+    entry = result_tables.entries()[str(reports[0].pk)]
+    delta_log.commit_entry(storage.parse_address(result_tables.folder()), entry)
+    write(finished.running("policy_hygiene"), tmp_path)
+    rows = read_delta("findings")
+    assert Counter(row["run"] for row in rows) == {str(reports[0].pk): 2, str(reports[2].pk): 3}
+    assert {(row["report"], f"{row['day']}", row["key"][:3]) for row in rows} == {
+        ("policy_hygiene", entry["day"], "key")
+    }
+    assert len(read_delta("usage")) == len(result_tables.rows("usage")) > 0
+    delta_log.delete_entry(storage.parse_address(result_tables.folder()), entry)
+    assert {row["run"] for row in read_delta("findings")} == {str(reports[2].pk)}
+
+
+def test_a_missing_library_is_said_before_the_run(settings: Any, monkeypatch: pytest.MonkeyPatch):
+    settings.RESULT_TABLES_FORMAT = "delta"
+    assert storage_check.find_problem(KINDS["policy_hygiene"]) == ""
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    assert "deltalake" in storage_check.find_problem(KINDS["policy_hygiene"])
+
+
+def test_a_table_of_delta_lake_gets_new_columns(tmp_path: Path, settings: Any):
+    settings.RESULT_TABLES_FORMAT = "delta"
+    schema = TABLES["findings"].build_arrow_schema()
+    older_schema = pa.schema([*list(schema)[:-1], ("report", pa.string()), ("day", pa.date32())])
+    folder = result_tables.folder() / "findings"
+    folder.mkdir(parents=True)
+    DeltaTable.create(folder, older_schema, partition_by=["report", "day"])
+    made(tmp_path)
+    assert {row["repair"] for row in read_delta("findings")} == {finished.VALUES[ColumnKind.SQL]}
+
+
+def read_delta(table: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = DeltaTable(result_tables.folder() / table).to_pyarrow_table().to_pylist()
+    return rows
 
 
 def test_columns_are_only_added():

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports import storage
-from catalog.reports.result_tables import manifest
+from catalog.reports.result_tables import delta_log, manifest
 from catalog.reports.result_tables.manifest import ManifestEntry
 from catalog.reports.result_tables.run_files import WRITTEN_FILE, FilePlan
 from catalog.reports.result_tables.schemas import TABLES
@@ -61,7 +61,10 @@ def publish_pending() -> int:
     count = 0
     for report in Report.objects.filter(status=Report.Status.READY, unpublished_tables__isnull=False):
         try:
-            manifest.write_entry(_open_tables_folder(), report.unpublished_tables)
+            folder = _open_tables_folder()
+            if settings.RESULT_TABLES_FORMAT == "delta":
+                delta_log.commit_entry(folder, report.unpublished_tables)
+            manifest.write_entry(folder, report.unpublished_tables)
         except (OSError, BadAddress) as error:
             # The next look of the schedule tries again.
             log.error("report_not_published", extra={"report": str(report.pk), "error": str(error)})
@@ -110,6 +113,8 @@ def delete_old() -> int:
     folder = _open_tables_folder()
     old_entries = [entry for entry in manifest.iterate_entries(folder) if entry["day"] < first_day]
     for entry in old_entries:
+        if settings.RESULT_TABLES_FORMAT == "delta":
+            delta_log.delete_entry(folder, entry)
         manifest.delete_entry(folder, entry)
     return len(old_entries)
 

@@ -19,7 +19,7 @@ def run(*, is_quick: bool) -> list[Table]:
     table = Table(title, ("what", "s", "s at work", "compared"), [tuple(row) for row in found["rows"]])
     table.notes.append("Medians of three, taken in turn. At work: processor time of the process, without PostgreSQL's.")
     table.notes.append(
-        "People, memberships and policies are written whole each time: what remains when nothing changed."
+        "Policies and grants are written whole each time; people and memberships, when one of them changed."
     )
     table.notes.append(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} at the end.")
     return [table]

@@ -25,6 +25,7 @@ from catalog.reports.snapshot import bases, writer  # noqa: E402
 from catalog.reports.snapshot.manifest import Manifest  # noqa: E402
 from catalog.reports.storage import StorageFolder, parse_address  # noqa: E402
 from policies.engine.selectors import TAG  # noqa: E402
+from policies.models import Membership, User  # noqa: E402
 
 #: What was measured: its name, seconds, processor seconds of this process, and a rate or share with its unit.
 Row = tuple[str, float, float, str]
@@ -67,6 +68,14 @@ def _snapshots() -> Iterator[Row]:
     yield "full snapshot", whole_seconds, _median_work(whole), f"{present_count / whole_seconds:,.0f} entities/s"
     share = f"{continued_seconds / whole_seconds:.1%} of the full one"
     yield f"snapshot after 1/{_CHANGED_SHARE} changed", continued_seconds, _median_work(continued), share
+    with_people = []
+    for number in range(_ROUNDS):
+        User.objects.filter(username=f"u{number}").update(email=f"u{number}@bench.org")
+        Membership.objects.filter(user__username=f"u{number}").delete()
+        with_people.append(_time(_take_next))
+    people_seconds = statistics.median(spent for spent, _ in with_people)
+    share = f"{people_seconds / whole_seconds:.1%} of the full one"
+    yield "snapshot after a person and a membership changed", people_seconds, _median_work(with_people), share
     nothing = [_time(_take_next) for _ in range(_ROUNDS)]
     nothing_seconds = statistics.median(spent for spent, _ in nothing)
     share = f"{nothing_seconds / whole_seconds:.1%} of the full one"

@@ -2,7 +2,7 @@
 
 from catalog.models import change_triggers
 from catalog.models.assertions import AssertionText, ManagedAssertion
-from catalog.models.change_marker import ChangeMarker, SnapshotBase
+from catalog.models.change_marker import ChangeMarker, SnapshotBase, TableMarker
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
 from catalog.models.finding import Finding, FindingEvent
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, ScheduledGrant, WildcardGrant
@@ -27,6 +27,7 @@ __all__ = [
     "ReportRow",
     "ScheduledGrant",
     "SnapshotBase",
+    "TableMarker",
     "WildcardGrant",
     "change_triggers",
     "prefix_range",

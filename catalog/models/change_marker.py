@@ -20,14 +20,32 @@ class ChangeMarker(models.Model):
         return f"entity {self.entity}, changed by {self.marker}"
 
 
+class TableMarker(models.Model):
+    """A transaction that changed a table about people or hierarchies, which a snapshot has whole.
+
+    `marker` is as in `ChangeMarker`. Those that no `SnapshotBase` needs any more are deleted.
+    """
+
+    name = BytewiseCharField(max_length=64)
+    marker = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "marker"], name="table_marker_once")]
+
+    def __str__(self) -> str:
+        return f"table {self.name}, changed by {self.marker}"
+
+
 class SnapshotBase(models.Model):
     """The snapshot that the next one of its kind begins from: `token` names its folder.
 
     It is stored here so that a database that was restored from a backup does not continue a snapshot that it never saw.
+    Markers from `oldest_marker` on are of changes that it may not have.
     """
 
     key = BytewiseCharField(max_length=64, unique=True)
     token = models.UUIDField()
+    oldest_marker = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"{self.key}: {self.token}"

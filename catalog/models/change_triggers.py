@@ -1,10 +1,11 @@
-"""Triggers that note in `ChangeMarker` which entities a write changes: no write can forget it, and it commits with it.
+"""Triggers that note which entities and tables a write changes: no write can forget it, and it commits with it.
 
 On PostgreSQL one statement notes all its entities at once, sorted, so that two writers do not wait for each other in a
-circle.
+circle. Of a table, each transaction has a row of its own, so that its writers do not wait at all.
 """
 
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 from django.apps import AppConfig
 from django.apps import apps as all_apps
@@ -14,8 +15,21 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
-#: Table, its column with the number of the entity, and the name of its triggers.
-_NOTED_TABLES: Final = (("catalog_entity", "id", "entity"), ("catalog_facet", "entity_id", "facet"))
+#: Tables whose changed entities are noted, the column with the number of the entity, and the name of their triggers.
+_ENTITY_TABLES: Final = (("catalog_entity", "id", "entity"), ("catalog_facet", "entity_id", "facet"))
+
+_USER_TABLE: Final = "policies_user"
+
+#: Tables of which only is noted that they changed: what snapshots tell of people and hierarchies is in them.
+NOTED_TABLES: Final = (
+    _USER_TABLE,
+    "auth_group",
+    "policies_groupprofile",
+    "policies_membership",
+    "policies_role",
+    "policies_roleassignment",
+    "catalog_ancestry",
+)
 
 #: Events with the rows that they change, and the name of the trigger.
 _NOTED_ROWS: Final = (
@@ -25,7 +39,7 @@ _NOTED_ROWS: Final = (
     ("DELETE", "OLD", "deleted"),
 )
 
-_POSTGRESQL_FUNCTION = """
+_ENTITY_FUNCTION = """
 CREATE OR REPLACE FUNCTION catalog_note_{name}() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE present bigint := pg_current_xact_id()::text::bigint;
 BEGIN
@@ -40,44 +54,102 @@ BEGIN
 END $$
 """
 
-_POSTGRESQL_TRIGGER = """
-CREATE OR REPLACE TRIGGER catalog_{name}_{trigger} AFTER {event} ON {table} REFERENCING {rows} TABLE AS touched
-FOR EACH STATEMENT EXECUTE FUNCTION catalog_note_{name}()
+_TABLE_FUNCTION = """
+CREATE OR REPLACE FUNCTION catalog_note_table() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO catalog_tablemarker (name, marker)
+    VALUES (TG_TABLE_NAME, pg_current_xact_id()::text::bigint) ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$
+"""
+
+#: Who signs in changes a user, but nothing that snapshots tell.
+_USER_FUNCTION = """
+CREATE OR REPLACE FUNCTION catalog_note_users() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM fresh FULL JOIN former USING (id)
+        WHERE to_jsonb(fresh) - 'last_login' IS DISTINCT FROM to_jsonb(former) - 'last_login'
+    ) THEN
+        INSERT INTO catalog_tablemarker (name, marker)
+        VALUES (TG_TABLE_NAME, pg_current_xact_id()::text::bigint) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NULL;
+END $$
 """
 
 #: Who empties a table at once names no rows, so the next snapshot is a full one.
-_POSTGRESQL_EMPTYING = (
-    """
-    CREATE OR REPLACE FUNCTION catalog_forget_bases() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN DELETE FROM catalog_snapshotbase; RETURN NULL; END $$
-    """,
-    *(
-        f"CREATE OR REPLACE TRIGGER catalog_{name}_emptied AFTER TRUNCATE ON {table} "
-        "FOR EACH STATEMENT EXECUTE FUNCTION catalog_forget_bases()"
-        for table, _, name in _NOTED_TABLES
-    ),
+_EMPTYING_FUNCTION = """
+CREATE OR REPLACE FUNCTION catalog_forget_bases() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN DELETE FROM catalog_snapshotbase; RETURN NULL; END $$
+"""
+
+_POSTGRESQL_FUNCTIONS = (
+    *(_ENTITY_FUNCTION.format(name=name, column=column) for _, column, name in _ENTITY_TABLES),
+    _TABLE_FUNCTION,
+    _USER_FUNCTION,
+    _EMPTYING_FUNCTION,
 )
 
-_SQLITE_TRIGGER = """
-CREATE TRIGGER IF NOT EXISTS catalog_{name}_{trigger} AFTER {event} ON {table} BEGIN
-    INSERT INTO catalog_changemarker (entity, marker)
-    VALUES ({rows}.{column}, COALESCE((SELECT change_seq + 1 FROM policies_policyversion), 1))
-    ON CONFLICT (entity) DO UPDATE SET marker = excluded.marker WHERE marker <> excluded.marker;
-END
-"""
+_SQLITE_MARKER = "COALESCE((SELECT change_seq + 1 FROM policies_policyversion), 1)"
+
+
+class _Trigger(NamedTuple):
+    """A trigger: its name, its table, and what follows these in the statement that creates it."""
+
+    name: str
+    table: str
+    event: str
+    action: str
+
+
+def _list_triggers(vendor: str) -> list[_Trigger]:
+    """Return every trigger in a kind of database."""
+    return list(_list_postgresql_triggers() if vendor == "postgresql" else _list_sqlite_triggers())
+
+
+def _list_postgresql_triggers() -> Iterator[_Trigger]:
+    call = "FOR EACH STATEMENT EXECUTE FUNCTION"
+    for table, _, name in _ENTITY_TABLES:
+        for event, rows, suffix in _NOTED_ROWS:
+            action = f"REFERENCING {rows} TABLE AS touched {call} catalog_note_{name}()"
+            yield _Trigger(f"catalog_{name}_{suffix}", table, event, action)
+        yield _Trigger(f"catalog_{name}_emptied", table, "TRUNCATE", f"{call} catalog_forget_bases()")
+    for table in NOTED_TABLES:
+        event = "INSERT OR DELETE OR TRUNCATE" if table == _USER_TABLE else "INSERT OR UPDATE OR DELETE OR TRUNCATE"
+        yield _Trigger(f"catalog_{table}_noted", table, event, f"{call} catalog_note_table()")
+    tables = "REFERENCING OLD TABLE AS former NEW TABLE AS fresh"
+    yield _Trigger("catalog_users_noted", _USER_TABLE, "UPDATE", f"{tables} {call} catalog_note_users()")
+
+
+def _list_sqlite_triggers() -> Iterator[_Trigger]:
+    for table, column, name in _ENTITY_TABLES:
+        for event, rows, suffix in _NOTED_ROWS:
+            action = (
+                f"BEGIN INSERT INTO catalog_changemarker (entity, marker) VALUES ({rows}.{column}, {_SQLITE_MARKER}) "  # noqa: S608 - constants
+                "ON CONFLICT (entity) DO UPDATE SET marker = excluded.marker WHERE marker <> excluded.marker; END"
+            )
+            yield _Trigger(f"catalog_{name}_{suffix}", table, event, action)
+    for table in NOTED_TABLES:
+        for event in ("INSERT", "UPDATE", "DELETE"):
+            action = (
+                f"BEGIN INSERT INTO catalog_tablemarker (name, marker) VALUES ('{table}', {_SQLITE_MARKER}) "  # noqa: S608 - constants
+                "ON CONFLICT (name, marker) DO NOTHING; END"
+            )
+            yield _Trigger(f"catalog_{table}_{event.lower()}_noted", table, event, action)
 
 
 def are_installed(connection: BaseDatabaseWrapper) -> bool:
     """Whether every trigger is there and fires."""
-    names = {f"catalog_{name}_{trigger}" for _, _, name in _NOTED_TABLES for _, _, trigger in _NOTED_ROWS}
     query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
     if connection.vendor == "postgresql":
-        names |= {f"catalog_{name}_emptied" for _, _, name in _NOTED_TABLES}
-        tables = ", ".join(f"'{table}'::regclass" for table, _, _ in _NOTED_TABLES)
-        query = f"SELECT tgname FROM pg_trigger WHERE tgenabled IN ('O', 'A') AND tgrelid IN ({tables})"  # noqa: S608
+        query = (
+            "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+            "WHERE tgenabled IN ('O', 'A') AND pg_table_is_visible(pg_class.oid)"
+        )
     with connection.cursor() as cursor:
         cursor.execute(query)
-        return names <= {name for (name,) in cursor.fetchall()}
+        return {trigger.name for trigger in _list_triggers(connection.vendor)} <= {name for (name,) in cursor}
 
 
 def create(connection: BaseDatabaseWrapper) -> None:
@@ -85,32 +157,26 @@ def create(connection: BaseDatabaseWrapper) -> None:
     if are_installed(connection):
         return
     is_postgresql = connection.vendor == "postgresql"
-    trigger_form = _POSTGRESQL_TRIGGER if is_postgresql else _SQLITE_TRIGGER
+    statement = "CREATE OR REPLACE TRIGGER" if is_postgresql else "CREATE TRIGGER IF NOT EXISTS"
     with connection.cursor() as cursor:
-        for table, column, name in _NOTED_TABLES:
-            if is_postgresql:
-                cursor.execute(_POSTGRESQL_FUNCTION.format(name=name, column=column))
-            for event, rows, trigger in _NOTED_ROWS:
-                cursor.execute(
-                    trigger_form.format(name=name, trigger=trigger, event=event, table=table, rows=rows, column=column)
-                )
-        for statement in _POSTGRESQL_EMPTYING if is_postgresql else ():
-            cursor.execute(statement)
+        for function in _POSTGRESQL_FUNCTIONS if is_postgresql else ():
+            cursor.execute(function)
+        for trigger in _list_triggers(connection.vendor):
+            cursor.execute(f"{statement} {trigger.name} AFTER {trigger.event} ON {trigger.table} {trigger.action}")
         cursor.execute("DELETE FROM catalog_snapshotbase")
 
 
 def remove(connection: BaseDatabaseWrapper) -> None:
     """Remove the triggers."""
     with connection.cursor() as cursor:
-        for table, _, name in _NOTED_TABLES:
-            for trigger in (*(trigger for _, _, trigger in _NOTED_ROWS), "emptied"):
-                where = f" ON {table}" if connection.vendor == "postgresql" else ""
-                cursor.execute(f"DROP TRIGGER IF EXISTS catalog_{name}_{trigger}{where}")
+        for trigger in _list_triggers(connection.vendor):
+            table_clause = f" ON {trigger.table}" if connection.vendor == "postgresql" else ""
+            cursor.execute(f"DROP TRIGGER IF EXISTS {trigger.name}{table_clause}")
 
 
 @receiver(post_migrate)
 def _ensure_triggers(*, sender: AppConfig, using: str, apps: Apps = all_apps, **_: Any) -> None:
     # After all migrations, some of which replace tables and thereby drop their triggers. `apps` is the state after
     # those that ran; migrating back removes the table.
-    if sender.name == "catalog" and "snapshotbase" in apps.all_models["catalog"]:
+    if sender.name == "catalog" and "tablemarker" in apps.all_models["catalog"]:
         create(connections[using])

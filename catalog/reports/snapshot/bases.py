@@ -13,12 +13,14 @@ from uuid import uuid4
 
 import pyarrow as pa
 from django.conf import settings
+from django.db.models import Min
 
-from catalog.models import SnapshotBase
+from catalog.models import SnapshotBase, TableMarker
 from catalog.reports.snapshot import writer
 from catalog.reports.snapshot.manifest import Manifest
 from catalog.reports.snapshot.overlay import SnapshotFolder
 from catalog.reports.snapshot.reader import CHANGED_FOLDER, CHANGED_NUMBERS, NUMBER_COLUMNS, name_part
+from catalog.reports.snapshot.schema import TABLES
 from catalog.reports.storage import StorageFolder, parse_address
 
 log = logging.getLogger(__name__)
@@ -79,9 +81,12 @@ def _keep_base(folder: StorageFolder, manifest: Manifest, excluded_fields: Colle
     key, token = _build_key(excluded_fields), uuid4()
     bases_folder = _find_bases_folder(key)
     try:
-        _link_entity_files(folder, bases_folder / str(token), manifest)
+        (bases_folder / str(token)).create()
+        _link_files(folder, bases_folder / str(token), manifest)
         manifest.store(bases_folder / str(token))
-        SnapshotBase.objects.update_or_create(key=key, defaults={"token": token})
+        oldest_marker = 0 if manifest.horizon is None else manifest.horizon.oldest_marker
+        SnapshotBase.objects.update_or_create(key=key, defaults={"token": token, "oldest_marker": oldest_marker})
+        _delete_old_markers()
         for name in bases_folder.list_names():
             if name != str(token):
                 (bases_folder / name).delete()
@@ -89,8 +94,17 @@ def _keep_base(folder: StorageFolder, manifest: Manifest, excluded_fields: Colle
         log.warning("snapshot_base_not_kept", extra={"base": str(bases_folder), "problem": str(error)})
 
 
-def _link_entity_files(folder: StorageFolder, target: StorageFolder, manifest: Manifest) -> None:
-    """Link the files of entities, which are all that a snapshot takes over from its base. Raises OSError."""
+def _delete_old_markers() -> None:
+    """Delete the markers of tables that every base has seen; whoever still reads from another base looks for it."""
+    oldest_marker = SnapshotBase.objects.aggregate(oldest=Min("oldest_marker"))["oldest"]
+    TableMarker.objects.filter(marker__lt=oldest_marker).delete()
+
+
+def _link_files(folder: StorageFolder, target: StorageFolder, manifest: Manifest) -> None:
+    """Link the files that a snapshot can take over from its base. Raises OSError."""
+    for table in TABLES:
+        if table.number_column is None:
+            folder.link_file(f"{table.name}.parquet", target)
     changed_parts = [name_part(item.first) for item in manifest.ranges if item.changed]
     parts_by_table = {f"{name}.parquet": [name_part(item.first) for item in manifest.ranges] for name in NUMBER_COLUMNS}
     parts_by_table |= {f"{CHANGED_FOLDER}/{name}.parquet": changed_parts for name in (*NUMBER_COLUMNS, CHANGED_NUMBERS)}

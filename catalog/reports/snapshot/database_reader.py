@@ -4,6 +4,7 @@ On PostgreSQL several connections share an exported snapshot, and rows never bec
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from queue import SimpleQueue
 from typing import Any
 
 import pyarrow as pa
+from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Mod, RowNumber
 
-from catalog.models import Entity
+from catalog.models import Entity, SnapshotBase
 from catalog.reports.snapshot.horizon import Horizon, read_horizon
 from catalog.reports.snapshot.schema import SnapshotTable
 from policies.models import PolicyVersion
@@ -74,6 +76,20 @@ class DatabaseReader:
         """Return what this reader sees, if later changes can be told from it; `change_seq` is the last change."""
         return read_horizon(self._connection, change_seq)
 
+    def is_base(self, token: str) -> bool:
+        """Whether the database knows the snapshot with this token as one that can be continued."""
+        return bool(self._fetch_rows(SnapshotBase.objects.filter(token=token).order_by().values_list("key")))
+
+    def list_sources(self, table: SnapshotTable) -> frozenset[str]:
+        """Return the tables of the database that the query of a table names anywhere."""
+        query, _ = self._compile_sql(table.rows())
+        tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
+        return frozenset(re.findall(r'"(\w+)"', query)) & tables
+
+    def find_changed_tables(self, horizon: Horizon) -> frozenset[str]:
+        """Return the names of the tables that changed since a horizon, among those of which it is noted."""
+        return frozenset(name for (name,) in self._fetch_rows(horizon.select_changed_tables()))
+
     def list_ranges(self) -> list[NumberRange]:
         """Return ranges that together have every entity, ENTITIES_PER_FILE in each but the last; one without any."""
         row_number = Window(RowNumber(), order_by=F("pk").asc())
@@ -104,6 +120,11 @@ class DatabaseReader:
                 rows = database_rows if table.transform is None else list(table.transform(database_rows))
                 if rows:
                     yield _build_batch(table.schema, [pa.array(values) for values in zip(*rows, strict=True)])
+
+    def _fetch_rows(self, rows: QuerySet[Any, Any]) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(*self._compile_sql(rows))
+            return list(cursor.fetchall())
 
     def _compile_sql(self, rows: QuerySet[Any, Any]) -> tuple[str, tuple[Any, ...]]:
         query, parameters = rows.query.get_compiler(connection=self._connection).as_sql()

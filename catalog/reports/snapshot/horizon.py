@@ -11,7 +11,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q, QuerySet
 
-from catalog.models import ChangeMarker
+from catalog.models import ChangeMarker, TableMarker
 from catalog.models.change_triggers import are_installed
 
 
@@ -30,8 +30,20 @@ class Horizon:
 
     def select_changed(self) -> QuerySet[ChangeMarker, Any]:
         """Return the numbers of the entities that changed since, also of those that are deleted, sorted."""
-        changes = ChangeMarker.objects.filter(Q(marker__gte=self.upper) | Q(marker__in=self.pending))
-        return changes.order_by("entity").values_list("entity")
+        return ChangeMarker.objects.filter(self._is_later).order_by("entity").values_list("entity")
+
+    def select_changed_tables(self) -> QuerySet[TableMarker, Any]:
+        """Return the names of the tables that changed since, among those of which it is noted."""
+        return TableMarker.objects.filter(self._is_later).order_by().values_list("name").distinct()
+
+    @property
+    def oldest_marker(self) -> int:
+        """The first marker that later changes can have."""
+        return min((self.upper, *self.pending))
+
+    @property
+    def _is_later(self) -> Q:
+        return Q(marker__gte=self.upper) | Q(marker__in=self.pending)
 
     def is_before(self, other: "Horizon") -> bool:
         """Whether a later snapshot of the same database saw everything that this one saw."""

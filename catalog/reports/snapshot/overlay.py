@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from catalog.models.change_triggers import NOTED_TABLES
 from catalog.reports.snapshot.database_reader import DatabaseReader, NumberRange
 from catalog.reports.snapshot.horizon import Horizon
 from catalog.reports.snapshot.manifest import EntityRange, Manifest
@@ -105,7 +106,7 @@ def plan_overlay(database: DatabaseReader, base: SnapshotFolder, horizon: Horizo
     manifest = base.manifest
     if manifest.schema != SCHEMA_VERSION or manifest.horizon is None or horizon is None:
         return None
-    if not manifest.horizon.is_before(horizon):
+    if not manifest.horizon.is_before(horizon) or not database.is_base(base.folder.name):
         return None
     limit = int(manifest.rows["entities"] * MAX_CHANGED_SHARE)
     numbers = _read_changed_numbers(database, manifest.horizon, limit)
@@ -118,6 +119,16 @@ def plan_overlay(database: DatabaseReader, base: SnapshotFolder, horizon: Horizo
     ]
     sizes = [len(item.numbers) for item in ranges]
     return ranges if sum(sizes) <= limit and max(sizes) <= MAX_CHANGED_IN_FILE else None
+
+
+def find_unchanged_tables(
+    database: DatabaseReader, tables: Sequence[SnapshotTable], base: SnapshotFolder
+) -> frozenset[str]:
+    """Return the names of the tables whose file in the base is still right: nothing that it is made of has changed."""
+    if base.manifest.horizon is None:
+        return frozenset()
+    unchanged_tables = frozenset(NOTED_TABLES) - database.find_changed_tables(base.manifest.horizon)
+    return frozenset(table.name for table in tables if database.list_sources(table) <= unchanged_tables)
 
 
 def _plan_range(base: StorageFolder, entity_range: EntityRange, new_numbers: pa.Array) -> OverlayRange:

@@ -21,7 +21,7 @@ from django.conf import settings
 from catalog.access.grant_rows import instance_administrators
 from catalog.reports.snapshot.database_reader import DatabaseReader, NumberRange, open_database_reader
 from catalog.reports.snapshot.manifest import EntityRange, Manifest
-from catalog.reports.snapshot.overlay import SnapshotFolder, plan_overlay
+from catalog.reports.snapshot.overlay import SnapshotFolder, find_unchanged_tables, plan_overlay
 from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, name_part
 from catalog.reports.snapshot.schema import FACETS_TABLE, TABLES, SnapshotTable
@@ -93,12 +93,9 @@ def _write_tables(
     base: SnapshotFolder | None,
 ) -> Manifest:
     """Write every table, and return the manifest with what has been written."""
-    steps: list[_WriteStep] = [
-        partial(_write_file, database, table, folder, f"{table.name}.parquet", NumberRange())
-        for table in tables
-        if table.number_column is None
-    ]
     entity_tables = [table for table in tables if table.number_column is not None]
+    other_tables = [table for table in tables if table.number_column is None]
+    steps: list[_WriteStep] = []
     overlay = None if base is None else plan_overlay(database, base, manifest.horizon)
     if base is not None and overlay is not None:
         manifest = replace(
@@ -109,6 +106,9 @@ def _write_tables(
             changed=sum(len(item.numbers) for item in overlay),
         )
         steps += [partial(item.write, database, entity_tables, folder) for item in overlay]
+        linked_names = find_unchanged_tables(database, other_tables, base)
+        steps += [partial(_link_file, base, name, folder) for name in linked_names]
+        other_tables = [table for table in other_tables if table.name not in linked_names]
     else:
         ranges = database.list_ranges()
         manifest = replace(manifest, ranges=tuple(EntityRange(item.first or 0, 0) for item in ranges))
@@ -118,6 +118,9 @@ def _write_tables(
             steps += [
                 partial(_write_file, database, table, table_folder, name_part(item.first), item) for item in ranges
             ]
+    steps += [
+        partial(_write_file, database, table, folder, f"{table.name}.parquet", NumberRange()) for table in other_tables
+    ]
     return replace(manifest, rows=_run_steps(steps, max_readers=database.max_readers))
 
 
@@ -132,6 +135,12 @@ def _run_steps(steps: Sequence[_WriteStep], *, max_readers: int) -> Mapping[str,
             executor.shutdown(cancel_futures=True)
             raise
     return dict(counts)
+
+
+def _link_file(base: SnapshotFolder, name: str, folder: StorageFolder) -> Mapping[str, int]:
+    """Link the file of a table that has not changed, and return its number of rows."""
+    base.folder.link_file(f"{name}.parquet", folder)
+    return {name: base.manifest.rows[name]}
 
 
 def _write_file(

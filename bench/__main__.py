@@ -1,4 +1,4 @@
-"""`python -m bench [NAME…] [--quick]`: run measurements, show their tables and keep them as JSON in var/bench/."""
+"""`python -m bench [NAME…] [--quick] [--large]`: run measurements, show tables, keep them as JSON in var/bench/."""
 
 import argparse
 import importlib
@@ -25,6 +25,8 @@ NAMES = (
     "scale",
     "soak",
 )
+#: What can be measured in a world ten times as large.
+LARGE_NAMES = ("reports", "scale")
 KEPT = Path("var/bench")
 
 
@@ -35,13 +37,17 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(NAMES)} (all unless told)"
     )
     parser.add_argument("--quick", action="store_true", help="small worlds: to see that it works, not to quote")
+    parser.add_argument("--large", action="store_true", help=f"10,000,000 entities ({', '.join(LARGE_NAMES)} only)")
     told = parser.parse_args()
+    if told.large and (told.quick or not told.names or not set(told.names) <= set(LARGE_NAMES)):
+        parser.error(f"--large is for {' and '.join(LARGE_NAMES)}, by name, and not for small worlds")
     for name in told.names:
         if name not in NAMES:
             parser.error(f"there is no measurement {name!r}; there are {', '.join(NAMES)}")
     KEPT.mkdir(parents=True, exist_ok=True)
     for name in told.names or NAMES:
-        measured = importlib.import_module(f"bench.{name}").run(is_quick=told.quick)
+        further = {"is_large": True} if told.large else {}
+        measured = importlib.import_module(f"bench.{name}").run(is_quick=told.quick, **further)
         sys.stdout.write("\n".join(table.render() for table in measured) + "\n")
         sys.stdout.flush()
         (KEPT / f"{name}.json").write_text(tables.as_json(measured), encoding="utf-8")

@@ -31,7 +31,7 @@ from policies.models import Membership, User  # noqa: E402
 Row = tuple[str, float, float, str]
 
 #: One entity in so many changes between two snapshots.
-_CHANGED_SHARE = 100
+CHANGED_SHARE = 100
 _ROUNDS = 3
 _WRITTEN_ENTITIES = 10_000
 _FACETS_PER_ENTITY = 12
@@ -60,14 +60,14 @@ def _snapshots() -> Iterator[Row]:
     _take_next()
     whole, continued = [], []
     for number in range(_ROUNDS):
-        _change_some(number)
+        change_some(number)
         whole.append(_time(lambda: writer.write(folder=_make_folder(), as_of=timezone.now())))
         continued.append(_time(_take_next))
     whole_seconds = statistics.median(spent for spent, _ in whole)
     continued_seconds = statistics.median(spent for spent, _ in continued)
     yield "full snapshot", whole_seconds, _median_work(whole), f"{present_count / whole_seconds:,.0f} entities/s"
     share = f"{continued_seconds / whole_seconds:.1%} of the full one"
-    yield f"snapshot after 1/{_CHANGED_SHARE} changed", continued_seconds, _median_work(continued), share
+    yield f"snapshot after 1/{CHANGED_SHARE} changed", continued_seconds, _median_work(continued), share
     with_people = []
     for number in range(_ROUNDS):
         User.objects.filter(username=f"u{number}").update(email=f"u{number}@bench.org")
@@ -82,9 +82,9 @@ def _snapshots() -> Iterator[Row]:
     yield "snapshot after nothing changed", nothing_seconds, _median_work(nothing), share
 
 
-def _change_some(number: int) -> None:
+def change_some(number: int) -> None:
     """Give one entity in a hundred, spread over all, another tag."""
-    entity_ids = list(Entity.objects.order_by("pk").values_list("pk", flat=True)[number::_CHANGED_SHARE])
+    entity_ids = list(Entity.objects.order_by("pk").values_list("pk", flat=True)[number::CHANGED_SHARE])
     Facet.objects.bulk_create(
         [Facet(entity_id=pk, field=TAG, value=f"urn:li:tag:round-{number}") for pk in entity_ids], batch_size=2000
     )

@@ -19,14 +19,14 @@ sys.path.insert(0, str(PROJECT / ".make"))
 import servers  # noqa: E402
 
 #: Policies, users and entities.
-LARGE, SMALL = (10_000, 100_000, 1_000_000), (1_000, 2_000, 10_000)
+HUGE, LARGE, SMALL = (10_000, 100_000, 10_000_000), (10_000, 100_000, 1_000_000), (1_000, 2_000, 10_000)
 #: What 95 of 100 first pages may take, in milliseconds (issue I).
 LIMIT = 50
 
 
-def run(*, is_quick: bool) -> list[Table]:
+def run(*, is_quick: bool, is_large: bool = False) -> list[Table]:
     """Measure; without PostgreSQL there is nothing to measure."""
-    size = SMALL if is_quick else LARGE
+    size = HUGE if is_large else SMALL if is_quick else LARGE
     found = measure("bench.scaling", size)
     if found is None:
         return [Table("At scale", ("",), notes=["There is no PostgreSQL on this machine."])]

@@ -9,6 +9,9 @@ A world is plain data, with one export:
     grants     [(role, dataset, level)]    inherits   [(role, the role that it has)]
     members    [(role, user)]              direct     [(user, dataset, level)]
     exists     [role]                      ignored    [role]
+    ended      [(role, dataset, level)]
+
+A grant that has ended counts as not there.
 
 A renamed role is compared as if its new name were another name of it. Findings are (type, severity, role, dataset,
 user, through which role), '' for what does not apply; of a renamed role the last is its new name.

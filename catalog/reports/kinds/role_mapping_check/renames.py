@@ -113,9 +113,11 @@ def _find_candidates(pairs: DataFrame, exports: Sequence[Export]) -> DataFrame:
     is_no_name = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.ignored_roles))
     lost = pairs.filter("is_said AND level IS NULL").select("export", "number", "role", "declared_level")
     strange = pairs.filter(f.expr("NOT is_said AND role_urn IS NULL AND via = ''") & ~is_no_name)
-    strange = strange.filter(~is_outside("grantee")).select(
-        "export", "number", f.col("role").alias("new_role"), f.col("grantee").alias("new_name"), "level"
-    )
+    # Members of IAM bindings are named with their kind; only groups are roles of the catalog.
+    is_binding = f.col("export").isin([export.name for export in exports if export.form == "bigquery"])
+    strange = strange.filter(~is_outside("grantee") & (~is_binding | f.col("grantee").startswith("group:")))
+    new_name = f.when(is_binding, f.regexp_replace("grantee", "^group:", "")).otherwise(f.col("grantee"))
+    strange = strange.select("export", "number", f.col("role").alias("new_role"), new_name.alias("new_name"), "level")
     opened = strange.groupBy("export", "new_role").agg(
         f.count("*").alias("opened"), f.min("new_name").alias("new_name")
     )

@@ -1,5 +1,6 @@
 """Alerts: once for each event, by e-mail and to every receiver of the signal, and never in the way of a run."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -141,5 +142,9 @@ def test_metrics_of_reports(tmp_path: Path):
     assert 'authz_findings{severity="CRITICAL"} 1.0' in text
     assert 'authz_findings{severity="LOW"} 0.0' in text
     assert 'authz_report_ready_timestamp_seconds{kind="policy_hygiene"}' in text
+    (duration,) = re.findall(r'authz_report_duration_seconds{kind="policy_hygiene"} (.*)', text)
+    assert float(duration) >= 0
+    assert 'authz_report_runs{status="QUEUED"} 1.0' in text
+    assert 'authz_report_runs{status="RUNNING"} 0.0' in text
     assert 'authz_report_failed{kind="policy_hygiene"} 1.0' in text
     assert 'authz_report_failed{kind="unused_access"} 0.0' in text

@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check import job as role_mapping_check_job
+from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE
 from catalog.reports.snapshot.schema import TABLES
 from catalog.reports.spark import session_settings
 from catalog.reports.spark.job import Job
+from tests.spark.slices import GRANTS
 
 PII = "urn:li:tag:PII"
 Rows = list[dict[str, Any]]
@@ -60,6 +62,7 @@ class World:
         self.facets: Rows = []
         self.users: Rows = []
         self.memberships: Rows = []
+        self.policies: Rows = []
         self.files: dict[str, str] = {}
 
     def entity(self, urn: str, **facts: list[str]) -> str:
@@ -77,6 +80,12 @@ class World:
         self.users.append({"urn": user(name), "may_act": may_act})
         self.memberships += [{"user": user(name), "group": group(one)} for one in groups]
         return user(name)
+
+    def policy(self, name: str, **document: Any) -> None:
+        """Add a policy of DataHub."""
+        urn = f"urn:li:dataHubPolicy:{name}"
+        text = json.dumps({"type": "METADATA", "state": "ACTIVE"} | document)
+        self.policies.append({"urn": urn, "family": "datahub", "name": name, "document": text})
 
     def csv(self, name: str, text: str) -> None:
         """Add a CSV file from a table written with bars; a cell of - is empty."""
@@ -96,11 +105,13 @@ class World:
             "facets": self.facets,
             "users": self.users,
             "memberships": self.memberships,
+            "policies": self.policies,
         }
         folder.mkdir(parents=True)
         for table in TABLES:
             rows = pa.Table.from_pylist(found.get(table.name, []), schema=table.schema)
             pq.write_table(rows, folder / f"{table.name}.parquet")
+        (folder / GRANT_SETTINGS_FILE).write_text(json.dumps(GRANTS), encoding="utf-8")
         (folder / "grants_exports.json").write_text(json.dumps({"folder": "exports"}), encoding="utf-8")
         for name, text in self.files.items():
             path = folder / "exports" / name

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
+from tests.spark.drift_world import PII, World, dataset, group, interpreted, role, user
 from tests.spark.usage_world import find_usage
 
 pytestmark = pytest.mark.spark
@@ -234,18 +234,44 @@ def test_used_without_a_role_of_the_catalog(spark: SparkSession, tmp_path: Path)
         # What an ignored role does, and what lies before the days.
         "2025-05-04,nora,admin,db.s.b,SELECT",
         "2025-02-01,nora,,db.s.b,SELECT",
+        "2025-05-05,bob,,db.s.c,SELECT",
     )
+    world = make_world(*USES, *strange)
+    world.person("zoe", "shoppers")
+    world.policy(
+        "open shop",
+        privileges=["VIEW_ENTITY_PAGE"],
+        actors={"users": [user("carl")], "groups": [group("shoppers")]},
+        resources={"filter": {"criteria": [{"field": "URN", "values": [dataset("snowflake", "db.s.a")]}]}},
+    )
+    # Another privilege than to view it.
+    world.policy("clerks", privileges=["EDIT_ENTITY_TAGS"], actors={"users": [user("bob"), user("zoe")]})
     with interpreted(spark):
-        found = find_usage(spark, make_world(*USES, *strange), tmp_path, days=90)
+        found = find_usage(spark, world, tmp_path, days=90)
     undeclared = [row for row in found["findings"] if row["type"] == "UNDECLARED_USE"]
-    assert [(row["severity"], row["actor"], row["sentence"], row["members"]) for row in undeclared] == [
+    rows = [(row["severity"], row["actor"], row["sentence"], row["members"]) for row in undeclared]
+    assert sorted(rows, key=lambda row: row[1], reverse=True) == [
         (
             "CRITICAL",
             user("zoe"),
-            "zoe used 3 datasets without a role of the catalog that opens them, the last on 2025-05-03.",
+            "zoe used 3 datasets without a role of the catalog that opens them, the last on 2025-05-03. "
+            "Policies let them view 1 of these in the catalog, and no role mapping gives them.",
             3,
         ),
-        ("HIGH", user("carl"), "carl used db.s.a on 2025-05-01 without a role of the catalog that opens it.", None),
+        (
+            "HIGH",
+            user("carl"),
+            "carl used db.s.a on 2025-05-01 without a role of the catalog that opens it. "
+            "The policy open shop lets them view it in the catalog, and no role mapping gives it.",
+            None,
+        ),
+        (
+            "HIGH",
+            user("bob"),
+            "bob used db.s.c on 2025-05-05 without a role of the catalog that opens it. "
+            "No policy lets them view it in the catalog either.",
+            None,
+        ),
     ]
     # What no role that is known explains may rest on any grant on the table.
     states = {(row["grantee"], row["object"]): row["state"] for row in found["grants"]}

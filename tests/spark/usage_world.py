@@ -15,7 +15,7 @@ def find_usage(spark: SparkSession, world: World, folder: Path, *, days: int) ->
     """Run the job, and return its tables and its summary."""
     world.write(folder / "input")
     parameters = {"tags": [PII], "days": days}
-    job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {})
+    job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {"policy_version": 1})
     summary = warehouse_usage_job.compute_results(job)
     tables = {path.name: pq.read_table(path).to_pylist() for path in (folder / "output").iterdir()}
     return {"summary": summary, **tables}

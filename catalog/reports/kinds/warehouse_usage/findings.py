@@ -4,7 +4,7 @@ Findings of one kind about one role or person are one from three on.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -28,16 +28,20 @@ from catalog.reports.kinds.warehouse_usage.results import (
 )
 from catalog.reports.spark.rollups import gather_rows, roll_up
 
+#: The policies that let people view datasets: by dataset and person a name, '' for one without, None for no policy.
+PolicyNames = Mapping[tuple[str, str], str | None]
+FindPolicies = Callable[[Iterable[tuple[str, str]]], PolicyNames]
+
 
 def build_findings(
-    results: UsageResults, exports_by_name: Mapping[str, Export], *, days: int
+    results: UsageResults, exports_by_name: Mapping[str, Export], *, days: int, find_policies: FindPolicies
 ) -> list[Mapping[str, Any]]:
     """Return the rows of the table of findings, the highest severity first."""
     ends = {coverage.export: coverage.last_at for coverage in results.coverages}
     findings = [
         *_build_grant_findings(results, exports_by_name, _Period(ends, days)),
         *_build_member_findings(results, exports_by_name, _Period(ends, days)),
-        *_build_undeclared_findings(results),
+        *_build_undeclared_findings(results, find_policies),
     ]
     severities = list(DifferenceSeverity)
     return sorted(findings, key=lambda row: (severities.index(row["severity"]), row["type"], row["key"]))
@@ -153,7 +157,7 @@ def _build_member_findings(
         )
 
 
-def _build_undeclared_findings(results: UsageResults) -> Iterator[Mapping[str, Any]]:
+def _build_undeclared_findings(results: UsageResults, find_policies: FindPolicies) -> Iterator[Mapping[str, Any]]:
     rows = results.undeclared_uses.withColumn("used_on", f.date_format("last", "yyyy-MM-dd"))
     gathered = gather_rows(
         rows,
@@ -164,7 +168,9 @@ def _build_undeclared_findings(results: UsageResults) -> Iterator[Mapping[str, A
         totals={"is_sensitive": f.max("is_sensitive"), "last_used_on": f.max("used_on")},
     )
     gathered = gathered.withColumns({"kind": f.lit(Grantee.USER), "grantee_key": f.col("person_key")})
-    for row in list_rows(add_person(gathered, results)):
+    people_rows = list_rows(add_person(gathered, results))
+    policies = find_policies((item["entity"], row["urn"]) for row in people_rows for item in row["listed"])
+    for row in people_rows:
         person, key_parts = row["listed"][0]["person"], (row["export"], row["person_key"])
         repair = f"-- Give {person} a role that opens {{}} in the catalog, or take the access in the source."
         findings = [
@@ -174,7 +180,7 @@ def _build_undeclared_findings(results: UsageResults) -> Iterator[Mapping[str, A
                 "actor": row["urn"],
                 "export": row["export"],
                 "sentence": f"{person} used {item['name']} on {item['used_on']} "
-                "without a role of the catalog that opens it.",
+                f"without a role of the catalog that opens it.{_describe_policy(policies, item['entity'], row['urn'])}",
                 "entity": item["entity"],
                 "repair": repair.format(_clean(item["name"])),
                 "key": _build_key(UsageFindingType.UNDECLARED_USE, "one", *key_parts, item["entity"]),
@@ -185,9 +191,32 @@ def _build_undeclared_findings(results: UsageResults) -> Iterator[Mapping[str, A
             findings,
             row,
             sentence=f"{person} used {row['members']:,} datasets without a role of the catalog that opens them, "
-            f"the last on {row['last_used_on']}.",
+            f"the last on {row['last_used_on']}.{_count_viewable(policies, row)}",
             key=_build_key(UsageFindingType.UNDECLARED_USE, "all", *key_parts),
         )
+
+
+def _describe_policy(policies: PolicyNames, entity: str, person: str) -> str:
+    """Return the sentence about the policies of the catalog, '' where they were not asked."""
+    if (entity, person) not in policies:
+        return ""
+    name = policies[entity, person]
+    if name is None:
+        return " No policy lets them view it in the catalog either."
+    policy = f"The policy {_clean(name)}" if name else "A policy"
+    return f" {policy} lets them view it in the catalog, and no role mapping gives it."
+
+
+def _count_viewable(policies: PolicyNames, row: Mapping[str, Any]) -> str:
+    """Return the sentence about what policies of the catalog let a person view, of the datasets that are listed."""
+    names = [policies[pair] for item in row["listed"] if (pair := (item["entity"], row["urn"])) in policies]
+    if not names:
+        return ""
+    viewable = sum(name is not None for name in names)
+    datasets = "these" if len(names) == row["members"] else f"the first {len(names):,}"
+    if not viewable:
+        return f" No policy lets them view any of {datasets} in the catalog."
+    return f" Policies let them view {viewable:,} of {datasets} in the catalog, and no role mapping gives them."
 
 
 def _clean(name: str) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -13,6 +14,7 @@ from catalog.reports.kinds.role_mapping_check.forms.lines import number_lines
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.principals import describe_principal
 from catalog.reports.kinds.warehouse_usage import tables, wording
+from catalog.reports.kinds.warehouse_usage.catalog_policies import find_viewing_policies
 from catalog.reports.kinds.warehouse_usage.findings import UsageFindingType, build_findings
 from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
@@ -45,7 +47,12 @@ def write_results(
 ) -> Summary:
     """Write every table and return the summary; `rows` are those of the histories that count, `exports` all of them."""
     exports_by_name = {export.name: export for export in results.exports}
-    findings = build_findings(results, exports_by_name, days=job.parameters["days"])
+    findings = build_findings(
+        results,
+        exports_by_name,
+        days=job.parameters["days"],
+        find_policies=partial(find_viewing_policies, job),
+    )
     job.write_rows(tables.FINDINGS, findings)
     grant_rows, member_rows = _build_grant_rows(results), _build_member_rows(results)
     job.write_rows(tables.GRANTS, grant_rows, left_out=_count_left_out(grant_rows, results.used_grants))

@@ -48,6 +48,7 @@ def company(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(overlay, "MAX_CHANGED_SHARE", 1000)
     # SQLite empties one table after the other, and this one notes the last ones.
     ChangeMarker.objects.all().delete()
+    TableMarker.objects.all().delete()
     for urn in PEOPLE:
         users.create(username=urn.rpartition(":")[2], **BY)
     tell(

@@ -23,8 +23,11 @@ class ChangeMarker(models.Model):
 class TableMarker(models.Model):
     """A transaction that changed a table about people or hierarchies, which a snapshot has whole.
 
-    `marker` is as in `ChangeMarker`. Those that no `SnapshotBase` needs any more are deleted.
+    `marker` is as in `ChangeMarker`. Those that no `SnapshotBase` needs any more are deleted; one with the name DELETED
+    says that all before it may be.
     """
+
+    DELETED = ""
 
     name = BytewiseCharField(max_length=64)
     marker = models.BigIntegerField()

@@ -1,6 +1,7 @@
 """A snapshot that continues another one says what a full one says, whatever was written in between."""
 
 import json
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -268,6 +269,26 @@ def test_a_base_outlives_the_run_that_took_it(take: Callable[..., tuple[Path, Ma
     assert manifest.generation == 1
     assert read(folder) == read_whole(tmp_path)
     assert len(list((tmp_path / "reports" / "bases").glob("*/*"))) == 1
+
+
+def test_a_base_whose_markers_are_deleted_is_not_continued(
+    take: Callable[..., tuple[Path, Manifest]], tmp_path: Path
+) -> None:
+    """A worker that took longer keeps its snapshot after that of another one, which began later."""
+    take()
+    (slow_folder,) = (tmp_path / "reports" / "bases").glob("*/*")
+    slow_base = SnapshotBase.objects.values("token", "oldest_marker").get()
+    shutil.copytree(slow_folder, tmp_path / "slow")
+    _set_group("x", [PEOPLE[0]])
+    take()
+    (fast_folder,) = (tmp_path / "reports" / "bases").glob("*/*")
+    shutil.rmtree(fast_folder)
+    (tmp_path / "slow").rename(slow_folder)
+    SnapshotBase.objects.update(**slow_base)
+    folder, manifest = take()
+    assert read(folder) == read_whole(tmp_path)
+    assert manifest.generation == 0
+    assert take()[1].generation == 1
 
 
 def _make_older(folder: Path) -> None:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Min
 
 from catalog.models import SnapshotBase, TableMarker
@@ -95,9 +96,13 @@ def _keep_base(folder: StorageFolder, manifest: Manifest, excluded_fields: Colle
 
 
 def _delete_old_markers() -> None:
-    """Delete the markers of tables that every base has seen; whoever still reads from another base looks for it."""
-    oldest_marker = SnapshotBase.objects.aggregate(oldest=Min("oldest_marker"))["oldest"]
-    TableMarker.objects.filter(marker__lt=oldest_marker).delete()
+    """Delete the markers of tables that every base has seen, and note that: a base kept later may be older."""
+    with transaction.atomic():
+        oldest_marker = SnapshotBase.objects.aggregate(oldest=Min("oldest_marker"))["oldest"]
+        # None where another worker has forgotten the last base meanwhile.
+        if oldest_marker is not None:
+            TableMarker.objects.get_or_create(name=TableMarker.DELETED, marker=oldest_marker)
+            TableMarker.objects.filter(marker__lt=oldest_marker).delete()
 
 
 def _link_files(folder: StorageFolder, target: StorageFolder, manifest: Manifest) -> None:

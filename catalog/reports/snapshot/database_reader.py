@@ -80,6 +80,10 @@ class DatabaseReader:
         """Whether the database knows the snapshot with this token as one that can be continued."""
         return bool(self._fetch_rows(SnapshotBase.objects.filter(token=token).order_by().values_list("key")))
 
+    def has_markers(self, horizon: Horizon) -> bool:
+        """Whether every change of a table since a horizon is still noted."""
+        return not self._fetch_rows(horizon.select_deletions())
+
     def list_sources(self, table: SnapshotTable) -> frozenset[str]:
         """Return the tables of the database that the query of a table names anywhere."""
         query, _ = self._compile_sql(table.rows())

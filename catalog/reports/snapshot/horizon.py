@@ -36,6 +36,10 @@ class Horizon:
         """Return the names of the tables that changed since, among those of which it is noted."""
         return TableMarker.objects.filter(self._is_later).order_by().values_list("name").distinct()
 
+    def select_deletions(self) -> QuerySet[TableMarker, Any]:
+        """Return the notes that markers of tables which changed since may be deleted."""
+        return TableMarker.objects.filter(name=TableMarker.DELETED, marker__gt=self.oldest_marker).values_list("marker")
+
     @property
     def oldest_marker(self) -> int:
         """The first marker that later changes can have."""

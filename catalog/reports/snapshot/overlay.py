@@ -108,6 +108,8 @@ def plan_overlay(database: DatabaseReader, base: SnapshotFolder, horizon: Horizo
         return None
     if not manifest.horizon.is_before(horizon) or not database.is_base(base.folder.name):
         return None
+    if not database.has_markers(manifest.horizon):
+        return None
     limit = int(manifest.rows["entities"] * MAX_CHANGED_SHARE)
     numbers = _read_changed_numbers(database, manifest.horizon, limit)
     if numbers is None:

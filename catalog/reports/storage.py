@@ -226,7 +226,12 @@ def parse_address(address: str | Path) -> StorageFolder:
     text = str(address)
     if isinstance(address, Path) or not _is_url(text):
         return StorageFolder(FILE, "", str(Path(text).resolve()))
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise BadAddress(
+            f"{redact_address(text)} is no address: the name of its server has a wrong bracket."
+        ) from error
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None:
         raise UnknownScheme(
@@ -254,7 +259,7 @@ def redact_address(address: str) -> str:
     """Return an address without what could be a secret in it: user, password and query."""
     if not _is_url(address):
         return address
-    scheme, separator, rest = re.split("[?#]", address, maxsplit=1)[0].partition("://")
+    scheme, separator, rest = re.split("(:/+)", re.split("[?#]", address, maxsplit=1)[0], maxsplit=1)
     server, slash, path = rest.partition("/")
     user, _, host = server.rpartition("@")
     # The name of a container, which is no user.

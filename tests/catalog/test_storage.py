@@ -104,6 +104,8 @@ def test_every_kind_of_address(address: str, shown: str, url: str, spark_url: st
         ("s4://bucket/a", "s4://bucket/a begins with s4:, which names no storage"),
         ("s3:///a", "s3:///a names no bucket: it has to be s3://bucket/folder."),
         ("s3://key:hidden@bucket/a", "s3://bucket/a has more than a server and a path"),
+        ("s3:/key:hidden@bucket/a", "s3:/bucket/a names no bucket"),
+        ("s3://key:hidden@[bucket/a", r"s3://\[bucket/a is no address"),
         ("s3://bucket/a?secret_key=hidden", "s3://bucket/a has more than a server and a path"),
         ("abfss://account.dfs.core.windows.net/a", "does not name both container and account"),
         ("abfss://box:hidden@account.dfs.core.windows.net/a", "has more than a server and a path"),

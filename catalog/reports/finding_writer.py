@@ -125,7 +125,8 @@ def _set_state(findings: QuerySet[Finding], state: str, now: datetime, report: R
 def _read_fingerprints(findings: QuerySet[Finding]) -> dict[int, str]:
     """Return what tells which findings each of these stands for, by id."""
     rows = findings.values_list("pk", "values").iterator(chunk_size=_BATCH_ROWS)
-    return {id: values[FINDING_FINGERPRINT.name] for id, values in rows}
+    # A value of another column can be the name of this one.
+    return {id: fingerprint for id, values in rows if (fingerprint := values.get(FINDING_FINGERPRINT.name)) is not None}
 
 
 def _iterate_batches(report: Report, table: ResultTable) -> Iterator[list[dict[str, str]]]:

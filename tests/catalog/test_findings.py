@@ -35,7 +35,11 @@ def loaded(*keys: str, **values: str) -> Report:
 
 
 def loaded_rows(
-    *keys: str, severity: str = "HIGH", sentence: str = "It differs.", fingerprint: str | None = None
+    *keys: str,
+    severity: str = "HIGH",
+    sentence: str = "It differs.",
+    export: str = "snow",
+    fingerprint: str | None = None,
 ) -> Report:
     """Return a run with these rows, not yet merged."""
     now = timezone.now()
@@ -61,7 +65,7 @@ def loaded_rows(
                 "urn:li:role:r",
                 None,
                 None,
-                "snow",
+                export,
                 "REVOKE …",
                 key,
                 None,
@@ -123,6 +127,13 @@ def test_what_stands_for_several_is_accepted_with_these_alone(jo: str) -> None:
     assert states() == {"a": STATE.OPEN, "b": STATE.OPEN, "c": STATE.ASSIGNED}
     assert FindingEvent.objects.filter(report=report, state=STATE.OPEN).count() == 2
     assert Finding.objects.get(key="a").values["fingerprint"] == "2E"
+
+
+def test_a_value_can_have_the_name_of_a_column() -> None:
+    loaded("a", export="fingerprint")
+    findings.accept(ids=[pk("a")], note="As agreed", by=authorizer.SYSTEM)
+    loaded("a", export="fingerprint")
+    assert states() == {"a": STATE.ACCEPTED}
 
 
 def test_what_was_closed_and_is_found_again_opens(jo: str) -> None:

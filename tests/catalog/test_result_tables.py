@@ -172,6 +172,17 @@ def test_a_run_is_published_once_the_manifest_can_be_written(tmp_path: Path):
     assert table_publishing.publish_pending() == 0
 
 
+def test_a_run_is_not_deleted_before_it_is_published(tmp_path: Path, settings: Any):
+    report, _ = made(tmp_path), made(tmp_path)
+    settings.REPORTS_KEPT = 1
+    entry = result_tables.entries()[str(report.pk)]
+    Report.objects.filter(pk=report.pk).update(unpublished_tables=entry)
+    assert pruning.delete_old() == 0
+    assert table_publishing.publish_pending() == 1
+    assert pruning.delete_old() == 1
+    assert list(Report.objects.filter(pk=report.pk)) == []
+
+
 def test_runs_that_end_at_once_are_both_in_the_manifest(tmp_path: Path):
     kinds = ("policy_hygiene", "unused_access", "policy_impact")
     barrier = threading.Barrier(len(kinds))

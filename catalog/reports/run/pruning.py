@@ -14,10 +14,11 @@ def delete_old() -> int:
     """Delete the ended runs of each kind beyond the last REPORTS_KEPT, with rows and files; return their number.
 
     Kept beyond them are the last good results of each kind, and of each set of parameters it was run with, REPORTS_KEPT
-    sets at most: neither failures nor runs that ask about something else delete the last answer to a question.
+    sets at most: neither failures nor runs that ask about something else delete the last answer to a question. Runs
+    that are not yet in the open tables are kept, too, since nothing else knows their files.
     """
     count = 0
-    ended_reports = Report.objects.exclude(status__in=Report.OPEN_STATUSES)
+    ended_reports = Report.objects.exclude(status__in=Report.OPEN_STATUSES).filter(unpublished_tables=None)
     for kind in ended_reports.order_by().values_list("kind", flat=True).distinct():
         kind_reports = ended_reports.filter(kind=kind).order_by("-requested_at")
         kept_ids = _list_last_good(kind_reports)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import tracemalloc
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +18,7 @@ from authzsite.celery import app
 from catalog.models import Finding, Report, ReportRow
 from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
-from catalog.reports.run import job_output, launcher, pruning, result_loader, run_state, runner
+from catalog.reports.run import job_output, launcher, pruning, result_loader, run_state, runner, spark_process
 from catalog.reports.run.job_output import Progress
 from catalog.reports.services import reports
 from catalog.reports.snapshot import writer
@@ -181,6 +182,17 @@ def test_a_run_that_is_cancelled_while_its_findings_are_compared_leaves_none():
     assert not result_tables.files()
     assert made("find").status == READY
     assert Finding.objects.count() == 3
+
+
+def test_jobs_get_no_secret_of_this_process(settings: Any, monkeypatch: pytest.MonkeyPatch):
+    sources = [path.read_text(encoding="utf-8") for path in (settings.BASE_DIR / "authzsite").rglob("*.py")]
+    read_names = set(re.findall(r'env\.(?:text|names)\("(\w+)"', "".join(sources)))
+    secrets = {name for name in read_names if re.search("SECRET|PASSWORD|TOKEN$", name)}
+    assert len(secrets) > 5
+    for name in (*secrets, "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "hidden")
+    hidden_names = {name for name, value in spark_process.build_environment().items() if value == "hidden"}
+    assert hidden_names == {"AWS_SECRET_ACCESS_KEY"}, "which storage needs"
 
 
 def test_only_the_end_of_a_long_log_is_kept():

@@ -204,7 +204,8 @@ class StorageFolder:
         if self.is_local:
             try:
                 os.link(source_path, target_path)
-            except FileNotFoundError:
+            except (FileNotFoundError, FileExistsError):
+                # A copy over another name of the same file would empty it under every name.
                 raise
             except OSError:
                 file_system.copy_file(source_path, target_path)

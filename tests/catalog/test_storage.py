@@ -61,6 +61,16 @@ def test_folders_are_copied_and_deleted(folder: StorageFolder, tmp_path: Path):
     assert (folder / "to" / "two").read_bytes("file") == (tmp_path / "here/two/file").read_bytes() == b"two"
 
 
+def test_a_second_name_is_given_once_and_the_content_stays(tmp_path: Path):
+    folder = parse_address(tmp_path)
+    (folder / "other").create()
+    folder.write_text("file", "content")
+    folder.link_file("file", folder / "other")
+    with pytest.raises(FileExistsError):
+        folder.link_file("file", folder / "other")
+    assert folder.read_bytes("file") == (folder / "other").read_bytes("file") == b"content"
+
+
 def test_a_rename_is_one_step_where_there_is_one(tmp_path: Path):
     folder = parse_address(tmp_path)
     (folder / "a").create()

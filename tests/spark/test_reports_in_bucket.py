@@ -84,7 +84,8 @@ def test_effective_access_and_questions_about_it(server: s3.S3Server, settings: 
     assert list_results(report) == list_results(expected)
     assert list_results(report)[0]
     prefix = run_state.attempt_folder(report).path[1:]
-    assert {key.removeprefix(prefix).split("/")[1] for key in server.list_keys()} == {"input", "output"}
+    keys = [key for key in server.list_keys() if key.startswith(prefix)]
+    assert {key.removeprefix(prefix).split("/")[1] for key in keys} == {"input", "output"}
     out = StringIO()
     call_command("access", str(report.pk), VIEW, "--entity", ORDERS, stdout=out)
     assert "urn:li:corpuser:jo" in out.getvalue()
@@ -100,7 +101,8 @@ def test_role_mapping(server: s3.S3Server, settings: Any, tmp_path: Path):
     report = make("role_mapping_check")
     assert list_results(report) == list_results(expected)
     assert "findings" in {row[0] for row in list_results(report)[0]}
-    keys = [key for key in server.list_keys() if key.startswith("mapping/")]
+    prefix = run_state.report_folder(report.pk).path[1:]
+    keys = [key for key in server.list_keys() if key.startswith(prefix)]
     assert {key.split("/")[3] for key in keys} == {"output"}
     assert not any("_stages" in key for key in keys)
     assert not [*(tmp_path / "var").rglob("copies-*")]

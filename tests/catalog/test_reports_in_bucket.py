@@ -5,10 +5,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from django.utils import timezone
 
 from catalog.models import Report
+from catalog.reports.result_tables import manifest
 from catalog.reports.run import leftovers, pruning, result_loader, run_state, runner
 from catalog.reports.services import reports
 from catalog.reports.storage import parse_address
@@ -32,6 +34,8 @@ def _bucket(server: s3.S3Server, settings: Any, tmp_path: Path, monkeypatch: pyt
     settings.REPORTS_DIR, settings.VAR_DIR = f"s3a://{s3.BUCKET}/{tmp_path.name}", tmp_path
     # What the next snapshot continues stays, whatever becomes of a run.
     settings.REPORTS_INCREMENTAL, settings.SPARK_IDLE_SECONDS = False, 0
+    # What a run adds to the open tables stays, too.
+    settings.RESULT_TABLES_DIR = str(tmp_path / "tables")
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     for module in (runner, reports):
@@ -63,7 +67,7 @@ def test_a_run_that_ends_well_leaves_its_results_where_its_attempt_wrote_them(se
     assert (report.status, report.problem, report.rows.count()) == (READY, "", 2)
     prefix = f"{run_state.attempt_folder(report).path[1:]}/output/"
     keys = server.list_keys()
-    assert len(keys) == 3
+    assert len(keys) == 4
     assert all(key.startswith(prefix) for key in keys)
     kept = run_state.find_kept_folder(report, "output")
     assert [batch.num_rows for batch in result_loader.read_batches(KIND.tables[0], kept, is_unlimited=True)] == [3]
@@ -127,6 +131,21 @@ def test_old_runs_are_forgotten(server: s3.S3Server, settings: Any):
     Report.objects.filter(pk=old.pk).update(requested_at=timezone.now() - timedelta(days=1))
     assert pruning.delete_old() == 1
     assert {key.split("/")[1] for key in server.list_keys()} == {str(new.pk)}
+
+
+def test_open_tables_in_a_bucket_have_the_runs_that_are_ready(server: s3.S3Server, settings: Any):
+    settings.RESULT_TABLES_DIR = ""
+    tables = parse_address(settings.REPORTS_DIR) / "tables"
+    assert make("refuse").status == FAILED
+    assert tables.list_names() == []
+    ready = make()
+    assert ready.status == READY
+    (entry,) = manifest.iterate_entries(tables)
+    (file,) = entry["files"]
+    with tables.open_input(file["path"]) as stream:
+        rows = pq.read_table(stream).to_pylist()
+    assert [row["run"] for row in rows] == [str(ready.pk)] * len(rows) != []
+    tables.delete()
 
 
 def test_a_snapshot_in_a_bucket_is_continued(server: s3.S3Server, settings: Any):

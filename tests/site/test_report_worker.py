@@ -84,8 +84,9 @@ def prepare(folder: Path, program_text: str) -> dict[str, str]:
 
 
 def list_leftovers(folder: Path) -> list[Path]:
-    """Return the files of runs, of Spark and of its workers."""
-    return [*folder.glob("reports/*/*"), *folder.glob("spark/runs/*"), *folder.glob("spark/local/*")]
+    """Return the files of runs, of Spark and of its workers; what the next snapshot continues is kept on purpose."""
+    of_runs = [path for path in folder.glob("reports/*/*") if path.parent.name != "bases"]
+    return [*of_runs, *folder.glob("spark/runs/*"), *folder.glob("spark/local/*")]
 
 
 def wait_for_job(folder: Path) -> None:

@@ -67,6 +67,16 @@ def test_the_key_stays_while_members_change_and_the_fingerprint_tells_them(spark
     assert four["key"] not in {one["key"] for one in singles}
 
 
+def test_the_fingerprint_tells_which_column_is_empty(spark: SparkSession) -> None:
+    held: dict[str, Any] = {"kind": "USER", "actor": user("ann"), "grantee": "ANN", "bits": 1, "level": 1}
+    rows = [difference("DIRECT_USER_GRANT", f"db.s.t{number}", **held) for number in range(2)]
+    found = [
+        built(spark, [*rows, difference("DIRECT_USER_GRANT", "db.s.t", **held | values)])
+        for values in ({"entity": None, "object": "same"}, {"entity": "same", "object": None})
+    ]
+    assert len({one["fingerprint"] for (one,) in found}) == 2
+
+
 def test_findings_are_one_by_role_person_or_schema_and_type(spark: SparkSession) -> None:
     extra: dict[str, Any] = {"role": "r", "role_urn": role("r"), "grantee": "R", "bits": 1, "level": 1, "via": ""}
     held: dict[str, Any] = {"kind": "USER", "actor": user("ann"), "grantee": "ANN", "bits": 1, "level": 1}

@@ -9,7 +9,8 @@ from django.conf import settings
 
 from catalog.reports.run.spark_process import SparkProcess, build_environment
 
-_lock = threading.Lock()
+# Of one thread again and again: a signal may end the idle programs while its thread takes one.
+_lock = threading.RLock()
 _idle_processes: list[SparkProcess] = []
 
 

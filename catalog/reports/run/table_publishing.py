@@ -65,8 +65,8 @@ def publish_pending() -> int:
             if settings.RESULT_TABLES_FORMAT == "delta":
                 delta_log.commit_entry(folder, report.unpublished_tables)
             manifest.write_entry(folder, report.unpublished_tables)
-        except (OSError, BadAddress) as error:
-            # The next look of the schedule tries again.
+        except (OSError, BadAddress, ImportError) as error:
+            # The next look of the schedule tries again, maybe by a worker that has the library.
             log.error("report_not_published", extra={"report": str(report.pk), "error": str(error)})
             continue
         Report.objects.filter(pk=report.pk).update(unpublished_tables=None)

@@ -32,7 +32,7 @@ def gather_rows(
     `identity` are the columns that tell a member from another, `totals` aggregates over all of them.
     """
     group = Window.partitionBy(*keys)
-    aggregates = {"members": f.count("*"), "fingerprint": f.bit_xor(f.xxhash64(*identity)), **totals}
+    aggregates = {"members": f.count("*"), "fingerprint": f.bit_xor(f.xxhash64(_describe_member(identity))), **totals}
     ranked = rows.select(
         *keys,
         f.struct(*columns).alias("row"),
@@ -74,3 +74,8 @@ def roll_up(
             "key": key,
         }
     ]
+
+
+def _describe_member(identity: Sequence[str]) -> Column:
+    """Return what tells a member from another as one text with names: a hash of columns would leave out empty ones."""
+    return f.to_json(f.struct(*identity))

@@ -125,7 +125,8 @@ def test_what_several_processes_have_counted_is_exact_after_a_clean_stop(tmp_pat
     assert sum(uses.values_list("uses", flat=True)) == 1_200
     assert all(policy.startswith("urn:li:dataHubPolicy:") for policy in uses.values_list("policy", flat=True))
     assert not UseCounter.objects.exists()
-    assert [gap.cause for gap in UseGap.objects.all()] == [UseGap.Cause.STARTED]
+    # Processes that begin at once may each say so.
+    assert {gap.cause for gap in UseGap.objects.all()} == {UseGap.Cause.STARTED}
 
 
 @pytest.mark.django_db(transaction=True)

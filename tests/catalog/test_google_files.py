@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.exports import ADMIN, READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.forms.google.conditions import ConditionState, judge_condition
 from catalog.reports.kinds.role_mapping_check.forms.google.denials import parse_denials
 from catalog.reports.kinds.role_mapping_check.forms.google.hierarchy import build_hierarchy, parse_node
@@ -241,11 +241,21 @@ def test_whom_a_rule_denies(rule: dict[str, Any], principals: list[tuple[str, st
 
 
 @pytest.mark.parametrize(
-    "permissions",
-    [["bigquery.googleapis.com/tables.*"], ["bigquery.googleapis.com/*.*"], ["bigquery.googleapis.com/*.getData"]],
+    ("denied", "left_out", "level"),
+    [
+        ("tables.getData", "", READ),
+        ("*.getData", "", READ),
+        ("tables.*", "", WRITE),
+        ("*.*", "", ADMIN),
+        # Who may change tables still has access, even if he reads nothing.
+        ("tables.*", "tables.updateData", READ),
+        ("*.*", "datasets.update", READ),
+    ],
 )
-def test_permissions_that_include_reading(permissions: list[str]) -> None:
-    assert len(parse_denials(EXPORT, policy(deniedPermissions=permissions))) == 1
+def test_the_access_that_a_rule_takes_away(denied: str, left_out: str, level: int) -> None:
+    permissions, exceptions = ([f"bigquery.googleapis.com/{name}"] if name else [] for name in (denied, left_out))
+    (rule,) = parse_denials(EXPORT, policy(deniedPermissions=permissions, exceptionPermissions=exceptions))
+    assert rule.level == level
 
 
 @pytest.mark.parametrize(

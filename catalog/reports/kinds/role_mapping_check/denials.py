@@ -1,7 +1,8 @@
 """Who is denied what: the deny policies of Google Cloud, and the denials of Databricks.
 
-A denial of a group is one of everybody in it, and of the groups in it. A rule that exempts somebody does not take away
-what a group holds that this one is in, since it would take it from him, too.
+A denial of a group is one of everybody in it, and of the groups in it. What a group holds is taken away where rules
+leave nobody in it who may use it: neither one of its known members nor those whom nothing names, for whom the group
+itself stands.
 """
 
 from collections.abc import Sequence
@@ -9,13 +10,21 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee, privilege_bit, role_key
+from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
 
 #: Identifies what grants of one kind reach: all of them are denied there, or none is.
 HOLDER_COLUMNS = ["export", "number", "kind", "grantee_key", "bit"]
 _PRINCIPAL_COLUMNS = ["export", "denial", "kind", "grantee_key"]
+_RULE_COLUMNS = ["export", "object_key", "is_container"]
+#: The containers and tables with rules that a dataset is in: few combinations, however many datasets there are.
+_HELD_COLUMNS = ["export", "kind", "grantee_key", "bit", "ruled_places"]
+_READER_COLUMNS = ["reader_kind", "reader"]
+#: Grantees of BigQuery with members that no export tells, and of which anybody may be one.
+_OPEN_SET_PATTERN = "^(allusers|allauthenticatedusers)$|^(domain|project(owner|editor|viewer)|principalset):"
 #: Forms with denials beside grants, the privilege that is all of them but ownership, and who is everybody there.
 _DENYING_FORM, _ALL_PRIVILEGES, _OWNERSHIPS, _EVERYBODY = "databricks", "ALL PRIVILEGES", ("OWN", "OWNERSHIP"), "users"
 
@@ -23,9 +32,9 @@ _DENYING_FORM, _ALL_PRIVILEGES, _OWNERSHIPS, _EVERYBODY = "databricks", "ALL PRI
 def select_denials(facts: DataFrame, exports: Sequence[Export]) -> DataFrame | None:
     """Return the denials (export, denial, object_key, is_container, bits, kind, grantee_key), None if there are none.
 
-    `denial` identifies the rule; `bits` are the privileges that it takes, null for all; `kind` is '' for everybody.
+    `denial` identifies the rule; `bits` are the privileges that it takes; `kind` is '' for everybody.
     """
-    if not any(export.denies or export.form == _DENYING_FORM for export in exports):
+    if not any(map(_has_denials, exports)):
         return None
     is_row = (f.col("what") == FactKind.PASSED) & (f.col("rule") == PassRule.DENIED)
     denials = facts.filter((f.col("what") == FactKind.DENIAL) | (is_row & f.col("bit").isNotNull()))
@@ -49,39 +58,47 @@ def select_denials(facts: DataFrame, exports: Sequence[Export]) -> DataFrame | N
     )
 
 
+def _has_denials(export: Export) -> bool:
+    return bool(export.denies) or export.form == _DENYING_FORM
+
+
 def _sum_bits(export: Export) -> Column:
     """Return the bits of all privileges that a denial takes: nobody takes his own from an owner."""
     return f.lit(sum(1 << index for index, name in enumerate(export.vocabulary) if name not in _OWNERSHIPS))
 
 
 def list_group_members(
-    facts: DataFrame, inherited_roles: DataFrame, group_members: DataFrame, exports: Sequence[Export]
+    facts: DataFrame, group_members: DataFrame, exports: Sequence[Export], stage: Stage
 ) -> DataFrame:
-    """Return (export, group, kind, member): the people and groups in each group that holds grants, at any depth.
+    """Return (export, group, kind, member): people and groups in groups of exports with denials, at any depth.
 
-    `inherited_roles` and `group_members` are those of `role_pairs.compute_role_closure` and of the catalog.
+    `group_members` are those of the catalog: a group of the catalog is one of the source, too, and may hold grants.
     """
-    members = facts.filter(f.col("what") == FactKind.MEMBER).select(
-        "export", f.col("object_key").alias("group"), "kind", f.col("grantee_key").alias("member"), "grantee"
+    denying_exports = [export for export in exports if _has_denials(export)]
+    facts = facts.filter(f.col("export").isin([export.name for export in denying_exports]))
+    members = facts.filter(f.col("what") == FactKind.MEMBER)
+    people = members.filter(f.col("kind") == Grantee.USER).select(
+        "export", f.col("object_key").alias("group"), f.col("grantee_key").alias("member")
     )
-    people = members.filter(f.col("kind") == Grantee.USER).select("export", "group", "member")
-    # A group of the catalog is one of the source, too, and may hold grants itself.
-    catalog_groups = members.filter(f.col("kind") == Grantee.GROUP)
-    people = people.union(
-        catalog_groups.withColumnRenamed("member", "group_key")
-        .join(group_members.withColumnRenamed("member_key", "member"), ["export", "group_key"])
-        .select("export", "group", "member")
+    inheritance = facts.filter(f.col("what") == FactKind.INHERIT)
+    for export in denying_exports:
+        mine = group_members.filter(f.col("export") == export.name)
+        people = people.union(mine.select("export", role_key(export, f.col("group_key")), "member_key"))
+        # The closure takes a group in a group as it does a role in a role.
+        inner_groups = members.filter((f.col("export") == export.name) & (f.col("kind") == Grantee.GROUP))
+        inner_groups = inner_groups.withColumns(
+            {"grantee_key": role_key(export, f.col("grantee")), "what": f.lit(FactKind.INHERIT.value)}
+        )
+        inheritance = inheritance.union(inner_groups.select(*inheritance.columns))
+    nested = compute_role_closure(inheritance, stage).select(
+        "export", f.col("given").alias("group"), f.col("role").alias("member")
     )
-    nested = inherited_roles.select("export", f.col("given").alias("group"), f.col("role").alias("member"))
-    for export in exports:
-        mine = catalog_groups.filter(f.col("export") == export.name)
-        nested = nested.union(mine.select("export", "group", role_key(export, f.col("grantee")).alias("member")))
-    through = nested.join(people.toDF("export", "inner", "person"), ["export"]).filter(
-        f.col("member") == f.col("inner")
+    through = nested.withColumnRenamed("member", "inner").join(
+        people.toDF("export", "inner", "member"), ["export", "inner"]
     )
-    people = people.union(through.select("export", "group", "person"))
     return (
-        people.select("export", "group", f.lit(Grantee.USER.value).alias("kind"), "member")
+        people.union(through.select("export", "group", "member"))
+        .select("export", "group", f.lit(Grantee.USER.value).alias("kind"), "member")
         .union(nested.select("export", "group", f.lit(Grantee.ROLE.value), "member"))
         .distinct()
     )
@@ -90,30 +107,78 @@ def list_group_members(
 def find_denied(
     facts: DataFrame, denials: DataFrame, holders: DataFrame, members: DataFrame, places: DataFrame
 ) -> DataFrame:
-    """Return those holders (HOLDER_COLUMNS) of access to a dataset that a rule denies it to.
+    """Return those holders (HOLDER_COLUMNS) of access to a dataset of which rules leave nobody the use.
 
     `places` has (export, number, object_key, is_container): each dataset, and each container that it is in.
     """
-    rules = denials.select("export", "denial", "object_key", "is_container", "bits").distinct()
-    denied = _add_members(denials.filter("kind <> ''").select(*_PRINCIPAL_COLUMNS), members)
-    everybody = denials.filter("kind = ''").select("export", "denial").distinct()
+    rules = denials.select(*_RULE_COLUMNS, "denial", "bits").distinct()
+    ruled_place = f.struct("object_key", "is_container")
+    dataset_places = (
+        places.join(rules.select(*_RULE_COLUMNS).distinct(), _RULE_COLUMNS)
+        .groupBy("export", "number")
+        .agg(f.sort_array(f.collect_set(ruled_place)).alias("ruled_places"))
+    )
+    held_access = holders.join(dataset_places, ["export", "number"])
     exempt = facts.filter(f.col("what") == FactKind.EXEMPT)
     exempt = exempt.select("export", f.col("object_type").alias("denial"), "kind", "grantee_key")
-    exempt = _add_groups(_add_members(exempt, members), members)
-    pairs = (
-        holders.join(denied, ["export", "kind", "grantee_key"])
-        .select(*HOLDER_COLUMNS, "denial")
-        .union(holders.join(f.broadcast(everybody), "export").select(*HOLDER_COLUMNS, "denial"))
-        .join(exempt, _PRINCIPAL_COLUMNS, "left_anti")
+    exempt = _rename_readers(_add_members(exempt, members))
+    readers = _list_readers(held_access.select(*_HELD_COLUMNS).distinct(), exempt, members)
+    questions = (
+        readers.withColumn("place", f.explode("ruled_places"))
+        .select("*", "place.object_key", "place.is_container")
+        .join(rules, _RULE_COLUMNS)
+        .filter(f.col("bits").bitwiseAND(f.col("bit")) != 0)
+        .select(*_HELD_COLUMNS, *_READER_COLUMNS, "denial")
     )
-    takes_privilege = f.col("bits").isNull() | (f.col("bits").bitwiseAND(f.col("bit")) != 0)
+    named_readers = _rename_readers(_add_members(denials.filter("kind <> ''").select(*_PRINCIPAL_COLUMNS), members))
+    everybody = denials.filter("kind = ''").select("export", "denial").distinct()
+    matches = ["export", "denial", *_READER_COLUMNS]
+    stopped_readers = (
+        questions.join(named_readers, matches, "left_semi")
+        .select(*questions.columns)
+        .union(questions.join(everybody, ["export", "denial"], "left_semi").select(*questions.columns))
+        .join(exempt, matches, "left_anti")
+        .select(*_HELD_COLUMNS, *_READER_COLUMNS)
+        .distinct()
+        .withColumn("is_stopped", f.expr("true"))
+    )
+    lost_access = (
+        readers.join(stopped_readers, [*_HELD_COLUMNS, *_READER_COLUMNS], "left")
+        .groupBy(*_HELD_COLUMNS)
+        .agg(f.bool_and(f.col("is_stopped").isNotNull()).alias("is_taken"))
+        .filter("is_taken")
+    )
+    return held_access.join(lost_access, _HELD_COLUMNS, "left_semi").select(*HOLDER_COLUMNS)
+
+
+def _list_readers(held_access: DataFrame, exempt: DataFrame, members: DataFrame) -> DataFrame:
+    """Return `held_access` with each reader who may have more left than others: the holder, and who in it is exempt.
+
+    Nobody else in a group is left what a rule takes from the group.
+    """
+    exempt_readers = exempt.select("export", *_READER_COLUMNS).distinct()
+    inner_readers = members.select(
+        "export",
+        f.col("group").alias("grantee_key"),
+        f.col("kind").alias("reader_kind"),
+        f.col("member").alias("reader"),
+    ).join(exempt_readers, ["export", *_READER_COLUMNS], "left_semi")
+    groups = held_access.filter(f.col("kind") == Grantee.ROLE)
+    columns = [*_HELD_COLUMNS, *_READER_COLUMNS]
     return (
-        pairs.join(rules, ["export", "denial"])
-        .filter(takes_privilege)
-        .join(places, ["export", "number", "object_key", "is_container"], "left_semi")
-        .select(*HOLDER_COLUMNS)
+        held_access.select(*_HELD_COLUMNS, f.col("kind").alias("reader_kind"), f.col("grantee_key").alias("reader"))
+        .union(groups.join(inner_readers, ["export", "grantee_key"]).select(*columns))
+        .union(
+            groups.filter(f.rlike("grantee_key", f.lit(_OPEN_SET_PATTERN)))
+            .join(exempt_readers, "export")
+            .select(*columns)
+        )
         .distinct()
     )
+
+
+def _rename_readers(principals: DataFrame) -> DataFrame:
+    return principals.withColumnsRenamed({"kind": "reader_kind", "grantee_key": "reader"})
 
 
 def _add_members(principals: DataFrame, members: DataFrame) -> DataFrame:
@@ -123,11 +188,3 @@ def _add_members(principals: DataFrame, members: DataFrame) -> DataFrame:
     )
     inner = groups.join(members, ["export", "group"]).select("export", "denial", "kind", f.col("member"))
     return principals.union(inner).distinct()
-
-
-def _add_groups(principals: DataFrame, members: DataFrame) -> DataFrame:
-    """Return principals of rules with the groups that they are in."""
-    outer = principals.join(
-        members.withColumnRenamed("member", "grantee_key"), ["export", "kind", "grantee_key"]
-    ).select("export", "denial", f.lit(Grantee.ROLE.value), "group")
-    return principals.union(outer).distinct()

@@ -26,7 +26,8 @@ from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_acc
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets, find_policies
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS, find_reach
 from catalog.reports.kinds.role_mapping_check.renames import find_renames
-from catalog.reports.kinds.role_mapping_check.role_pairs import compute_role_closure, pair_roles_with_datasets
+from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
+from catalog.reports.kinds.role_mapping_check.role_pairs import pair_roles_with_datasets
 from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
 
 
@@ -55,7 +56,7 @@ def compare(
     inherited_roles = compute_role_closure(facts, stage)
     found_roles = existing_roles = stage("there", membership.find_existing_roles(facts))
     check_role_prefixes(existing_roles, declared_access.roles, exports)
-    grants = stage("granted", find_reach(facts, declared_access, inherited_roles, exports))
+    grants = stage("granted", find_reach(facts, declared_access, exports, stage))
     reaching_grants = grants.filter("number IS NOT NULL")
     role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)
     members = membership.select_members(facts)

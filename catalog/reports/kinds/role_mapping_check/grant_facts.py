@@ -29,8 +29,9 @@ class FactKind(StrEnum):
     MEMBER: `grantee` holds the role `object`. ROLE: the role `object` exists. POLICY: the policy `grantee`, of a
     PolicyKind, stands before the data of `object`. PASSED: passed by `rule`. BAD: not
     understood, for a `reason`. In both, `object` is the text of the row. NO_ROW: a blank line or a header.
-    PLACE: all of the container `grantee_key` is in the place `object_key`. DENIAL: `grantee` reads nothing in the
-    container or place `object`. EXEMPT: but for `grantee`; such facts have the `object_type` of the denial. A row that
+    PLACE: all of the container `grantee_key` is in the place `object_key`. DENIAL: `grantee` uses none of the
+    privileges `bit` in the container or place `object`. EXEMPT: but for `grantee`; such facts have the `object_type` of
+    the denial. A row that
     is PASSED by the rule `denied` takes the privilege `bit` on `object` from `grantee`.
     """
 

@@ -13,6 +13,7 @@ from catalog.reports.kinds.role_mapping_check.denials import (
     list_group_members,
     select_denials,
 )
+from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
@@ -26,9 +27,7 @@ _REACH_COLUMNS = ("export", "number", "kind", "grantee_key", "grantee", "bit", "
 _GRANT_COLUMNS = ["export", "kind", "grantee_key", "bit", "object_key", "is_container", "condition_names"]
 
 
-def find_reach(
-    facts: DataFrame, declared_access: DeclaredAccess, inherited_roles: DataFrame, exports: Sequence[Export]
-) -> DataFrame:
+def find_reach(facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export], stage: Stage) -> DataFrame:
     """Return each grant with the datasets that it reaches: export, number, kind, grantee …, `at` the container.
 
     What a denial or the condition of the grant takes away is left out. A grant that reaches no dataset, or none after
@@ -49,7 +48,7 @@ def find_reach(
     if _has_conditions(grants, exports):
         takings[PassRule.OUTSIDE_CONDITION] = _find_outside(reach, declared_access.datasets)
     if denials is not None:
-        members = list_group_members(facts, inherited_roles, declared_access.group_members, exports)
+        members = stage("in_groups", list_group_members(facts, declared_access.group_members, exports, stage))
         places = keys.withColumn("is_container", f.expr("false")).union(
             containers.select("export", "number", "object_key", f.expr("true"))
         )

@@ -10,12 +10,13 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check import declared, membership, role_pairs
+from catalog.reports.kinds.role_mapping_check import declared, membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
+from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     check_headers,
     compute_in_stages,
@@ -84,8 +85,8 @@ def _judge_access(
     *,
     days: int,
 ) -> UsageResults:
-    inherited_roles = role_pairs.compute_role_closure(facts, stage)
-    reach = find_reach(facts, declared_access, inherited_roles, exports)
+    inherited_roles = compute_role_closure(facts, stage)
+    reach = find_reach(facts, declared_access, exports, stage)
     access = HeldAccess(
         grants=stage("granted", reach.filter("number IS NOT NULL")),
         members=stage("held", membership.select_members(facts)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.exports import ADMIN, READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.forms.google.json_objects import BadLine, parse_object
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 
@@ -15,6 +15,8 @@ EVERYBODY_KEY = "*"
 _READING = frozenset(
     f"bigquery.googleapis.com/{name}" for name in ("tables.getData", "tables.*", "*.getData", "*.*", "*")
 )
+#: What denies all that may be done with tables, and with what they are in, which is to give them away.
+_TABLES, _ALL = "bigquery.googleapis.com/tables.*", {"bigquery.googleapis.com/*.*", "bigquery.googleapis.com/*"}
 _ATTACHMENT_PATTERN = re.compile("((?:organizations|folders|projects)/[^/]+)/denypolicies/")
 _EVERYBODY = "principalSet://goog/public:all"
 _PREFIXES = {
@@ -30,6 +32,7 @@ class DenyRule:
     """A rule by which none of `principals` reads tables where it is attached, while the condition holds.
 
     It does not apply to `exemptions`. Principals are pairs of a kind and a key; those that no grant names are left out.
+    `level` is the highest level of access of which it leaves nothing.
     """
 
     attachment: str
@@ -37,6 +40,7 @@ class DenyRule:
     exemptions: tuple[Principal, ...]
     condition: str | None
     is_certain: bool
+    level: int
 
 
 def parse_denials(export: Export, text: str) -> list[DenyRule]:
@@ -65,6 +69,14 @@ def _is_about_reading(rule: Mapping[str, Any]) -> bool:
     )
 
 
+def _find_level(rule: Mapping[str, Any]) -> int:
+    denied = _read_texts(rule, "deniedPermissions")
+    # Whatever is left out of them may be a way to write.
+    if _read_texts(rule, "exceptionPermissions"):
+        return READ
+    return ADMIN if _ALL & denied else WRITE if _TABLES in denied else READ
+
+
 def _build_rule(export: Export, attachment: str, rule: Mapping[str, Any]) -> DenyRule:
     condition = rule.get("denialCondition")
     if condition is not None and not (isinstance(condition, dict) and isinstance(condition.get("expression"), str)):
@@ -78,6 +90,7 @@ def _build_rule(export: Export, attachment: str, rule: Mapping[str, Any]) -> Den
         condition=condition["expression"] if condition else None,
         # Somebody may be exempt by a set of which an export does not tell the members.
         is_certain=None not in exemptions,
+        level=_find_level(rule),
     )
 
 

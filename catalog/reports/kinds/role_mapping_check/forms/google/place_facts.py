@@ -121,13 +121,18 @@ def _list_denial_facts(export: Export, hierarchy: Hierarchy, row: Row, now: date
         if outcome or not rule.principals:
             yield row | names | (outcome or {"what": FactKind.PASSED, "rule": PassRule.UNCERTAIN})
             continue
-        rule_row = row | names | {"is_counted": False}
+        rule_row = row | names | {"is_counted": False, "bit": _sum_bits(export, rule.level)}
         yield from (
             rule_row | {"what": FactKind.DENIAL, "kind": kind, "grantee_key": key} for kind, key in rule.principals
         )
         yield from (
             rule_row | {"what": FactKind.EXEMPT, "kind": kind, "grantee_key": key} for kind, key in rule.exemptions
         )
+
+
+def _sum_bits(export: Export, level: int) -> int:
+    """Return the bits of the privileges up to a level."""
+    return sum(1 << index for index, reached in enumerate(export.vocabulary.values()) if reached <= level)
 
 
 def _decide_outcome(rule: DenyRule, now: datetime) -> Row:

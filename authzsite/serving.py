@@ -22,6 +22,10 @@ from authzsite import env, preload
 #: Threads beyond those of running and waiting requests: for health checks, and to refuse requests when all are taken.
 SPARE_THREADS = 8
 
+#: Seconds beyond REQUEST_SECONDS after which a worker process that has not ended on request is killed. One that is told
+#: to stop while it starts does not hear it, and granian would wait for it without end.
+EXTRA_STOP_SECONDS = 10
+
 #: What is served unless `--application` names another one.
 APPLICATION = "authzsite.wsgi:application"
 
@@ -65,6 +69,8 @@ def list_arguments(host: str, port: int, extra_arguments: Sequence[str], applica
     return [
         *own_arguments,
         "--respawn-failed-workers",
+        "--workers-kill-timeout",
+        str(settings.REQUEST_SECONDS + EXTRA_STOP_SECONDS),
         "--host",
         host,
         "--port",

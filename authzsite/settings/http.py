@@ -1,5 +1,7 @@
 """Network and HTTP: keys, hosts, cookies, headers, and limits of bodies and calls."""
 
+import fcntl
+import os
 from pathlib import Path
 
 from django.core.management.utils import get_random_secret_key
@@ -10,10 +12,16 @@ from authzsite.settings.paths import VAR_DIR
 
 def load_or_create_secret_key(path: Path) -> str:
     """Return the secret key of an installation without SECRET_KEY: created once, readable by its owner only."""
-    if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(get_random_secret_key(), encoding="utf-8")
-    return path.read_text(encoding="utf-8")
+    if path.exists() and (key := path.read_text(encoding="utf-8")):
+        return key
+    # Processes that start at once wait for each other, and agree on the first key.
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        key = file.read()
+        if not key:
+            key = get_random_secret_key()
+            file.write(key)
+    return key
 
 
 DEBUG = env.flag("DEBUG", default=False)

@@ -99,7 +99,7 @@ def publish(message: str = "") -> None:
         # A Redis that connects and does not answer must not delay the writer longer than an unreachable one.
         try:
             with closing(_connect_redis(socket_timeout=_CONNECT_SECONDS)) as client:
-                client.publish(TOPIC, message)
+                client.publish(_name_redis_channel(client), message)
         except (redis.RedisError, OSError):
             _redis_outage.ends_at = time.monotonic() + _REDIS_RETRY_SECONDS
             raise
@@ -126,7 +126,7 @@ def subscribe() -> Iterator[Subscription]:
     """Open a subscription to every message published from now on; raises one of list_connection_errors()."""
     if settings.REDIS_URL:
         with closing(_connect_redis()) as client, client.pubsub(ignore_subscribe_messages=True) as subscription:
-            subscription.subscribe(TOPIC)
+            subscription.subscribe(_name_redis_channel(client))
             # The confirmation of the subscription: from here on no message is missed.
             subscription.get_message(timeout=_CONNECT_SECONDS)
             yield _RedisSubscription(subscription)
@@ -139,6 +139,11 @@ def subscribe() -> Iterator[Subscription]:
             yield _PostgresSubscription(listener)
     else:
         yield NullSubscription()
+
+
+def _name_redis_channel(client: Any) -> str:
+    """Return the channel of the client's database: Redis has one set of channels for all databases of a server."""
+    return f"{TOPIC}.{client.get_connection_kwargs().get('db', 0)}"
 
 
 def _connect_redis(**options: float) -> Any:

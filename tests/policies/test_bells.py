@@ -48,6 +48,22 @@ def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: No
         assert not bell.wait(0.0)
 
 
+@pytest.mark.skipif(not settings.REDIS_URL, reason="No Redis in this run.")
+def test_a_site_in_another_database_of_the_same_redis_is_not_heard(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No outage that another test has noted.
+    monkeypatch.setattr(pubsub, "_redis_outage", pubsub._RedisOutage())
+    own_address = settings.REDIS_URL
+    server, _, number = own_address.rpartition("/")
+    with pubsub.subscribe() as bell:
+        settings.REDIS_URL = f"{server}/{int(number) + 8}"
+        pubsub.publish("of another site")
+        settings.REDIS_URL = own_address
+        pubsub.publish("of this site")
+        assert list(bell.wait(LONG)) == ["of this site"]
+
+
 @carried
 @pytest.mark.django_db(transaction=True)
 def test_a_ring_makes_a_process_look_that_would_not_yet(carrier: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,13 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+
+from authzsite.settings.http import load_or_create_secret_key  # noqa: TID251 - the function, and no setting
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,6 +89,15 @@ def test_the_secret_key_is_made_once_and_kept_from_others(tmp_path):
     assert first == second
     assert len(first.strip()) >= 50
     assert (tmp_path / "secret_key").stat().st_mode & 0o077 == 0
+
+
+def test_processes_that_start_at_once_have_the_same_secret_key(tmp_path):
+    with ProcessPoolExecutor(8, get_context("spawn")) as pool:
+        for number in range(50):
+            path = tmp_path / f"secret_key_{number}"
+            keys = set(pool.map(load_or_create_secret_key, [path] * 8))
+            assert keys == {path.read_text(encoding="utf-8")}
+            assert len(keys.pop()) >= 50
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 import ctypes
 import os
-import resource
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,12 @@ def worked_seconds(number: int) -> float:
 _SET_CHILD_SUBREAPER = 36
 
 
+#: Seconds between two looks at the processes that are measured; the work of a process after the last one is missing.
+_LOOK_SECONDS = 0.1
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
 @dataclass
 class Work:
     """Seconds of processor time."""
@@ -50,27 +57,57 @@ class Work:
 
 @contextmanager
 def measure_work() -> Iterator[Work]:
-    """Measure the processor time of all processes that begin and end in the block, at its end.
+    """Measure the processor time of all processes that begin in the block and end in it or soon after.
 
     Also of those that outlive who started them, as Java and the Python processes of Spark do: they become children of
-    this process, which waits for their end.
+    this process, which waits for their end. What the system adds up for children leaves out those whose parent ignores
+    their end, as the parent of Spark's Python processes does, so they are looked at while they work.
     """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    work, before = Work(), _children_seconds()
-    try:
-        yield work
-    finally:
+    work, seconds_by_process = Work(), dict[tuple[int, int], float]()
+    known, is_over = set(family(os.getpid())), Event()
+
+    def look() -> None:
+        while not is_over.wait(_LOOK_SECONDS):
+            seconds_by_process.update(_list_work(known))
+
+    with ThreadPoolExecutor(1) as executor:
+        looking = executor.submit(look)
         try:
-            while True:
-                os.wait()
-        except ChildProcessError:
-            work.seconds = _children_seconds() - before
-        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+            yield work
+        finally:
+            try:
+                while True:
+                    os.wait()
+            except ChildProcessError:
+                is_over.set()
+                looking.result()
+            ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+            work.seconds = sum(seconds_by_process.values())
 
 
-def _children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _list_work(known: Collection[int]) -> Iterator[tuple[tuple[int, int], float]]:
+    """Return the processor seconds of everything that this process started, but for known processes.
+
+    The key is the number of a process with the moment of its start, since numbers are used again.
+    """
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        number = int(status.parent.name)
+        if number in known:
+            continue
+        with suppress(OSError):
+            words = status.read_text(encoding="utf-8").rpartition(")")[2].split()
+            if _is_own(int(words[1])):
+                yield (number, int(words[19])), (int(words[11]) + int(words[12])) / _TICKS
+
+
+def _is_own(parent: int) -> bool:
+    """Whether a process, or one that started it, is this one."""
+    while parent > 1:
+        if parent == os.getpid():
+            return True
+        parent = int(Path(f"/proc/{parent}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    return False
 
 
 def memory_of(number: int) -> Memory:

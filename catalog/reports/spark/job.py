@@ -30,7 +30,7 @@ from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
-from catalog.reports.spark.shared_session import SharedSession
+from catalog.reports.spark.shared_session import SharedSession, tag_job
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 from catalog.reports.tables import ResultTable
@@ -43,21 +43,35 @@ class BadInput(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A running job: Spark, parameters, manifest of the snapshot, the result of the preload, and its length."""
+    """A running job: Spark (which may be starting), its folders, parameters, manifest of the snapshot, and its length.
 
-    spark: SparkSession
+    A job does without Spark what it can do first, so that this takes no time of its own.
+    """
+
+    session: SparkSession | Future[SparkSession]
     source: str
     target: str
     parameters: Mapping[str, Any]
     manifest: Mapping[str, Any]
-    preload: Future[SnapshotState] | None = None
     is_short: bool = False
+    name: str = "job"
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """Spark, as soon as it has started. Raises SparkUnavailable."""
+        if not isinstance(self.session, Future):
+            return self.session
+        if not self.session.done():
+            print_progress("Starting Spark")
+        session = self.session.result()
+        tag_job(session, self.name)
+        return session
 
     @cached_property
     def state(self) -> SnapshotState:
-        """The state that all partitions share, loaded while Spark starts. Raises CorruptSnapshot."""
+        """The state that all partitions share. Raises CorruptSnapshot."""
         print_progress("Reading policies and people")
-        return self.preload.result() if self.preload is not None else _load_state(self.source, self.manifest)
+        return partitions.load_state(self.source, self.manifest["policy_version"])
 
     @cached_property
     def readable_folders(self) -> ReadableFolders:
@@ -185,12 +199,10 @@ class JobProgram:
         manifest, parameters = (reader.read_json(source, name) for name in ("manifest.json", "parameters.json"))
         if manifest.get("schema") != SCHEMA_VERSION:
             raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
-        print_progress("Starting Spark")
+        is_short = self.is_short(source)
         with ThreadPoolExecutor(1) as executor:
-            preload = None if self.has_joins else executor.submit(_load_state, source, manifest)
-            is_short = self.is_short(source)
-            session = shared_session.open(self.name, is_short=is_short)
-            job = Job(session, source, target, parameters, manifest, preload, is_short)
+            session = executor.submit(shared_session.open, is_short=is_short)
+            job = Job(session, source, target, parameters, manifest, is_short, self.name)
             try:
                 summary = self.compute(job)
             except Exception as error:
@@ -216,10 +228,6 @@ def _write_open_tables(source: str, results: StorageFolder) -> None:
         print_progress("Writing the open tables")
         plan = FilePlan.parse(reader.read_json(source, PLAN_FILE))
         write_files(plan, KIND_FEEDS[plan.kind], results)
-
-
-def _load_state(source: str, manifest: Mapping[str, Any]) -> SnapshotState:
-    return partitions.load_state(source, manifest["policy_version"])
 
 
 def _describe_file_error(folder: StorageFolder, error: OSError) -> str:

@@ -40,7 +40,7 @@ class _Task:
 
 
 def map_partitions_unordered(
-    session: SparkSession,
+    open_session: Callable[[], SparkSession],
     folder: str,
     parts: Sequence[PartT],
     compute: Callable[[PartT], Iterable[ResultRowT]],
@@ -48,14 +48,15 @@ def map_partitions_unordered(
 ) -> None:
     """Compute each part; `on_result` is called in this thread with the number of a part and its rows, in any order.
 
-    `folder` is the URL of a folder that all processes can read and write. `compute` and the parts are pickled. Raises
-    the first exception of `on_result`, and Spark's exception when `compute` fails.
+    `open_session` is called when everything is ready for Spark. `folder` is the URL of a folder that all processes can
+    read and write. `compute` and the parts are pickled. Raises the first exception of `on_result`, and Spark's
+    exception when `compute` fails.
     """
     if not parts:
         return
     with open_work_folder(folder) as work_folder:
         work_folder.write(_TASK_FILE, _Task(compute, parts))
-        with _start_action(session, work_folder, len(parts)) as action:
+        with _start_action(open_session(), work_folder, len(parts)) as action:
             for number in _iterate_done(work_folder, action, len(parts)):
                 rows = work_folder.read(str(number))
                 work_folder.delete(str(number))

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from pyspark.sql import SparkSession
+
 from catalog.reports.snapshot import partitions
 from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.spark.job import Job, print_progress
@@ -69,5 +71,9 @@ def visit_partitions(
         done_count += all_bounds[number].count
         print_progress(stage, done_count, total)
 
-    print_progress(stage, 0, total)
-    map_partitions_unordered(job.spark, job.target, parts, computation, take_rows)
+    def open_session() -> SparkSession:
+        session = job.spark
+        print_progress(stage, 0, total)
+        return session
+
+    map_partitions_unordered(open_session, job.target, parts, computation, take_rows)

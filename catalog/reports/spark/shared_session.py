@@ -41,8 +41,8 @@ class SharedSession:
         """
         return self._session is None or ((is_short or not self._is_short) and _is_working(self._session))
 
-    def open(self, name: str, *, is_short: bool) -> SparkSession:
-        """Return the session, ready for a job of this name. Raises SparkUnavailable."""
+    def open(self, *, is_short: bool) -> SparkSession:
+        """Return the session, ready for a job, in any thread. Raises SparkUnavailable."""
         if self._session is None:
             self._session = self._stack.enter_context(open_session("reports", is_short=is_short))
             self._is_short = is_short
@@ -51,9 +51,13 @@ class SharedSession:
             if is_started_here():
                 self._job_settings = session_settings.read_job_settings(self._session)
         session_settings.apply_job_settings(self._session, self._job_settings, is_short=is_short)
-        clear_tags(self._session)
-        add_tags(self._session, [f"authzsite.{name}"])
         return self._session
+
+
+def tag_job(session: SparkSession, name: str) -> None:
+    """Tag what this thread asks Spark for with the name of a job, and with no other."""
+    clear_tags(session)
+    add_tags(session, [f"authzsite.{name}"])
 
 
 def _is_working(session: SparkSession) -> bool:

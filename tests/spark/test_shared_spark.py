@@ -88,6 +88,25 @@ def test_a_second_job_uses_the_session_of_the_first(source: Path, tmp_path: Path
         assert (tmp_path / name / "summary.json").exists()
 
 
+def test_a_job_uses_a_spark_that_was_started_early(source: Path, tmp_path: Path):
+    launcher.start_early()
+    (program,) = list_programs(tmp_path)
+    # Once is enough.
+    launcher.start_early()
+    assert list_programs(tmp_path) == [program]
+    run(source)
+    assert list_programs(tmp_path) == [program]
+    assert (tmp_path / "out" / "summary.json").exists()
+
+
+def test_an_early_start_that_fails_is_said_by_the_job(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    launcher.start_early()
+    with pytest.raises(launcher.JobFailed, match="apt-get install default-jre-headless"):
+        run(source)
+    assert list_programs(tmp_path) == []
+
+
 def test_after_a_refused_input_the_next_job_uses_the_session_too(source: Path, tmp_path: Path):
     run(source)
     (program,) = list_programs(tmp_path)

@@ -108,6 +108,8 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
     if problem := storage_check.find_problem(spec):
         raise JobFailed(problem, "")
     source, target = folder / "input", folder / "output"
+    if not spec.has_joins:
+        launcher.start_early()
     _write_snapshot(report, spec, source)
     job_log = launcher.run(
         module=spec.module,

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
@@ -61,6 +62,17 @@ def map_partitions_unordered(
                 rows = work_folder.read(str(number))
                 work_folder.delete(str(number))
                 on_result(number, rows)
+
+
+def start_python_processes(session: SparkSession, count: int) -> None:
+    """Start so many Python processes of Spark, with the modules that parts need; the next computation finds them."""
+    load_modules = udf(_load_modules, "bigint", useArrow=False).asNondeterministic()
+    session.range(0, count, 1, count).select(load_modules("id")).collect()
+
+
+def _load_modules(number: int) -> int:
+    import_module("catalog.reports.snapshot.partition_facts")
+    return number
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
-from catalog.reports.spark.shared_session import SharedSession, tag_job
+from catalog.reports.spark.shared_session import SharedSession, add_job_tag
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 from catalog.reports.tables import ResultTable
@@ -64,7 +64,7 @@ class Job:
         if not self.session.done():
             print_progress("Starting Spark")
         session = self.session.result()
-        tag_job(session, self.name)
+        add_job_tag(session, self.name)
         return session
 
     @cached_property

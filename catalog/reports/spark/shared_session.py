@@ -78,7 +78,7 @@ class SharedSession:
                 raise
 
 
-def tag_job(session: SparkSession, name: str) -> None:
+def add_job_tag(session: SparkSession, name: str) -> None:
     """Tag what this thread asks Spark for with the name of a job, and with no other."""
     clear_tags(session)
     add_tags(session, [f"authzsite.{name}"])

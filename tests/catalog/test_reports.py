@@ -72,6 +72,8 @@ KIND = ReportSpec(
         ResultTable(FINDINGS_TABLE, "Findings", FINDING_COLUMNS, key=("key",)),
     ),
     prepare=no_room,
+    # Its job needs no Spark, so none is started before it.
+    has_joins=True,
 )
 
 

@@ -1,5 +1,8 @@
 """Open tables for the tests: written as jobs write them, read as docs/result-tables.md says, and described there."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,14 @@ from catalog.reports.result_tables.run_files import write_files
 from catalog.reports.result_tables.schemas import RUN_COLUMNS, TABLES, OpenColumn
 from catalog.reports.run import result_loader, run_state, table_publishing
 from tests import finished
+
+_TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
+
+#: Tables of results that no page shows.
+SCHEMAS_WITHOUT_PAGE = {
+    "differences": pa.schema([(name, _TYPES[type_]) for name, type_ in DIFFERENCE_COLUMNS.items()]),
+    "edges": pa.schema([(name, pa.string()) for name in ("privilege", "entity", "crowd", "person")]),
+}
 
 DOCUMENT = settings.BASE_DIR / "docs" / "result-tables.md"
 
@@ -54,22 +65,19 @@ def ready(work: Path, kind: str, tables: Mapping[str, finished.Rows]) -> Report:
 def finish(report: Report, work: Path, tables: Mapping[str, finished.Rows]) -> None:
     """End a run as a worker does when its job has ended: with these results, which are published."""
     target = work / f"{report.pk}-{report.attempts}"
-    finished.write(KINDS[report.kind], {name: value for name, value in tables.items() if name != "differences"}, target)
-    if "differences" in tables:
-        _write_differences(tables["differences"], target)
+    finished.write(
+        KINDS[report.kind], {name: value for name, value in tables.items() if name not in SCHEMAS_WITHOUT_PAGE}, target
+    )
+    for name in SCHEMAS_WITHOUT_PAGE.keys() & tables.keys():
+        (target / name).mkdir()
+        rows = pa.Table.from_pylist(list(tables[name]), schema=SCHEMAS_WITHOUT_PAGE[name])
+        pq.write_table(rows, target / name / "part-0.parquet")
     finished.record_moment(report)
     results = storage.parse_address(target)
     write_files(table_publishing.plan_files(report), KIND_FEEDS[report.kind], results)
     result_loader.load(report, KINDS[report.kind], results, on_progress=lambda _: None)
     assert run_state.mark_ready(report, summary={}, log="", tables=table_publishing.read_entry(report, results))
     table_publishing.publish_pending()
-
-
-def _write_differences(differences: finished.Rows, target: Path) -> None:
-    types = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
-    schema = pa.schema([(name, types[type_]) for name, type_ in DIFFERENCE_COLUMNS.items()])
-    (target / "differences").mkdir()
-    pq.write_table(pa.Table.from_pylist(list(differences), schema=schema), target / "differences" / "part-0.parquet")
 
 
 def read_example(marker: str) -> Iterator[str]:
@@ -80,6 +88,25 @@ def read_example(marker: str) -> Iterator[str]:
     for statement in sql.replace("/data/reports/tables", str(folder())).split(";"):
         if statement.strip():
             yield statement
+
+
+#: In a process of its own, since DuckDB complains of what the frozen collector of the tests keeps.
+_DUCKDB = """
+import duckdb, json, sys
+for statement in json.load(sys.stdin):
+    answer = duckdb.execute(statement)
+print(json.dumps(answer.fetchall(), default=str))
+"""
+
+
+def ask_duckdb(marker: str) -> list[list[Any]]:
+    """Return what DuckDB answers to an example of the document."""
+    statements = json.dumps(list(read_example(marker)))
+    answer = subprocess.run(
+        [sys.executable, "-c", _DUCKDB], input=statements, text=True, capture_output=True, check=True
+    )
+    rows: list[list[Any]] = json.loads(answer.stdout)
+    return rows
 
 
 def render_sections() -> dict[str, str]:

@@ -15,6 +15,8 @@ RESULT_TABLES_DIR = env.text("RESULT_TABLES_DIR")
 RESULT_TABLES_FORMAT = env.choice("RESULT_TABLES_FORMAT", default="parquet", choices=("parquet", "delta"))
 # After how many days rows are deleted from them; 0 for never.
 RESULT_TABLES_DAYS = env.integer("RESULT_TABLES_DAYS", default=0)
+# How many rows of access edges a run writes into them at most; 0 for none.
+RESULT_TABLES_EDGES = env.integer("RESULT_TABLES_EDGES", default=5_000_000)
 REPORTS_KEPT = env.integer("REPORTS_KEPT", default=60, minimum=1)
 # Each running report is a Java program that uses every core.
 REPORTS_AT_ONCE = env.integer("REPORTS_AT_ONCE", default=1, minimum=1)

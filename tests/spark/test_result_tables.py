@@ -29,7 +29,7 @@ def _folder(settings: Any, tmp_path: Path) -> None:
 
 def published(results: Path) -> FilePlan:
     """Return the plan of a run with these results, which is in the manifest."""
-    plan = FilePlan(result_tables.folder().as_uri(), str(uuid4()), 1, "role_mapping_check", AS_OF, 7)
+    plan = FilePlan(result_tables.folder().as_uri(), str(uuid4()), 1, "role_mapping_check", AS_OF, 7, 0)
     write_files(plan, KIND_FEEDS[plan.kind], storage.parse_address(results))
     written = json.loads((results / WRITTEN_FILE).read_text(encoding="utf-8"))
     entry = manifest.build_entry(plan, written, published_at=AS_OF)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from catalog.reports.result_tables.schemas import COUNTS, DRIFT, FINDINGS, USAGE, OpenTable
+from catalog.reports.result_tables.schemas import ACCESS_EDGES, COUNTS, DRIFT, FINDINGS, USAGE, OpenTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ KIND_FEEDS: Mapping[str, tuple[Feed, ...]] = {
         _count("people", "entities", subject="person"),
         _count("entities", "people", subject="entity"),
         *(_count(f"{kind}s", *_PLACE_MEASURES, subject=kind) for kind in ("domain", "platform", "tag")),
+        Feed("edges", ACCESS_EDGES),
     ),
     "policy_impact": (
         _count("privileges", *_CHANGES),

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from catalog.reports import storage
 from catalog.reports.result_tables.feeds import Feed
-from catalog.reports.result_tables.schemas import SCHEMA_VERSION, OpenTable
+from catalog.reports.result_tables.schemas import ACCESS_EDGES, SCHEMA_VERSION, OpenTable
 from catalog.reports.storage import StorageFolder
 
 #: In the folder that a job reads: what to write, and where to; in the folder of its results: what it wrote.
@@ -28,7 +28,10 @@ _BATCH_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """Which attempt of which run writes files, and where: what a job gets to know."""
+    """Which attempt of which run writes files, and where: what a job gets to know.
+
+    `max_edges` is the bound of the rows of ACCESS_EDGES, 0 for none.
+    """
 
     folder: str
     run: str
@@ -36,6 +39,7 @@ class FilePlan:
     kind: str
     as_of: str
     policy_version: int
+    max_edges: int
 
     @property
     def moment(self) -> datetime:
@@ -114,6 +118,9 @@ def write_files(plan: FilePlan, feeds: Sequence[Feed], results: StorageFolder) -
     written_tables = WrittenTables([], {})
     feeds_by_table: dict[str, list[Feed]] = {}
     for feed in feeds:
+        # A run without edges does not say that there are none.
+        if feed.table is ACCESS_EDGES and not plan.max_edges:
+            continue
         feeds_by_table.setdefault(feed.table.name, []).append(feed)
     for name, table_feeds in feeds_by_table.items():
         written_tables.left_out[name] = sum(_count_left_out(results / feed.source) for feed in table_feeds)

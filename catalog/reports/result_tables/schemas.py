@@ -85,6 +85,19 @@ COUNTS = OpenTable(
     ),
 )
 
+ACCESS_EDGES = OpenTable(
+    "access_edges",
+    "One step from a person to an entity. People who reach the same entities form a crowd, whose name counts within "
+    "a run: a row has an entity and a crowd that reaches it, an entity and a person who reaches it besides, or a "
+    "crowd and a person in it.",
+    (
+        OpenColumn("privilege", "Privilege that is used on the entity; null where a person is in a crowd"),
+        OpenColumn("entity", "URN of the entity"),
+        OpenColumn("crowd", "Name of the crowd"),
+        OpenColumn("person", "URN of the person"),
+    ),
+)
+
 FINDINGS = OpenTable(
     "findings",
     "One problem that a run found. Decisions of people about it are not here: they change, and files do not.",
@@ -149,4 +162,4 @@ USAGE = OpenTable(
 )
 
 #: All open tables by name.
-TABLES = {table.name: table for table in (COUNTS, FINDINGS, DRIFT, USAGE)}
+TABLES = {table.name: table for table in (ACCESS_EDGES, COUNTS, FINDINGS, DRIFT, USAGE)}

@@ -37,6 +37,7 @@ def plan_files(report: Report) -> FilePlan:
         kind=report.kind,
         as_of=report.as_of.isoformat(),
         policy_version=report.policy_version,
+        max_edges=settings.RESULT_TABLES_EDGES,
     )
 
 

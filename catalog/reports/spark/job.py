@@ -74,6 +74,11 @@ class Job:
         return partitions.load_state(self.source, self.manifest["policy_version"])
 
     @cached_property
+    def file_plan(self) -> FilePlan | None:
+        """What to write into the open tables; None where the run asks for none. Raises CorruptSnapshot."""
+        return _read_file_plan(self.source)
+
+    @cached_property
     def readable_folders(self) -> ReadableFolders:
         """The folders that Spark's own readers read for this job."""
         return ReadableFolders(self.spark, find_local_folder() / f"copies-{uuid4().hex}")
@@ -124,11 +129,15 @@ class Job:
 
     def write_batches(self, name: str, batches: Iterable[pa.Table]) -> None:
         """Write rows that are no table of a page, however many; without any there is no file."""
+        for number, batch in enumerate(batches):
+            self.write_part(name, f"part-{number}", batch)
+
+    def write_part(self, name: str, part_name: str, rows: pa.Table) -> None:
+        """Write some of the rows that are no table of a page, as a file of this name."""
         folder = parse_address(self.target) / name
         folder.create()
-        for number, batch in enumerate(batches):
-            with folder.open_output(f"part-{number}.parquet") as stream:
-                pq.write_table(batch, stream, compression="zstd")
+        with folder.open_output(f"{part_name}.parquet") as stream:
+            pq.write_table(rows, stream, compression="zstd")
 
 
 def _build_schema(table: ResultTable) -> pa.Schema:
@@ -224,10 +233,16 @@ def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
 
 def _write_open_tables(source: str, results: StorageFolder) -> None:
     """Write the files of the open tables, where the run asks for any."""
-    if parse_address(source).has_file(PLAN_FILE):
+    plan = _read_file_plan(source)
+    if plan is not None:
         print_progress("Writing the open tables")
-        plan = FilePlan.parse(reader.read_json(source, PLAN_FILE))
         write_files(plan, KIND_FEEDS[plan.kind], results)
+
+
+def _read_file_plan(source: str) -> FilePlan | None:
+    if not parse_address(source).has_file(PLAN_FILE):
+        return None
+    return FilePlan.parse(reader.read_json(source, PLAN_FILE))
 
 
 def _describe_file_error(folder: StorageFolder, error: OSError) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pyroaring import BitMap, FrozenBitMap
 
+from catalog.reports.kinds.effective_access.edges import EdgeCollector, EdgeWriter, PartitionEdges
 from catalog.reports.snapshot import partitions
 from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.spark.job import Job
@@ -45,10 +46,14 @@ class _CountRow(NamedTuple):
 
 @dataclass(frozen=True)
 class _CountQuery:
-    """What every partition counts: the statement groups of each privilege, for these actors."""
+    """What every partition counts: the statement groups of each privilege, for these actors.
+
+    `edges_per_entity` is the bound of the rows of edges, and None where none are wanted.
+    """
 
     statement_groups: Mapping[str, tuple[StatementGroup, ...]]
     actors: Sequence[Actor]
+    edges_per_entity: float | None = None
 
     @cached_property
     def actor_index(self) -> ActorIndex:
@@ -75,38 +80,50 @@ class PrivilegeCount:
 
 
 def count_access(
-    job: Job, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS
+    job: Job, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS, max_edges: int = 0
 ) -> dict[str, PrivilegeCount]:
-    """Return the counts of each privilege, computed in at least `min_partitions` partitions."""
+    """Return the counts of each privilege, computed in at least `min_partitions` partitions.
+
+    The edges of access are written, too, up to `max_edges` rows.
+    """
     types = partitions.list_types(job.source)
     state = job.state
     groups_by_privilege = {privilege: group_statements(state.snapshot, privilege, types) for privilege in privileges}
-    accumulator = _Accumulator(len(state.actors), privileges)
+    edge_writer = EdgeWriter(job) if max_edges else None
+    accumulator = _Accumulator(len(state.actors), privileges, edge_writer)
+    edges_per_entity = max_edges / max(job.manifest["rows"]["entities"], 1) if max_edges else None
     visit_partitions(
         job,
         _count_partition,
-        _CountQuery(groups_by_privilege, state.actors),
+        _CountQuery(groups_by_privilege, state.actors, edges_per_entity),
         accumulator.add_partition,
         fields=state.tested_fields(privileges) | frozenset(PLACE_FIELDS.values()),
         stage="Counting",
         min_partitions=min_partitions,
     )
+    if edge_writer is not None:
+        edge_writer.write_crowds([actor.urn for actor in state.actors])
     return accumulator.collect_counts()
 
 
 class _Accumulator:
-    """Sum of the counts of all partitions."""
+    """Sum of the counts of all partitions; their edges are passed on."""
 
-    def __init__(self, people_count: int, privileges: Sequence[str]) -> None:
+    def __init__(self, people_count: int, privileges: Sequence[str], edge_writer: EdgeWriter | None) -> None:
+        self._edge_writer = edge_writer
         self._counts = {
             privilege: PrivilegeCount(_make_zeros(people_count), _make_zeros(0), {}) for privilege in privileges
         }
         # Counts of entities by partition number, since partitions finish in any order.
         self._entity_counts: dict[str, dict[int, bytes]] = {privilege: {} for privilege in privileges}
 
-    def add_partition(self, number: int, rows: Sequence[_CountRow]) -> None:
+    def add_partition(self, number: int, rows: Sequence[_CountRow | PartitionEdges]) -> None:
         """Add the rows of a partition."""
         for row in rows:
+            if isinstance(row, PartitionEdges):
+                if self._edge_writer is not None:
+                    self._edge_writer.add_partition(number, row)
+                continue
             count = self._counts[row.privilege]
             if row.kind == "people":
                 for person, entity_count in enumerate(memoryview(row.data).cast("q")):
@@ -124,9 +141,13 @@ class _Accumulator:
         return self._counts
 
 
-def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRow]:
-    """Return the counts of one partition."""
-    rows: list[_CountRow] = []
+def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRow | PartitionEdges]:
+    """Return the counts of one partition, and its edges where they are wanted."""
+    rows: list[_CountRow | PartitionEdges] = []
+    edge_collector = None
+    if query.edges_per_entity is not None:
+        max_edges = int(query.edges_per_entity * len(facts.urns))
+        edge_collector = EdgeCollector(facts.urns, [actor.urn for actor in facts.actors], max_edges)
     place_index = _PlaceIndex(facts.postings)
     for privilege, statement_groups in query.statement_groups.items():
         entity_counts = reach_index.ReachIndex(facts.postings, facts.snapshot, privilege).count_entities(facts.actors)
@@ -134,7 +155,10 @@ def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRo
         counts_by_entity = _make_zeros(len(facts.urns))
         audience_index = AudienceIndex(facts.snapshot, privilege, statement_groups, query.actor_index)
         place_counter = _PlaceCounter(place_index, len(query.actor_index.eligible_actors))
-        for audience in audience_index.iterate_audiences(facts.postings):
+        audiences = audience_index.iterate_audiences(facts.postings)
+        if edge_collector is not None:
+            audiences = edge_collector.add_privilege(privilege, audiences)
+        for audience in audiences:
             _count_entities(audience, counts_by_entity)
             place_counter.add(audience, counts_by_entity)
             for actors in audience.decided_by_entity.values():
@@ -143,6 +167,8 @@ def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRo
         rows.append(_CountRow(privilege, "people", "", 0, 0, counts_by_person.tobytes()))
         rows.append(_CountRow(privilege, "entities", "", 0, 0, counts_by_entity.tobytes()))
         rows += [_CountRow(privilege, *place_row) for place_row in place_counter.list_rows()]
+    if edge_collector is not None:
+        rows.append(edge_collector.build())
     return rows
 
 

@@ -21,7 +21,8 @@ _REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
 
 def compute_results(job: Job) -> Summary:
     """Count access, write the tables and return the summary. Raises CorruptSnapshot."""
-    counts = count_access(job, job.parameters["privileges"])
+    max_edges = job.file_plan.max_edges if job.file_plan else 0
+    counts = count_access(job, job.parameters["privileges"], max_edges=max_edges)
     print_progress("Writing the results")
     urns = job.read_table("entities", ["number", "urn"]).sort_by("number").column("urn").combine_chunks()
     people = pa.array([actor.urn for actor in job.state.actors], pa.string())

@@ -46,6 +46,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
 
     # Three steps; the sentence beside them follows without a reload.
     root.get_by_role("link", name="Create policy").click()
+    expect(root.get_by_label("Name")).to_be_visible()
     assert barriers(root) == []
     root.get_by_label("Name").fill("Jane keeps the policies")
     root.get_by_label("Platform").check()
@@ -79,6 +80,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     # The version in which she could is taken up again, after a question.
     root.get_by_role("link", name="History").click()
     root.get_by_role("link", name="version 1", exact=True).click()
+    expect(root.get_by_role("link", name="Restore this version")).to_be_visible()
     assert barriers(root) == []
     root.get_by_role("link", name="Restore this version").click()
     expect(root.get_by_role("dialog")).to_contain_text("“State” changes from “INACTIVE” to “ACTIVE”.")

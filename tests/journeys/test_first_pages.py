@@ -162,6 +162,7 @@ def test_no_page_has_a_barrier_or_runs_out_of_the_window(site, opened):
     page.get_by_label("Username").fill("datahub")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert").first).to_be_visible()
     found["/login, wrong"] = problems(page)
     sign_in(page, f"{site}/why", "datahub", "datahub")
     for address in (

@@ -174,6 +174,7 @@ def test_what_only_many_people_or_a_link_show_has_no_barrier(site, opened):
         found[address] = problems(page)
     page.goto(f"{site}{USERS}/new")
     page.get_by_role("button", name="Create user").click()
+    expect(page.get_by_role("alert").first).to_be_visible()
     found["mistakes"] = problems(page)
     assert {address: lines for address, lines in found.items() if lines} == {}
 

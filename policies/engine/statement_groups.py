@@ -5,7 +5,7 @@ cover nearly all of their type; for those, an entity group lists the ones that d
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.engine.actor_conditional_reach import statement_kind
@@ -85,18 +85,12 @@ class EntityGroup:
 def group_entities(postings: Postings, statement_groups: Sequence[StatementGroup]) -> Iterator[EntityGroup]:
     """Yield the entities of the postings, grouped by the statement groups that cover them."""
     covering_groups: list[list[int]] = [[] for _ in postings.urns]
-    excluding_groups: dict[int, list[int]] = defaultdict(list)
     for group_number, statement_group in enumerate(statement_groups):
         typed_entities = postings.with_type(statement_group.type)
-        if not typed_entities:
-            continue
-        extent = postings.find_extent(Selector(statement_group.criteria)) & typed_entities
-        if statement_group.covers_whole_type:
-            for number in typed_entities - extent:
-                excluding_groups[number].append(group_number)
-        else:
-            for number in extent:
+        if typed_entities and not statement_group.covers_whole_type:
+            for number in postings.find_extent(Selector(statement_group.criteria)) & typed_entities:
                 covering_groups[number].append(group_number)
+    excluding_groups = list_excluding_groups(postings, statement_groups)
     entities_by_key: dict[tuple[str, tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
     for number, type_name in enumerate(postings.types):
         entities_by_key[type_name, tuple(covering_groups[number]), tuple(excluding_groups.get(number, ()))].append(
@@ -104,6 +98,18 @@ def group_entities(postings: Postings, statement_groups: Sequence[StatementGroup
         )
     for (type_name, covering_key, excluding_key), numbers in entities_by_key.items():
         yield EntityGroup(covering_key, excluding_key, type_name, numbers)
+
+
+def list_excluding_groups(
+    postings: Postings, statement_groups: Sequence[StatementGroup]
+) -> Mapping[int, Sequence[int]]:
+    """Return the whole-type statement groups that exclude an entity, as entity -> groups, where there are such."""
+    excluding_groups: dict[int, list[int]] = defaultdict(list)
+    for group_number, statement_group in enumerate(statement_groups):
+        if statement_group.covers_whole_type and (typed_entities := postings.with_type(statement_group.type)):
+            for number in typed_entities - postings.find_extent(Selector(statement_group.criteria)):
+                excluding_groups[number].append(group_number)
+    return excluding_groups
 
 
 def _criterion_sort_key(criterion: Criterion) -> tuple[str, str, list[str]]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.engine.audience import ActorIndex, AudienceIndex
+from policies.engine.actor_index import ActorIndex
+from policies.engine.audience import AudienceIndex
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Effect, Question, Statement, StatementOrigin
 from policies.engine.postings import Postings
@@ -26,8 +27,8 @@ def by_crowds(snapshot: Snapshot, postings: Postings, actors: list[Actor], privi
     found: Pairs = set()
     seen: list[int] = []
     for crowd in AudienceIndex(snapshot, privilege, units, ActorIndex(actors)).iterate_audiences(postings):
-        seen += crowd.group.entities
-        for number in crowd.group.entities:
+        seen += crowd.entities
+        for number in crowd.entities:
             found.update((actors[person].urn, postings.urns[number]) for person in crowd.find_actors(number))
     assert sorted(seen) == list(range(len(postings.urns)))
     return found

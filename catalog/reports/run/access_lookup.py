@@ -16,7 +16,8 @@ from catalog.reports.run import run_state
 from catalog.reports.snapshot import partitions
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import CorruptSnapshot
-from policies.engine.audience import ActorIndex, AudienceIndex
+from policies.engine.actor_index import ActorIndex
+from policies.engine.audience import AudienceIndex
 from policies.engine.model import Actor
 from policies.engine.postings import EMPTY
 from policies.engine.statement_groups import group_statements
@@ -141,7 +142,7 @@ def _iterate_reach(
         for audience in AudienceIndex(state.snapshot, privilege, statement_groups, actor_index).iterate_audiences(
             postings
         ):
-            yield from ((postings.urns[number], audience.find_actors(number)) for number in audience.group.entities)
+            yield from ((postings.urns[number], audience.find_actors(number)) for number in audience.entities)
 
 
 def _count_by_person(audience_counts: Counter[FrozenBitMap], people: Sequence[str]) -> Counter[str]:

@@ -4,10 +4,10 @@ Separate from the job module, because Spark's processes unpickle classes by the 
 """
 
 from array import array
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from pyroaring import BitMap, FrozenBitMap
@@ -18,9 +18,11 @@ from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.partition_visits import visit_partitions
 from policies.engine import reach_index, selectors
-from policies.engine.audience import ActorIndex, Audience, AudienceIndex
+from policies.engine.actor_index import ActorIndex
+from policies.engine.audience import Audience, AudienceIndex
 from policies.engine.model import Actor
 from policies.engine.postings import Postings
+from policies.engine.snapshot import Snapshot
 from policies.engine.statement_groups import StatementGroup, group_statements
 
 #: Minimum number of partitions.
@@ -59,6 +61,18 @@ class _CountQuery:
     def actor_index(self) -> ActorIndex:
         """The index of actors, built once in each process instead of being broadcast."""
         return ActorIndex(self.actors)
+
+    @cached_property
+    def _audience_indexes(self) -> dict[str, AudienceIndex]:
+        return {}
+
+    def get_audience_index(self, privilege: str, snapshot: Snapshot) -> AudienceIndex:
+        """Return the index of audiences of a privilege, the same for all partitions of a process."""
+        index = self._audience_indexes.get(privilege)
+        if index is None:
+            index = AudienceIndex(snapshot, privilege, self.statement_groups[privilege], self.actor_index)
+            self._audience_indexes[privilege] = index
+        return index
 
 
 @dataclass(slots=True)
@@ -148,25 +162,24 @@ def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRo
     if query.edges_per_entity is not None:
         max_edges = int(query.edges_per_entity * len(facts.urns))
         edge_collector = EdgeCollector(facts.urns, [actor.urn for actor in facts.actors], max_edges)
-    place_index = _PlaceIndex(facts.postings)
-    for privilege, statement_groups in query.statement_groups.items():
+    for privilege in query.statement_groups:
         entity_counts = reach_index.ReachIndex(facts.postings, facts.snapshot, privilege).count_entities(facts.actors)
         counts_by_person = array("q", (entity_counts[actor.urn] for actor in facts.actors))
         counts_by_entity = _make_zeros(len(facts.urns))
-        audience_index = AudienceIndex(facts.snapshot, privilege, statement_groups, query.actor_index)
-        place_counter = _PlaceCounter(place_index, len(query.actor_index.eligible_actors))
+        audience_index = query.get_audience_index(privilege, facts.snapshot)
+        place_counter = _PlaceCounter(facts.postings, len(query.actor_index.eligible_actors))
         audiences = audience_index.iterate_audiences(facts.postings)
         if edge_collector is not None:
             audiences = edge_collector.add_privilege(privilege, audiences)
         for audience in audiences:
             _count_entities(audience, counts_by_entity)
-            place_counter.add(audience, counts_by_entity)
+            place_counter.add(audience)
             for actors in audience.decided_by_entity.values():
                 for person in actors:
                     counts_by_person[person] += 1
         rows.append(_CountRow(privilege, "people", "", 0, 0, counts_by_person.tobytes()))
         rows.append(_CountRow(privilege, "entities", "", 0, 0, counts_by_entity.tobytes()))
-        rows += [_CountRow(privilege, *place_row) for place_row in place_counter.list_rows()]
+        rows += [_CountRow(privilege, *place_row) for place_row in place_counter.list_rows(counts_by_entity)]
     if edge_collector is not None:
         rows.append(edge_collector.build())
     return rows
@@ -174,72 +187,62 @@ def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRo
 
 def _count_entities(audience: Audience, counts_by_entity: "array[int]") -> None:
     size = len(audience.base_actors) + len(audience.extra_actors)
-    for number in audience.group.entities:
+    for number in audience.entities:
         counts_by_entity[number] = size
     for number, extra_actors in audience.extra_by_entity.items():
         counts_by_entity[number] += len(extra_actors)
 
 
-class _PlaceIndex:
-    """The places of each entity of a partition, by entity number."""
-
-    def __init__(self, postings: Postings) -> None:
-        self.names: list[tuple[str, str]] = []
-        self.sizes: list[int] = []
-        self.indexes_by_entity: dict[int, list[int]] = defaultdict(list)
-        for kind, field in PLACE_FIELDS.items():
-            for value, entities in sorted(postings.values(field).items()):
-                for number in entities:
-                    self.indexes_by_entity[number].append(len(self.names))
-                self.names.append((kind, value))
-                self.sizes.append(len(entities))
-
-
 class _PlaceCounter:
     """Counts, for each place, the people with access to any of its entities and the (person, entity) pairs."""
 
-    def __init__(self, place_index: _PlaceIndex, people_count: int) -> None:
-        self._place_index = place_index
+    def __init__(self, postings: Postings, people_count: int) -> None:
+        self._entities_by_place = [
+            (kind, value, entities)
+            for kind, field in PLACE_FIELDS.items()
+            for value, entities in sorted(postings.values(field).items())
+        ]
         self._people_count = people_count
-        self._people_by_place = [BitMap() for _ in place_index.names]
-        self._accesses = [0] * len(place_index.names)
-        self._full_places: set[int] = set()
-        self._counted_bases: set[tuple[int, int]] = set()
+        self._audiences: list[Audience] = []
+        self._audience_by_entity: list[int] = [0] * len(postings.urns)
 
-    def add(self, audience: Audience, counts_by_entity: "array[int]") -> None:
-        """Count an audience at the places of its entities."""
-        for number in audience.group.entities:
-            extra_actors = audience.extra_by_entity.get(number)
-            for index in self._place_index.indexes_by_entity.get(number, ()):
-                self._accesses[index] += counts_by_entity[number]
-                if index in self._full_places:
-                    continue
-                # Many audiences share one `base_actors` object, so its identity tells whether it was counted.
-                if (index, id(audience.base_actors)) not in self._counted_bases:
-                    self._counted_bases.add((index, id(audience.base_actors)))
-                    self._add_people(index, audience.base_actors)
-                if audience.extra_actors:
-                    self._add_people(index, audience.extra_actors)
-                if extra_actors is not None:
-                    self._add_people(index, extra_actors)
+    def add(self, audience: Audience) -> None:
+        """Note the audience of its entities."""
+        for number in audience.entities:
+            self._audience_by_entity[number] = len(self._audiences)
+        self._audiences.append(audience)
 
-    def _add_people(self, index: int, people: FrozenBitMap) -> None:
-        self._people_by_place[index] |= people
-        if len(self._people_by_place[index]) == self._people_count:
-            self._full_places.add(index)
-
-    def list_rows(self) -> list[tuple[str, str, int, int, bytes]]:
+    def list_rows(self, counts_by_entity: "array[int]") -> list[tuple[str, str, int, int, bytes]]:
         """Return (kind, URN, entities, accesses, serialized bitmap of people) of each place."""
         return [
             (
                 kind,
                 value,
-                self._place_index.sizes[index],
-                self._accesses[index],
-                self._people_by_place[index].serialize(),
+                len(entities),
+                sum(map(counts_by_entity.__getitem__, entities)),
+                self._find_people(entities).serialize(),
             )
-            for index, (kind, value) in enumerate(self._place_index.names)
+            for kind, value, entities in self._entities_by_place
         ]
+
+    def _find_people(self, entities: FrozenBitMap) -> BitMap:
+        """Return the people with access to any of these entities; looks no further once these are all there are."""
+        people = BitMap()
+        audiences = [self._audiences[index] for index in set(map(self._audience_by_entity.__getitem__, entities))]
+        # Many audiences share one base.
+        bases = {id(audience.base_actors): audience.base_actors for audience in audiences}
+        extra_actors = (audience.extra_actors for audience in audiences if audience.extra_actors)
+        related_actors = (
+            actors
+            for audience in audiences
+            for number, actors in audience.extra_by_entity.items()
+            if number in entities
+        )
+        for actors in chain(bases.values(), extra_actors, related_actors):
+            people |= actors
+            if len(people) == self._people_count:
+                break
+        return people
 
 
 def _add_place(count: PrivilegeCount, row: _CountRow) -> None:

@@ -86,7 +86,7 @@ class EdgeCollector:
                 singles[number] = people
         new_crowds = {crowd.name: crowd for crowd in chain(shared_crowds, own_crowds.values())}
         new_crowds = {name: crowd for name, crowd in new_crowds.items() if name not in self._crowds}
-        size = len(audience.group.entities) * len(shared_crowds) + len(own_crowds)
+        size = len(audience.entities) * len(shared_crowds) + len(own_crowds)
         size += sum(map(len, singles.values())) + sum(crowd.size for crowd in new_crowds.values())
         if self._row_count + size > self._max_rows:
             self._left_out += size
@@ -94,7 +94,7 @@ class EdgeCollector:
         self._row_count += size
         self._crowds.update((name, crowd.data) for name, crowd in new_crowds.items())
         for crowd in shared_crowds:
-            rows.add_crowd(audience.group.entities, crowd.name)
+            rows.add_crowd(audience.entities, crowd.name)
         for number, crowd in own_crowds.items():
             rows.add_crowd((number,), crowd.name)
         for number, people in singles.items():

@@ -15,6 +15,7 @@ from catalog.reports.kinds.effective_access.counts import count_access
 from catalog.reports.run import launcher
 from catalog.reports.run.job_output import Progress
 from catalog.reports.snapshot import partitions as reading
+from catalog.reports.snapshot.reader import read_people
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.parallel_map import map_partitions_unordered
 from catalog.reports.storage import parse_address
@@ -92,7 +93,9 @@ def test_two_slices_and_twenty_count_what_decide_says(spark: SparkSession, tmp_p
     source = slices.write(world, tmp_path / "in", grants=GRANTS)
     job = Job(spark, source, (tmp_path / "out").as_uri(), {}, {"policy_version": 1})
     state = job.state
-    two, twenty = (count_access(job, [VIEW], min_partitions=number)[VIEW] for number in (2, 20))
+    two, twenty = (
+        count_access(job, [VIEW], read_people(job.source), min_partitions=number)[VIEW] for number in (2, 20)
+    )
     assert two == twenty
     snapshot, urns = state.snapshot, sorted(world.raw["entities"])
     reached = [
@@ -134,10 +137,11 @@ def test_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert _failed(*_snapshot(tmp_path)).startswith("Spark needs Java 17 or newer")
 
 
-def test_corrupt_parquet(tmp_path: Path):
+@pytest.mark.parametrize("table", ["entities", "facets", "policies"])
+def test_corrupt_parquet(tmp_path: Path, table: str):
     source, target = _snapshot(tmp_path)
-    (source / "policies.parquet").write_bytes(b"PAR1 and no more")
-    sentence = "policies.parquet of the snapshot cannot be read. Start the report again, which takes another snapshot."
+    (source / f"{table}.parquet").write_bytes(b"PAR1 and no more")
+    sentence = f"{table}.parquet of the snapshot cannot be read. Start the report again, which takes another snapshot."
     assert _failed(source, target) == sentence
 
 

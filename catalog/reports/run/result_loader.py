@@ -34,6 +34,9 @@ _UNSEARCHED_COLUMN_KINDS = (ColumnKind.NUMBER, ColumnKind.SQL)
 StoredRow = tuple[str, int, str, str, str]
 _COLUMNS = ("report", "table", "position", "key", "text", "values")
 
+#: `json.dumps` with settings makes an encoder each time, which takes longer than a row.
+_encode_values = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 class UnreadableResults(Exception):
     """The results of a job do not have the form that its kind declares; the message says why."""
@@ -80,12 +83,28 @@ def read_batches(table: ResultTable, folder: StorageFolder, *, is_unlimited: boo
     names = [*(column.name for column in table.columns), POSITION_COLUMN]
     for name in _list_files(table, folder):
         with _open_file(table, folder, name) as file:
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):
+            limit = None if is_unlimited else table.limit
+            groups = _list_row_groups(file, limit)
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=groups, columns=names):
                 limited_batch = batch.select(names)
-                if table.limit is not None and not is_unlimited:
-                    limited_batch = limited_batch.filter(pc.less(limited_batch.column(POSITION_COLUMN), table.limit))
+                if limit is not None:
+                    limited_batch = limited_batch.filter(pc.less(limited_batch.column(POSITION_COLUMN), limit))
                 if limited_batch.num_rows:
                     yield limited_batch
+
+
+def _list_row_groups(file: pq.ParquetFile, limit: int | None) -> list[int]:
+    """Return the row groups that may have a position below the limit, as far as their statistics tell."""
+    groups = list(range(file.metadata.num_row_groups))
+    if limit is None:
+        return groups
+    position_index = file.schema_arrow.names.index(POSITION_COLUMN)
+    statistics = [file.metadata.row_group(group).column(position_index).statistics for group in groups]
+    return [
+        group
+        for group, group_statistics in zip(groups, statistics, strict=True)
+        if group_statistics is None or not group_statistics.has_min_max or group_statistics.min < limit
+    ]
 
 
 def _count_table_rows(table: ResultTable, folder: StorageFolder) -> int:
@@ -133,7 +152,7 @@ def _build_rows(table: ResultTable, batch: pa.RecordBatch) -> Iterator[StoredRow
     for position, values in zip(positions, value_rows, strict=True):
         key = build_key([values[index] for index in key_columns])
         text = " ".join(values[index] for index in text_columns if values[index]).casefold()
-        yield table.name, position, key, text, json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        yield table.name, position, key, text, _encode_values(values)
 
 
 def build_key(parts: list[Any]) -> str:

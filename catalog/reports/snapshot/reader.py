@@ -174,6 +174,12 @@ def load_actors(source: str) -> list[Actor]:
     return actors
 
 
+def read_people(source: str) -> list[str]:
+    """Return the URNs of all users, in the order of `load_actors`. Raises CorruptSnapshot."""
+    urns: list[str] = _list_values(read_table(source, "users", ["urn"]), ["urn"])
+    return urns
+
+
 def load_roles(source: str) -> Mapping[str, frozenset[str]]:
     """Return the roles bound to each user and group."""
     return group_rows(source, "roles", ["holder"], ["role"])

@@ -125,7 +125,7 @@ class Job:
         folder = parse_address(self.target) / name
         folder.create()
         with folder.open_output("part-0.parquet") as stream:
-            pq.write_table(positioned_table, stream, compression="zstd")
+            pq.write_table(positioned_table, stream, compression="zstd", row_group_size=_ROW_GROUP_ROWS)
 
     def write_batches(self, name: str, batches: Iterable[pa.Table]) -> None:
         """Write rows that are no table of a page, however many; without any there is no file."""
@@ -138,6 +138,10 @@ class Job:
         folder.create()
         with folder.open_output(f"{part_name}.parquet") as stream:
             pq.write_table(rows, stream, compression="zstd")
+
+
+#: Rows of a table of results that are read, or passed over, together: pages show the first ones of a table.
+_ROW_GROUP_ROWS = 100_000
 
 
 def _build_schema(table: ResultTable) -> pa.Schema:

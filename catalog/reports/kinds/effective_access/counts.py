@@ -6,7 +6,7 @@ Separate from the job module, because Spark's processes unpickle classes by the 
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -20,10 +20,8 @@ from catalog.reports.spark.partition_visits import visit_partitions
 from policies.engine import reach_index, selectors
 from policies.engine.actor_index import ActorIndex
 from policies.engine.audience import Audience, AudienceIndex
-from policies.engine.model import Actor
 from policies.engine.postings import Postings
-from policies.engine.snapshot import Snapshot
-from policies.engine.statement_groups import StatementGroup, group_statements
+from policies.engine.statement_groups import group_statements
 
 #: Minimum number of partitions.
 MIN_PARTITIONS = 4
@@ -48,31 +46,29 @@ class _CountRow(NamedTuple):
 
 @dataclass(frozen=True)
 class _CountQuery:
-    """What every partition counts: the statement groups of each privilege, for these actors.
+    """What every partition counts: these privileges on entities of these types.
 
     `edges_per_entity` is the bound of the rows of edges, and None where none are wanted.
     """
 
-    statement_groups: Mapping[str, tuple[StatementGroup, ...]]
-    actors: Sequence[Actor]
+    privileges: Sequence[str]
+    types: Sequence[str]
     edges_per_entity: float | None = None
 
     @cached_property
-    def actor_index(self) -> ActorIndex:
-        """The index of actors, built once in each process instead of being broadcast."""
-        return ActorIndex(self.actors)
+    def _indexes(self) -> list[tuple[ActorIndex, Mapping[str, AudienceIndex]]]:
+        return []
 
-    @cached_property
-    def _audience_indexes(self) -> dict[str, AudienceIndex]:
-        return {}
-
-    def get_audience_index(self, privilege: str, snapshot: Snapshot) -> AudienceIndex:
-        """Return the index of audiences of a privilege, the same for all partitions of a process."""
-        index = self._audience_indexes.get(privilege)
-        if index is None:
-            index = AudienceIndex(snapshot, privilege, self.statement_groups[privilege], self.actor_index)
-            self._audience_indexes[privilege] = index
-        return index
+    def get_indexes(self, facts: PartitionFacts) -> tuple[ActorIndex, Mapping[str, AudienceIndex]]:
+        """Return the index of actors and those of audiences, by privilege: built once in each process."""
+        if not self._indexes:
+            actor_index = ActorIndex(facts.actors)
+            audience_indexes = {}
+            for privilege in self.privileges:
+                statement_groups = group_statements(facts.snapshot, privilege, self.types)
+                audience_indexes[privilege] = AudienceIndex(facts.snapshot, privilege, statement_groups, actor_index)
+            self._indexes.append((actor_index, audience_indexes))
+        return self._indexes[0]
 
 
 @dataclass(slots=True)
@@ -94,30 +90,38 @@ class PrivilegeCount:
 
 
 def count_access(
-    job: Job, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS, max_edges: int = 0
+    job: Job,
+    privileges: Sequence[str],
+    people: Sequence[str],
+    *,
+    min_partitions: int = MIN_PARTITIONS,
+    max_edges: int = 0,
 ) -> dict[str, PrivilegeCount]:
-    """Return the counts of each privilege, computed in at least `min_partitions` partitions.
+    """Return the counts of each privilege for all people, whose URNs are given in the order of the snapshot.
+
+    They are computed in at least `min_partitions` partitions.
 
     The edges of access are written, too, up to `max_edges` rows.
     """
-    types = partitions.list_types(job.source)
-    state = job.state
-    groups_by_privilege = {privilege: group_statements(state.snapshot, privilege, types) for privilege in privileges}
     edge_writer = EdgeWriter(job) if max_edges else None
-    accumulator = _Accumulator(len(state.actors), privileges, edge_writer)
+    accumulator = _Accumulator(len(people), privileges, edge_writer)
     edges_per_entity = max_edges / max(job.manifest["rows"]["entities"], 1) if max_edges else None
     visit_partitions(
         job,
         _count_partition,
-        _CountQuery(groups_by_privilege, state.actors, edges_per_entity),
+        _CountQuery(privileges, partitions.list_types(job.source), edges_per_entity),
         accumulator.add_partition,
-        fields=state.tested_fields(privileges) | frozenset(PLACE_FIELDS.values()),
+        choose_fields=partial(_choose_fields, tuple(privileges)),
         stage="Counting",
         min_partitions=min_partitions,
     )
     if edge_writer is not None:
-        edge_writer.write_crowds([actor.urn for actor in state.actors])
+        edge_writer.write_crowds(people)
     return accumulator.collect_counts()
+
+
+def _choose_fields(privileges: Sequence[str], state: partitions.SnapshotState) -> frozenset[str]:
+    return state.tested_fields(privileges) | frozenset(PLACE_FIELDS.values())
 
 
 class _Accumulator:
@@ -162,12 +166,12 @@ def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRo
     if query.edges_per_entity is not None:
         max_edges = int(query.edges_per_entity * len(facts.urns))
         edge_collector = EdgeCollector(facts.urns, [actor.urn for actor in facts.actors], max_edges)
-    for privilege in query.statement_groups:
+    actor_index, audience_indexes = query.get_indexes(facts)
+    for privilege, audience_index in audience_indexes.items():
         entity_counts = reach_index.ReachIndex(facts.postings, facts.snapshot, privilege).count_entities(facts.actors)
         counts_by_person = array("q", (entity_counts[actor.urn] for actor in facts.actors))
         counts_by_entity = _make_zeros(len(facts.urns))
-        audience_index = query.get_audience_index(privilege, facts.snapshot)
-        place_counter = _PlaceCounter(facts.postings, len(query.actor_index.eligible_actors))
+        place_counter = _PlaceCounter(facts.postings, len(actor_index.eligible_actors))
         audiences = audience_index.iterate_audiences(facts.postings)
         if edge_collector is not None:
             audiences = edge_collector.add_privilege(privilege, audiences)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from catalog.reports.kinds.effective_access.counts import PLACE_FIELDS, PrivilegeCount, count_access
+from catalog.reports.snapshot.reader import read_people
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
@@ -22,11 +23,12 @@ _REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
 def compute_results(job: Job) -> Summary:
     """Count access, write the tables and return the summary. Raises CorruptSnapshot."""
     max_edges = job.file_plan.max_edges if job.file_plan else 0
-    counts = count_access(job, job.parameters["privileges"], max_edges=max_edges)
+    people = read_people(job.source)
+    counts = count_access(job, job.parameters["privileges"], people, max_edges=max_edges)
     print_progress("Writing the results")
     urns = job.read_table("entities", ["number", "urn"]).sort_by("number").column("urn").combine_chunks()
-    people = pa.array([actor.urn for actor in job.state.actors], pa.string())
-    job.write_table("people", _rank_counts(counts, "person", "entities", lambda count: (people, count.people)))
+    people_urns = pa.array(people, pa.string())
+    job.write_table("people", _rank_counts(counts, "person", "entities", lambda count: (people_urns, count.people)))
     job.write_table("entities", _rank_counts(counts, "entity", "people", lambda count: (urns, count.entities)))
     for kind in PLACE_FIELDS:
         job.write_table(f"{kind}s", _build_place_table(counts, kind))

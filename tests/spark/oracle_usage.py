@@ -15,6 +15,8 @@ A world is plain data, with one export:
 # Plain loops are the point here: each step can be laid beside the sentence it follows.
 # ruff: noqa: C901
 
+from typing import Any
+
 World = dict
 
 
@@ -35,14 +37,17 @@ def roles_of(world: World, role: str) -> set[str]:
     return seen
 
 
-def judge(world: World) -> dict[str, set]:
-    """Return unused grants, direct grants and memberships, undeclared uses, and what is proposed for each role."""
+def judge(world: World) -> dict[str, Any]:
+    """Return unused grants, direct grants and memberships, undeclared uses, and what each role needs.
+
+    That is the level for each role and table; a grant for reading alone allows no write.
+    """
     end = max(day for day, *_ in world["uses"])
     uses = [use for use in world["uses"] if use[0] >= end - world["days"]]
-    reach: dict[str, dict[str, set[str]]] = {}
-    for role, name, _ in world["grants"]:
+    reach: dict[str, dict[str, int]] = {}
+    for role, name, level in world["grants"]:
         for table in tables_of(world, name):
-            reach.setdefault(role, {}).setdefault(table, set()).add(name)
+            reach.setdefault(role, {})[table] = max(level, reach.get(role, {}).get(table, 0))
     used_tables: dict[str, dict[str, int]] = {}
     used_direct: set[tuple[str, str]] = set()
     used_by: dict[str, set[str]] = {}
@@ -56,19 +61,23 @@ def judge(world: World) -> dict[str, set]:
         by_name = {role for role in (roles_of(world, named) if named else ()) if table in reach.get(role, {})}
         held = {given for role, who in world["members"] if who == user for given in roles_of(world, role)}
         by_role = {role for role in held if table in reach.get(role, {})}
+        # Direct grants are for reading.
         is_own = (user, table) in world["direct"]
-        if by_name:
+        if any(reach[role][table] >= level for role in by_name):
             hits = by_name
-        elif by_role or is_own:
+        elif any(reach[role][table] >= level for role in by_role) or (is_own and level == 1):
             hits = by_role
             if is_own:
                 used_direct.add((user, table))
         else:
             wild.add(user)
-            for role in reach:
-                if table in reach[role]:
-                    mark(role, table, level)
-            used_direct |= {pair for pair in world["direct"] if pair[1] == table}
+            able = {role for role in reach if reach[role].get(table, 0) >= level}
+            every = {pair for pair in world["direct"] if pair[1] == table}
+            nobody = not able and not (every and level == 1)
+            for role in {role for role in reach if table in reach[role]} if nobody else able:
+                mark(role, table, level)
+            if nobody or level == 1:
+                used_direct |= every
             continue
         for role in hits:
             mark(role, table, level)
@@ -93,6 +102,11 @@ def judge(world: World) -> dict[str, set]:
         and not any((role, user) in world["declared"] for role, name in world["opens"] if name == table)
     }
     allowed_after = {role: set(used_tables.get(role, {})) & set(tables) for role, tables in reach.items()}
+    needed = {
+        (role, table): min(used_tables[role][table], reach[role][table])
+        for role, tables in allowed_after.items()
+        for table in tables
+    }
     losses = set()
     for role, tables in reach.items():
         for user in world["people"]:
@@ -109,6 +123,6 @@ def judge(world: World) -> dict[str, set]:
         "direct": {pair for pair in world["direct"] if pair not in used_direct},
         "members": unused_members,
         "undeclared": undeclared,
-        "after": {(role, table) for role, tables in allowed_after.items() for table in tables},
+        "after": needed,
         "losses": losses,
     }

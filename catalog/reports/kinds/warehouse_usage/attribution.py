@@ -1,8 +1,9 @@
 """Which grants and memberships a use may rest on.
 
 A use rests on the grants of the role that the history names, if one of that role, or of a role that it has, reaches
-the table; else on all that the person holds, directly, by roles and by groups; else, as nothing explains it, on every
-grant on the table. Where this is ambiguous, too much counts as used and never too little.
+the table at the level of the use; else on all that the person holds, directly, by roles and by groups, if one of these
+does; else, as nothing explains it, on every grant on the table of those who have that level, and if nobody has it on
+every grant. Where this is ambiguous, too much counts as used and never too little.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, ROLE_COLUMNS, Stage, is_named_role
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
+from catalog.reports.kinds.role_mapping_check.principals import is_outside
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
 
@@ -58,14 +60,13 @@ def find_hits(uses: DataFrame, access: HeldAccess, exports: Sequence[Export], st
 
     `is_explained` is false where nothing that is known explains the use.
     """
-    reached = access.grants.select("export", "number", "kind", "grantee_key").distinct()
+    reached = access.grants.groupBy("export", "number", "kind", "grantee_key").agg(f.max("level").alias("held_level"))
+    reached = stage("reached", reached)
     role_grants = reached.filter(f.col("kind") == Grantee.ROLE).withColumn("given", f.col("grantee_key"))
     effective_roles = stage("effective", access.list_effective_roles())
     named_uses = uses.filter("role_key <> ''").withColumn("role", f.col("role_key"))
-    named_hits = stage(
-        "named",
-        _select_hits(named_uses.join(effective_roles, ROLE_COLUMNS).join(role_grants, ["export", "number", "given"])),
-    )
+    named_pairs = named_uses.join(effective_roles, ROLE_COLUMNS).join(role_grants, ["export", "number", "given"])
+    named_hits = stage("named", _select_explained(_select_hits(named_pairs)))
     other_uses = stage("others", uses.join(named_hits, USE_COLUMNS, "left_anti"))
     holders = access.list_people().select("export", "person_key", "role").distinct()
     holders = holders.join(effective_roles, ROLE_COLUMNS).select("export", "person_key", "given").distinct()
@@ -73,34 +74,42 @@ def find_hits(uses: DataFrame, access: HeldAccess, exports: Sequence[Export], st
     user_grants = reached.filter(f.col("kind") == Grantee.USER).withColumn("person_key", f.col("grantee_key"))
     group_grants = reached.filter(f.col("kind") == Grantee.GROUP).withColumn("group_key", f.col("grantee_key"))
     people = access.group_members.withColumnRenamed("member_key", "person_key")
-    own_hits = stage(
-        "own",
-        reduce(
-            DataFrame.union,
-            (
-                _select_hits(role_hits),
-                _select_hits(other_uses.join(user_grants, ["export", "number", "person_key"])),
-                _select_hits(
-                    other_uses.join(people, ["export", "person_key"]).join(
-                        group_grants, ["export", "number", "group_key"]
-                    )
-                ),
-            ),
-        ),
-    )
     is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
     open_grants = reached.withColumn("role", f.col("grantee_key")).filter(is_everybody).drop("role")
-    open_hits = _select_hits(other_uses.join(open_grants, ["export", "number"]))
-    unexplained_uses = other_uses.join(own_hits.union(open_hits), USE_COLUMNS, "left_anti")
-    unexplained_hits = _select_hits(unexplained_uses.join(reached, ["export", "number"]), is_explained=False)
-    return reduce(DataFrame.union, (named_hits, own_hits, open_hits, unexplained_hits))
+    own_pairs = (
+        role_hits,
+        other_uses.join(user_grants, ["export", "number", "person_key"]),
+        other_uses.join(people, ["export", "person_key"]).join(group_grants, ["export", "number", "group_key"]),
+        other_uses.join(open_grants, ["export", "number"]),
+    )
+    own_hits = stage("own", _select_explained(reduce(DataFrame.union, map(_select_hits, own_pairs))))
+    unexplained_uses = select_judged_uses(other_uses.join(own_hits, USE_COLUMNS, "left_anti"), exports)
+    possible_hits = stage("possible", _select_hits(unexplained_uses.join(reached, ["export", "number"])))
+    able_hits = possible_hits.filter("held_level >= level")
+    all_hits = possible_hits.join(able_hits, USE_COLUMNS, "left_anti")
+    unexplained_hits = able_hits.union(all_hits).withColumn("is_explained", f.expr("false"))
+    hits = named_hits.union(own_hits).withColumn("is_explained", f.expr("true")).union(unexplained_hits)
+    return hits.select(*_HIT_COLUMNS).distinct()
 
 
-def _select_hits(rows: DataFrame, *, is_explained: bool = True) -> DataFrame:
-    return rows.withColumn("is_explained", f.expr(str(is_explained).lower())).select(*_HIT_COLUMNS).distinct()
+def select_judged_uses(uses: DataFrame, exports: Sequence[Export]) -> DataFrame:
+    """Return the uses that are not by an ignored role: what an administrator does needs no grant."""
+    is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
+    return uses.withColumn("role", f.col("role_key")).filter(~is_ignored).drop("role")
 
 
-def find_used_members(uses: DataFrame, hits: DataFrame, access: HeldAccess, stage: Stage) -> DataFrame:
+def _select_hits(rows: DataFrame) -> DataFrame:
+    return rows.select(*USE_COLUMNS, "last", "kind", "grantee_key", "held_level").distinct()
+
+
+def _select_explained(hits: DataFrame) -> DataFrame:
+    """Return the hits of the uses that one of them allows: a write does not rest on a grant for reading alone."""
+    return hits.join(hits.filter("held_level >= level").select(*USE_COLUMNS).distinct(), USE_COLUMNS, "left_semi")
+
+
+def find_used_members(
+    uses: DataFrame, hits: DataFrame, access: HeldAccess, exports: Sequence[Export], stage: Stage
+) -> DataFrame:
     """Return (export, role, kind, member_key, last) of the memberships by which a table may have been used.
 
     `last` is null for one that was not; memberships of roles that reach no dataset, and of groups that nobody is known
@@ -119,6 +128,7 @@ def find_used_members(uses: DataFrame, hits: DataFrame, access: HeldAccess, stag
     explained = people.join(effective_roles, ROLE_COLUMNS).join(role_uses, ["export", "person_key", "given"])
     # What nothing explains, even on a table without a grant, may have been any membership of the person.
     unexplained_uses = uses.join(hits.filter("is_explained"), USE_COLUMNS, "left_anti")
+    unexplained_uses = select_judged_uses(unexplained_uses, exports)
     unexplained_uses = unexplained_uses.groupBy("export", "person_key").agg(f.max("last").alias("last"))
     unexplained = people.join(unexplained_uses, ["export", "person_key"])
     last_uses = explained.select(*member_columns, "last").union(unexplained.select(*member_columns, "last"))
@@ -156,13 +166,17 @@ def find_used_grants(grants: DataFrame, hits: DataFrame, declared_access: Declar
 
 
 def select_judged_grants(grants: DataFrame, exports: Sequence[Export]) -> DataFrame:
-    """Return the grants that can be called unused: not ownership, which somebody has to have, nor of ignored roles."""
+    """Return the grants that can be called unused: not of ignored roles, nor ownership, which somebody has to have.
+
+    What the consumers of a share or an application read is in no history of its provider.
+    """
     is_owner = f.expr("false")
     for export in exports:
         bits = [1 << index for index, name in enumerate(export.vocabulary) if name in _OWNERSHIP]
         is_owner |= (f.col("export") == export.name) & f.col("bit").isin(bits)
     is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
-    return grants.withColumn("role", f.col("grantee_key")).filter(~is_owner & ~is_ignored).drop("role")
+    is_judged = ~is_owner & ~is_ignored & ~is_outside("grantee")
+    return grants.withColumn("role", f.col("grantee_key")).filter(is_judged).drop("role")
 
 
 def select_judged_members(members: DataFrame, exports: Sequence[Export]) -> DataFrame:

@@ -100,7 +100,7 @@ def _judge_access(
     is_sure = f.col("export").isin(sure_names)
     sure_grants, sure_hits = judged_grants.filter(is_sure), hits.filter(is_sure)
     proposed = proposals.propose_grants(used_grants.filter(is_sure), sure_hits, sure_grants, declared_access, stage)
-    used_members = attribution.find_used_members(recent_uses, hits, access, stage).join(
+    used_members = attribution.find_used_members(recent_uses, hits, access, exports, stage).join(
         access.members, ["export", "role", "kind", "member_key"]
     )
     used_members = uses.mark_young(used_members, coverages, days=days)

@@ -34,13 +34,11 @@ def propose_grants(
 
     `grants` are those that may be taken; `wanted` is the level that suffices, null for a grant that is taken.
     """
-    units = used_grants.filter(f.col("kind") == Grantee.ROLE)
+    units = used_grants.filter(f.col("kind") == Grantee.ROLE).withColumn("unit", _build_unit())
     is_whole = f.col("used_tables") == f.col("tables")
-    kept_containers = units.filter(f.col("is_container") & is_whole).select(*_ROLE, f.col("object").alias("container"))
-    kept_containers = stage("kept", kept_containers)
-    is_below = f.col("object").startswith(f.concat("container", f.lit(SEPARATOR)))
-    covered = units.join(kept_containers, _ROLE).filter(is_below).select(*_ROLE, "object").distinct()
-    units = units.join(covered.withColumn("is_covered", f.expr("true")), [*_ROLE, "object"], "left")
+    pairs = stage("pairs", _select_pairs(grants, hits))
+    covered = stage("covered", _find_covered(units, pairs, units.filter(f.col("is_container") & is_whole)))
+    units = units.join(covered.withColumn("is_covered", f.expr("true")), [*_ROLE, "unit"], "left")
     decided = units.withColumn(
         "action",
         # Nobody had the days to use what is younger.
@@ -54,26 +52,67 @@ def propose_grants(
     kept_level = f.when(f.col("is_young"), f.col("level")).otherwise(f.col("used_level"))
     decided = decided.withColumn("wanted", f.when(f.col("action") != GrantAction.REVOKE, kept_level))
     decided = stage("decided", decided)
-    return decided.unionByName(_propose_new_grants(decided, hits, grants, declared_access))
+    new_grants = _propose_new_grants(decided, hits, pairs, declared_access)
+    return decided.drop("unit").unionByName(new_grants)
+
+
+def _build_unit() -> Column:
+    """Return what tells the grants of one role apart; parts without a value are equal in it."""
+    return f.struct(*OBJECT_COLUMNS)
+
+
+def _select_pairs(grants: DataFrame, hits: DataFrame) -> DataFrame:
+    """Return the datasets that each grant of a role reaches: _ROLE, unit, number, level, needed, grantee.
+
+    `needed` is the highest level of the uses that may rest on the role, as far as the grant goes; null without a use.
+    """
+    uses = hits.filter(f.col("kind") == Grantee.ROLE).groupBy(*_ROLE, "number").agg(f.max("level").alias("used_level"))
+    role_grants = grants.filter(f.col("kind") == Grantee.ROLE).withColumn("unit", _build_unit())
+    pairs = role_grants.groupBy(*_ROLE, "unit", "number").agg(
+        f.max("level").alias("level"), f.min("grantee").alias("grantee")
+    )
+    needed = f.when(f.col("used_level").isNotNull(), f.least("used_level", "level"))
+    return pairs.join(uses, [*_ROLE, "number"], "left").withColumn("needed", needed).drop("used_level")
+
+
+def _find_covered(units: DataFrame, pairs: DataFrame, kept_containers: DataFrame) -> DataFrame:
+    """Return (_ROLE, unit) of the grants that a kept container above makes needless.
+
+    It has to reach every dataset that was used, at the level of the use: it may have a condition, or be for reading.
+    """
+    containers = kept_containers.select(
+        *_ROLE, f.col("unit").alias("container"), f.col("object").alias("container_object")
+    )
+    is_below = f.col("object").startswith(f.concat("container_object", f.lit(SEPARATOR)))
+    below = units.select(*_ROLE, "unit", "object").join(containers, _ROLE).filter(is_below)
+    reached = pairs.select(*_ROLE, f.col("unit").alias("container"), "number", f.col("level").alias("container_level"))
+    needs = below.join(pairs.filter("needed IS NOT NULL"), [*_ROLE, "unit"])
+    needs = needs.join(reached, [*_ROLE, "container", "number"], "left")
+    beyond = needs.filter(f.coalesce("container_level", f.lit(0)) < f.col("needed"))
+    columns = [*_ROLE, "unit", "container"]
+    covered = below.select(*columns).join(beyond.select(*columns).distinct(), columns, "left_anti")
+    return covered.select(*_ROLE, "unit").distinct()
 
 
 def _propose_new_grants(
-    decided: DataFrame, hits: DataFrame, grants: DataFrame, declared_access: DeclaredAccess
+    decided: DataFrame, hits: DataFrame, pairs: DataFrame, declared_access: DeclaredAccess
 ) -> DataFrame:
-    """Return grants on the datasets that were used through a container alone which does not stay."""
-    pairs = grants.filter(f.col("kind") == Grantee.ROLE)
-    staying = decided.filter(f.col("action") != GrantAction.REVOKE).select(*_ROLE, "object")
-    covered_pairs = pairs.join(staying, [*_ROLE, "object"], "left_semi").select(*_ROLE, "number").distinct()
-    used_pairs = (
+    """Return grants on the datasets that were used, at a level that no grant which stays gives."""
+    staying = decided.filter(f.col("action") != GrantAction.REVOKE).select(*_ROLE, "unit", "wanted")
+    staying_level = f.max(f.least("level", "wanted")).alias("staying_level")
+    staying_pairs = pairs.join(staying, [*_ROLE, "unit"]).groupBy(*_ROLE, "number").agg(staying_level)
+    needed_pairs = pairs.groupBy(*_ROLE, "number").agg(
+        f.max("needed").alias("wanted"), f.min("grantee").alias("grantee")
+    )
+    needed_pairs = needed_pairs.join(staying_pairs, [*_ROLE, "number"], "left")
+    needed_pairs = needed_pairs.filter(f.col("wanted") > f.coalesce("staying_level", f.lit(0))).drop("staying_level")
+    uses = (
         hits.filter(f.col("kind") == Grantee.ROLE)
         .groupBy(*_ROLE, "number")
-        .agg(
-            f.max("level").alias("wanted"), f.max("last").alias("last"), f.count_distinct("person_key").alias("people")
-        )
+        .agg(f.max("last").alias("last"), f.count_distinct("person_key").alias("people"))
     )
-    grantees = pairs.groupBy(*_ROLE, "number").agg(f.min("grantee").alias("grantee"))
     dataset = declared_access.datasets.select("export", "number", f.col("urn").alias("entity"), "name", "is_sensitive")
-    rows = used_pairs.join(covered_pairs, [*_ROLE, "number"], "left_anti").join(grantees, [*_ROLE, "number"])
+    rows = needed_pairs.join(uses, [*_ROLE, "number"])
     added: dict[str, Column] = {
         "action": f.lit(GrantAction.GRANT),
         "kind": f.lit(Grantee.ROLE),
@@ -87,7 +126,8 @@ def _propose_new_grants(
         "level": f.lit(None),
     }
     rows = rows.join(dataset, ["export", "number"]).withColumns(added)
-    return rows.select(*(f.col(field.name).cast(field.dataType) for field in decided.schema.fields))
+    fields = decided.drop("unit").schema.fields
+    return rows.select(*(f.col(field.name).cast(field.dataType) for field in fields))
 
 
 def count_losses(hits: DataFrame, access: HeldAccess, judged_grants: DataFrame, stage: Stage) -> DataFrame:

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.differences import is_named_role
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
+from catalog.reports.kinds.warehouse_usage.attribution import select_judged_uses
 
 
 def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
@@ -20,8 +20,7 @@ def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, expor
         declared_access.allowed_members.filter(f.col("kind") == Grantee.USER), ["export", "role"]
     ).select("export", "number", f.col("member_key").alias("person_key"))
     described = declared_access.role_datasets.select("export", "number").distinct()
-    is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
-    own_uses = uses.filter("is_direct").withColumn("role", f.col("role_key")).filter(~is_ignored)
+    own_uses = select_judged_uses(uses.filter("is_direct"), exports)
     own_uses = own_uses.join(described, ["export", "number"], "left_semi")
     pairs = own_uses.join(declared_people, ["export", "number", "person_key"], "left_anti")
     pairs = pairs.groupBy("export", "number", "person_key").agg(

@@ -113,3 +113,23 @@ def test_what_goes_to_shares_is_not_judged(spark: SparkSession, tmp_path: Path) 
     with interpreted(spark):
         found = find_usage(spark, world, tmp_path, days=90)
     assert list_states(found) == {("R", "DB.S.A"): "UNUSED"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "grant"),
+    [
+        ("snowflake", 'GRANT SELECT ON ALL TABLES IN SCHEMA "db"."s" TO ROLE "r";'),
+        ("postgres", 'GRANT SELECT ON ALL TABLES IN SCHEMA "s" TO "r";'),
+        ("redshift", 'GRANT SELECT FOR TABLES IN SCHEMA "s" TO ROLE "r";'),
+        ("databricks", "GRANT SELECT ON SCHEMA `db`.`s` TO `r`;"),
+        ("trino", 'GRANT SELECT ON SCHEMA "db"."s" TO ROLE "r";'),
+        ("bigquery", 'GRANT `roles/bigquery.dataViewer` ON SCHEMA `db.s` TO "group:r";'),
+    ],
+)
+def test_a_container_is_narrowed_for_all_that_it_has(
+    spark: SparkSession, tmp_path: Path, dialect: str, grant: str
+) -> None:
+    uses = ("ann,,db.s.a,SELECT", "ann,,db.s.b,SELECT")
+    found = find(spark, tmp_path, "schema|db.s|ALL|role|r\nrole|r|MEMBER|user|ann", *uses, dialect=dialect)
+    ((action, name, repair),) = list_proposals(found)
+    assert (action, name, repair.splitlines()[-1]) == ("NARROW", "db.s", grant)

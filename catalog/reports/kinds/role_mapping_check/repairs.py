@@ -133,11 +133,14 @@ def _count_missing_parts(difference: DifferenceRow, path: Sequence[str]) -> int:
 
 
 def _grantee_clause(export: Export, difference: DifferenceRow) -> str:
-    name = difference["grantee"]
     if export.dialect == "bigquery":
-        member = name or export.role_name(difference["role"])
-        return _quote_text(member if ":" in member or member in EVERYBODY_NAMES else f"group:{member}")
-    return _principal_clause(export, difference["kind"], name or _role_name(export, difference))
+        return _quote_text(_iam_member(export, difference))
+    return _principal_clause(export, difference["kind"], difference["grantee"] or _role_name(export, difference))
+
+
+def _iam_member(export: Export, difference: DifferenceRow) -> str:
+    member = str(difference["grantee"] or export.role_name(difference["role"]))
+    return member if ":" in member or member in EVERYBODY_NAMES else f"group:{member}"
 
 
 def _principal_clause(export: Export, kind: str | None, name: str) -> str:
@@ -166,16 +169,38 @@ def _declared_name(export: Export, difference: DifferenceRow) -> str:
 
 
 def _render_grant(export: Export, difference: DifferenceRow, level: int) -> str:
+    privilege_list = _LEVEL_PRIVILEGES[export.dialect][level]
+    if difference["object"] and not difference["entity"]:
+        return _render_container_grant(export, difference, privilege_list)
     if difference["object_type"] in _WIDE_TYPES.get(export.dialect, ()):
         # What is granted instead of access to more than the table is granted on the table.
         difference = {**difference, "object": None, "object_type": None}
-    privilege_list = _LEVEL_PRIVILEGES[export.dialect][level]
     if export.dialect == "bigquery":
         privilege_list = _quote_identifier(export, privilege_list)
     if export.dialect in DIALECTS and _count_missing_parts(difference, _object_path(export, difference)):
         # What is granted is for the dataset alone, not for everything in its schema.
         difference = {**difference, "object": None}
     return f"GRANT {privilege_list} {_scope_clause(export, difference)} TO {_grantee_clause(export, difference)};"
+
+
+def _render_container_grant(export: Export, difference: DifferenceRow, privileges: str) -> str:
+    """Return the statement that grants privileges on all that a container has, or words where there is none."""
+    grantee_clause = _grantee_clause(export, difference)
+    path, condition = ".".join(_object_path(export, difference)), difference["condition"]
+    if condition:
+        return _render_comment(f"Give {grantee_clause} {privileges} on {path}, under the condition: {condition}")
+    if export.dialect == "bigquery":
+        container_kind, _, container = path.partition("/")
+        if container_kind in _PLACE_COMMANDS:
+            options = (f"--member={_iam_member(export, difference)}", f"--role={privileges}", "--condition=None")
+            return _render_command(*_PLACE_COMMANDS[container_kind], "add-iam-policy-binding", container, *options)
+        privileges = _quote_identifier(export, privileges)
+    scope_clause = _scope_clause(export, difference)
+    if export.dialect == "snowflake":
+        scope_clause = f"ON ALL TABLES IN {_object_clause(export, difference)}"
+    if not scope_clause:
+        return _render_comment(f"Give {grantee_clause} {privileges} on every table of {path}.")
+    return f"GRANT {privileges} {scope_clause} TO {grantee_clause};"
 
 
 def _render_revokes(export: Export, difference: DifferenceRow, privileges: Sequence[str]) -> list[str]:

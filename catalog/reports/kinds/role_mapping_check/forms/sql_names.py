@@ -4,11 +4,16 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.forms.zones import ZONE_OFFSETS
 from catalog.reports.kinds.role_mapping_check.grant_facts import spell
 from catalog.reports.kinds.role_mapping_check.principals import SEPARATOR
 
 #: One part of a name: quoted, with doubled quotation marks, or up to the next dot.
 _NAME_PART_PATTERN = r'"((?:[^"]|"")*)"|([^."]+)'
+
+_DATE_PATTERN = r"^\d{4}-\d\d?-\d\d?"
+#: The abbreviation of a zone, as PostgreSQL ends times of its log with.
+_ZONE_PATTERN = r" ([A-Z]{2,5})$"
 
 _QUOTED_NAME_PATTERN = r'^"([^"]|"")+"$'
 
@@ -41,9 +46,21 @@ def fold_name(export: Export, name: Column) -> Column:
 
 
 def parse_time(time: Column) -> Column:
-    """Return a text as a timestamp, null if it is none; a zone may have no colon and stand after a space."""
+    """Return a text as a timestamp, null if it is none; a zone may have no colon and stand after a space.
+
+    Without a date it is none: Spark takes an hour for one of today.
+    """
     text = f.regexp_replace(f.trim(time.cast("string")), " Z$", "Z")
-    return f.try_to_timestamp(f.regexp_replace(text, r" ?([+-]\d\d):?(\d\d)$", "$1:$2"))
+    text = _offset_zone(f.regexp_replace(text, r" ?([+-]\d\d):?(\d\d)$", "$1:$2"))
+    return f.when(text.rlike(_DATE_PATTERN), f.try_to_timestamp(text))
+
+
+def _offset_zone(time: Column) -> Column:
+    """Return a time with its offset in place of the abbreviation of its zone, null for an unknown one."""
+    zone = f.regexp_extract(time, _ZONE_PATTERN, 1)
+    offsets = f.create_map(*(f.lit(text) for pair in ZONE_OFFSETS.items() for text in pair))
+    offset_time = f.concat(f.regexp_replace(time, _ZONE_PATTERN, ""), f.try_element_at(offsets, zone))
+    return f.when(zone == "", time).otherwise(offset_time)
 
 
 def normalize_word(name: Column | str) -> Column:

@@ -133,3 +133,12 @@ def test_a_container_is_narrowed_for_all_that_it_has(
     found = find(spark, tmp_path, "schema|db.s|ALL|role|r\nrole|r|MEMBER|user|ann", *uses, dialect=dialect)
     ((action, name, repair),) = list_proposals(found)
     assert (action, name, repair.splitlines()[-1]) == ("NARROW", "db.s", grant)
+
+
+def test_a_time_that_is_wrong_does_not_move_the_days(spark: SparkSession, tmp_path: Path) -> None:
+    grants = "table|db.s.a|SELECT|role|r\nrole|r|MEMBER|user|ann"
+    uses = ("ann,,db.s.a,SELECT", "ann,,db.s.b,SELECT\n9999-12-31,ann,,db.s.b,SELECT\n08:00,ann,,db.s.b,SELECT")
+    found = find(spark, tmp_path, grants, *uses)
+    assert list_states(found) == {("r", "db.s.a"): "USED"}
+    (export,) = found["exports"]
+    assert (export["first"], export["last"], export["quarantined"]) == ("2025-01-01 00:00", "2025-05-29 00:00", 2)

@@ -65,6 +65,8 @@ def pass_unknown_tables(history: DataFrame, touched: DataFrame) -> DataFrame:
 def measure_coverage(rows: DataFrame, exports: Sequence[Export], *, days: int) -> list[HistoryCoverage]:
     """Return the coverage of each export by the rows of `pass_unknown_tables`."""
     times = (f.unix_micros(f.min("used_at")).alias("first_at"), f.unix_micros(f.max("used_at")).alias("last_at"))
+    # A time that is wrong, as one in the future, would move the days that are looked at.
+    rows = rows.withColumn("used_at", f.when(f.col("what") != HistoryRowKind.BAD, f.col("used_at")))
     counts = rows.groupBy("export", "what").agg(f.count("*").alias("count"), *times)
     counts_by_export: dict[str, dict[str, Mapping[str, int | None]]] = {}
     for row in counts.collect():

@@ -36,9 +36,12 @@ def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern
     level = f.when(f.upper(f.col("parameters")["operation"]).contains("WRITE"), WRITE).otherwise(READ)
     # Logs that are delivered to storage count milliseconds.
     delivered_time = f.timestamp_millis(f.try_to_number("said.timestamp", f.lit("9" * 18)).cast("bigint"))
+    identity = f.coalesce("said.user_identity.email", "said.userIdentity.email", "said.created_by")
     reading = LineReading(
         used_at=f.coalesce("said.event_time", delivered_time.cast("string")),
-        person=f.coalesce("said.user_identity.email", "said.userIdentity.email", "said.created_by"),
+        person=identity,
+        # A service principal is granted privileges like a group.
+        role=f.when(~identity.contains("@"), identity),
         objects=unite_objects(
             (
                 f.when(reads_data, list_object(split_name(export, name), level)),

@@ -26,8 +26,9 @@ _NAMES = {
 }
 #: Steps that change a table; a scan reads it, and all others work on what was read.
 _CHANGING_STEPS = ("insert", "delete", "merge", "update")
-#: Type of a scan of STL_SCAN that reads a table of a user.
-_USER_TABLE_SCAN = "2"
+#: Types of scans of STL_SCAN that read tables of users: stored ones, parts of a view of time series, and those of S3,
+#: PostgreSQL and MySQL.
+_TABLE_SCANS = ("2", "28", "29", "33", "36")
 
 
 def read_query_details(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
@@ -61,4 +62,4 @@ def _find_column(rows: DataFrame, names: Sequence[str]) -> Column | None:
 
 def _reads_table(scan: Column) -> Column:
     """Whether a row of STL_SCAN is about a table of a user; without a type every row is."""
-    return f.coalesce(scan, f.lit(_USER_TABLE_SCAN)) == _USER_TABLE_SCAN
+    return f.coalesce(scan, f.lit(_TABLE_SCANS[0])).isin(*_TABLE_SCANS)

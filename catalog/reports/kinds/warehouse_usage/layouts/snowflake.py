@@ -10,7 +10,10 @@ from catalog.reports.kinds.warehouse_usage.history import LineReading, build_his
 from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, unite_objects
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
-_REQUIRED_COLUMNS = ("query_start_time", "user_name", "direct_objects_accessed", "base_objects_accessed")
+_OBJECTS_COLUMNS = ("direct_objects_accessed", "base_objects_accessed", "objects_modified")
+_REQUIRED_COLUMNS = ("query_start_time", "user_name", *_OBJECTS_COLUMNS)
+#: What a column without a list holds.
+_NO_LIST = ("", "null", "NULL", "\\N")
 _OBJECTS_SCHEMA = "array<struct<objectDomain: string, objectName: string>>"
 #: Ends of the domains of objects that hold rows: Table, External table, Materialized view and similar.
 _TABLE_DOMAIN_PATTERN = r"(?i)(table|view)$"
@@ -21,23 +24,15 @@ _CUT_OFF = "TRUNCATED"
 def read_access_history(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files. Raises BadExports."""
     rows = csv_rows.read_csv(spark, folder, export, pattern, _REQUIRED_COLUMNS)
-    accessed = {
-        name: f.from_json(name, _OBJECTS_SCHEMA) if name in rows.columns else f.lit(None).cast(_OBJECTS_SCHEMA)
-        for name in ("direct_objects_accessed", "base_objects_accessed", "objects_modified")
-    }
-    rows = rows.withColumns({f"{name}_list": objects for name, objects in accessed.items()})
-    unreadable = [
-        f.coalesce(f.col(name), f.lit("")).startswith("[") & f.col(f"{name}_list").isNull()
-        for name in accessed
-        if name in rows.columns
-    ]
+    rows = rows.withColumns({f"{name}_list": f.from_json(name, _OBJECTS_SCHEMA) for name in _OBJECTS_COLUMNS})
     is_cut = f.exists(
-        f.concat(*(f.coalesce(f.col(f"{name}_list"), f.array().cast(_OBJECTS_SCHEMA)) for name in accessed)),
+        f.concat(*(f.coalesce(f.col(f"{name}_list"), f.array().cast(_OBJECTS_SCHEMA)) for name in _OBJECTS_COLUMNS)),
         lambda item: item.objectName == _CUT_OFF,
     )
     is_unreadable = f.expr("false")
-    for condition in unreadable:
-        is_unreadable |= condition
+    for name in _OBJECTS_COLUMNS:
+        has_text = ~f.trim(f.coalesce(f.col(name), f.lit(""))).isin(*_NO_LIST)
+        is_unreadable |= has_text & f.col(f"{name}_list").isNull()
     status = f.upper(f.trim("execution_status")) if "execution_status" in rows.columns else f.lit("SUCCESS")
     reading = LineReading(
         used_at=f.col("query_start_time"),

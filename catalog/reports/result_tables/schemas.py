@@ -143,7 +143,11 @@ USAGE = OpenTable(
     "One thing that gives access, and whether it was used.",
     (
         OpenColumn("table", "Table of the report", is_required=True),
-        OpenColumn("state", "USED, UNUSED, or NOT_SEEN where not every use is known", is_required=True),
+        OpenColumn(
+            "state",
+            "USED, UNUSED, YOUNG (given too lately to be unused), or NOT_SEEN where not every use is known",
+            is_required=True,
+        ),
         OpenColumn("last_use", "Last use", OpenType.TIME),
         OpenColumn("policy", "URN of the policy"),
         _PRIVILEGE,

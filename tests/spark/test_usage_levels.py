@@ -142,3 +142,31 @@ def test_a_time_that_is_wrong_does_not_move_the_days(spark: SparkSession, tmp_pa
     assert list_states(found) == {("r", "db.s.a"): "USED"}
     (export,) = found["exports"]
     assert (export["first"], export["last"], export["quarantined"]) == ("2025-01-01 00:00", "2025-05-29 00:00", 2)
+
+
+def test_a_container_covers_only_what_its_condition_lets_it_reach(spark: SparkSession, tmp_path: Path) -> None:
+    world = World()
+    for name in ("a", "b"):
+        world.entity(dataset("bigquery", f"p.s.{name}"))
+    member, place = "group:r@x.example", "//bigquery.googleapis.com/projects/p/datasets/s"
+    condition = {"expression": "resource.name.startsWith('projects/p/datasets/s/tables/a')", "title": "a"}
+    viewer = {"role": "roles/bigquery.dataViewer", "members": [member]}
+    policies = [
+        {"resource": place, "policy": {"bindings": [viewer | {"condition": condition}]}},
+        {"resource": f"{place}/tables/b", "policy": {"bindings": [viewer]}},
+    ]
+    world.files["grants.jsonl"] = "".join(f"{json.dumps(policy)}\n" for policy in policies)
+    entry = (
+        '{{"timestamp": "{}T08:00:00Z", "protoPayload": {{"authenticationInfo": {{"principalEmail": "ann@x.example"}}, '
+    )
+    entry += (
+        '"resourceName": "projects/p/datasets/s/tables/{}", "metadata": {{"tableDataRead": {{"reason": "JOB"}}}}}}}}\n'
+    )
+    days = ("2025-01-01", "2025-05-29")
+    world.files["usage.jsonl"] = "".join(entry.format(day, name) for day in days for name in ("a", "b"))
+    described = {"name": "w", "platform": "bigquery", "form": "bigquery", "grants": ["grants.jsonl"]}
+    world.files["exports.json"] = json.dumps({"exports": [described | {"usage": ["usage.jsonl"]}]})
+    with interpreted(spark):
+        found = find_usage(spark, world, tmp_path, days=90)
+    assert [row["state"] for row in found["grants"]] == ["USED", "USED"]
+    assert found["proposals"] == []

@@ -17,7 +17,7 @@ _METADATA_SCHEMA = (
     f"errorResult: struct<message: string>>, jobStats: struct<{_STATISTICS_SCHEMA}>>>"
 )
 _PAYLOAD_SCHEMA = (
-    "resourceName: string, authenticationInfo: struct<principalEmail: string>, "
+    "resourceName: string, authenticationInfo: struct<principalEmail: string, principalSubject: string>, "
     "authorizationInfo: array<struct<granted: boolean>>, status: struct<code: int, message: string>"
 )
 _ENTRY_SCHEMA = (
@@ -49,7 +49,9 @@ def read_audit_log(spark: SparkSession, folder: str, export: Export, pattern: st
             for name in ("referencedTables", "referencedViews")
         )
     )
-    email = f.col("authenticationInfo.principalEmail")
+    # Identities of other providers have no address.
+    subject = f.regexp_replace("authenticationInfo.principalSubject", "^(user|serviceAccount):", "")
+    email = f.coalesce("authenticationInfo.principalEmail", subject)
     is_refused = (f.coalesce("status.code", f.lit(0)) != 0) | f.coalesce(
         f.exists("authorizationInfo", lambda item: ~f.coalesce(item.granted, f.expr("false"))), f.expr("false")
     )

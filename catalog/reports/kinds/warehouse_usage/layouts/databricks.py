@@ -11,9 +11,8 @@ from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object, u
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 
 _ENTRY_SCHEMA = (
-    "event_time string, action_name string, user_identity struct<email: string>, "
-    "request_params map<string, string>, response struct<status_code: int, statusCode: int>, "
-    "timestamp string, actionName string, userIdentity struct<email: string>, requestParams map<string, string>, "
+    "event_time string, action_name string, user_identity string, request_params string, response string, "
+    "timestamp string, actionName string, userIdentity string, requestParams string, "
     "source_table_full_name string, target_table_full_name string, created_by string"
 )
 #: Actions by which a compute resource gets at the files of a table; all others are about its description.
@@ -23,11 +22,22 @@ _DATA_ACTIONS = ("generateTemporaryTableCredential", "generateTemporaryTableCred
 def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files."""
     rows = json_lines.read_json(spark, folder, pattern, _ENTRY_SCHEMA)
+    # Clients of SQL write structs and maps as texts of JSON.
+    texts = {
+        "identity": f.coalesce("said.user_identity", "said.userIdentity"),
+        "parameters": f.coalesce("said.request_params", "said.requestParams"),
+        "response": f.col("said.response"),
+    }
+    rows = rows.withColumns({key: f.from_json(text, "map<string, string>") for key, text in texts.items()})
+    is_corrupt = f.col("is_corrupt")
+    for key, text in texts.items():
+        is_corrupt |= text.isNotNull() & f.col(key).isNull()
+    status = f.coalesce(f.col("response")["status_code"], f.col("response")["statusCode"], f.lit("200"))
     rows = rows.withColumns(
         {
             "action": f.coalesce("said.action_name", "said.actionName"),
-            "parameters": f.coalesce("said.request_params", "said.requestParams"),
-            "status": f.coalesce("said.response.status_code", "said.response.statusCode", f.lit(200)),
+            "status": f.try_to_number(status, f.lit("999")),
+            "is_corrupt": is_corrupt,
         }
     )
     is_lineage = f.coalesce("said.source_table_full_name", "said.target_table_full_name").isNotNull()
@@ -36,7 +46,7 @@ def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern
     level = f.when(f.upper(f.col("parameters")["operation"]).contains("WRITE"), WRITE).otherwise(READ)
     # Logs that are delivered to storage count milliseconds.
     delivered_time = f.timestamp_millis(f.try_to_number("said.timestamp", f.lit("9" * 18)).cast("bigint"))
-    identity = f.coalesce("said.user_identity.email", "said.userIdentity.email", "said.created_by")
+    identity = f.coalesce(f.col("identity")["email"], "said.created_by")
     reading = LineReading(
         used_at=f.coalesce("said.event_time", delivered_time.cast("string")),
         person=identity,

@@ -134,11 +134,11 @@ def _count_missing_parts(difference: DifferenceRow, path: Sequence[str]) -> int:
 
 def _grantee_clause(export: Export, difference: DifferenceRow) -> str:
     if export.dialect == "bigquery":
-        return _quote_text(_iam_member(export, difference))
+        return _quote_text(_find_iam_member(export, difference))
     return _principal_clause(export, difference["kind"], difference["grantee"] or _role_name(export, difference))
 
 
-def _iam_member(export: Export, difference: DifferenceRow) -> str:
+def _find_iam_member(export: Export, difference: DifferenceRow) -> str:
     member = str(difference["grantee"] or export.role_name(difference["role"]))
     return member if ":" in member or member in EVERYBODY_NAMES else f"group:{member}"
 
@@ -192,7 +192,7 @@ def _render_container_grant(export: Export, difference: DifferenceRow, privilege
     if export.dialect == "bigquery":
         container_kind, _, container = path.partition("/")
         if container_kind in _PLACE_COMMANDS:
-            options = (f"--member={_iam_member(export, difference)}", f"--role={privileges}", "--condition=None")
+            options = (f"--member={_find_iam_member(export, difference)}", f"--role={privileges}", "--condition=None")
             return _render_command(*_PLACE_COMMANDS[container_kind], "add-iam-policy-binding", container, *options)
         privileges = _quote_identifier(export, privileges)
     scope_clause = _scope_clause(export, difference)

@@ -51,11 +51,11 @@ def parse_time(time: Column) -> Column:
     Without a date it is none: Spark takes an hour for one of today.
     """
     text = f.regexp_replace(f.trim(time.cast("string")), " Z$", "Z")
-    text = _offset_zone(f.regexp_replace(text, r" ?([+-]\d\d):?(\d\d)$", "$1:$2"))
+    text = _replace_zone(f.regexp_replace(text, r" ?([+-]\d\d):?(\d\d)$", "$1:$2"))
     return f.when(text.rlike(_DATE_PATTERN), f.try_to_timestamp(text))
 
 
-def _offset_zone(time: Column) -> Column:
+def _replace_zone(time: Column) -> Column:
     """Return a time with its offset in place of the abbreviation of its zone, null for an unknown one."""
     zone = f.regexp_extract(time, _ZONE_PATTERN, 1)
     offsets = f.create_map(*(f.lit(text) for pair in ZONE_OFFSETS.items() for text in pair))

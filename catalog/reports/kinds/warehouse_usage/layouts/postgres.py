@@ -63,7 +63,7 @@ def read_audit_entries(spark: SparkSession, folder: str, export: Export, pattern
         role=f.col("user_name"),
         objects=f.when(
             is_table & level.isNotNull() & (name != ""),
-            f.array(build_object(path, level, is_direct=_names_itself(path, statement))),
+            f.array(build_object(path, level, is_direct=_is_named(path, statement))),
         ),
         rule=f.when(~is_entry & (f.col("error_severity").isin("ERROR", "FATAL", "PANIC")), HistoryRule.REFUSED)
         .when(~is_entry, HistoryRule.METADATA_ONLY)
@@ -88,7 +88,7 @@ def _may_have_table(statement: Column) -> Column:
     )
 
 
-def _names_itself(path: Column, statement: Column) -> Column:
+def _is_named(path: Column, statement: Column) -> Column:
     """Whether a statement names a table itself: beside a view, the tables that it reads have entries, too."""
     window = Window.partitionBy("row_file", "session_id", "entry.statement_id", "entry.part")
     has_view = f.coalesce(f.max(f.col("entry.object_type") == "VIEW").over(window), f.expr("false"))

@@ -38,6 +38,13 @@ def work(source: StorageFolder, target: StorageFolder) -> int:
         sys.stdout.writelines(f"line {number}\n" for number in range(20_000))
     if wanted == "warn":
         sys.stderr.write("WARNING: Using incubator modules: jdk.incubator.vector\nWARNING: something real\n")
+    if wanted == "crash":
+        raise ValueError("nobody expected this")
+    if wanted == "explain":
+        sys.stdout.write(json.dumps({"problem": "The input is wrong."}) + "\n")
+        sys.stdout.flush()
+        sys.stderr.write("The input is wrong.\njava.io.IOException: It ends.\n\tat x.y.Z.run(Z.java:1)\n")
+        return 11
     if wanted == "refuse":
         sys.stderr.write("a stack\nThe input is wrong.\n")
         return 10

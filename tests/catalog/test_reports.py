@@ -43,7 +43,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 READY, FAILED, CANCELLED = Report.Status.READY, Report.Status.FAILED, Report.Status.CANCELLED
 NOBODY = Actor("urn:li:corpuser:nobody")
-WAYS = ("well", "hang", "chatter", "warn", "refuse", "texts", "narrow", "corrupt", "full", "find")
+WAYS = ("well", "hang", "chatter", "warn", "refuse", "explain", "crash", "texts", "narrow", "corrupt", "full", "find")
 FINDING_COLUMNS = (FINDING_SEVERITY, FINDING_TYPE, ReportColumn("sentence", "Sentence"), FINDING_REPAIR, FINDING_KEY)
 
 
@@ -112,6 +112,12 @@ def test_a_run_that_ends_well(tmp_path: Path):
     ("wanted", "sentence"),
     [
         ("refuse", "The input is wrong."),
+        ("explain", "The input is wrong."),
+        (
+            "crash",
+            "The program of the job ended with code 1; its log has the details. "
+            "It said: ValueError: nobody expected this",
+        ),
         ("texts", "The column count of things holds string."),
         ("narrow", "The results of things have no column count."),
         ("corrupt", "The results of things are corrupt: part-1.parquet cannot be read."),

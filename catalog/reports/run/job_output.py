@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -12,6 +13,9 @@ from catalog.reports.job_protocol import END_LINE
 
 #: Java prints this on every start, since Spark requests the module; it is not part of the log.
 _IGNORED_LINES = frozenset({"WARNING: Using incubator modules: jdk.incubator.vector"})
+
+#: Lines of a stack of Java.
+_STACK_PATTERN = re.compile(r"at [\w.$/@<>-]+\(.*\)$|\.\.\. \d+ (?:more|common frames omitted)$")
 
 #: Length of the retained end of the log and of a line, in characters.
 MAX_LOG_LENGTH, MAX_LINE_LENGTH = 64 * 1024, 4096
@@ -38,6 +42,9 @@ class JobOutput:
     accepted: threading.Event = field(default_factory=threading.Event)
     exit_code: int | None = None
     ended: threading.Event = field(default_factory=threading.Event)
+    #: Why the job failed, as it says itself.
+    problem: str = ""
+    #: The last line of its standard error that is none of a stack.
     last_error: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _lines: deque[str] = field(default_factory=deque)
@@ -54,19 +61,25 @@ class JobOutput:
             self.progress = Progress(str(message["stage"]), int(message.get("done", 0)), int(message.get("total", 0)))
         elif "is_accepted" in message:
             self.accepted.set()
+        elif "problem" in message:
+            self.problem = str(message["problem"])
         else:
             with self._lock:
                 self.exit_code = int(message["exit_code"])
             self._check_end()
 
     def take_error_line(self, line: str) -> None:
-        """Log a line of standard error, unless it is expected; the last one describes a failure."""
+        """Log a line of standard error, unless it is expected.
+
+        It is no reason of a failure by itself: lines of Java stand between and after those of the job.
+        """
         text = line.strip()
         if text == END_LINE:
             self._has_error_end = True
             self._check_end()
         elif text not in _IGNORED_LINES:
-            self.last_error = text or self.last_error
+            if text and not _STACK_PATTERN.match(text):
+                self.last_error = text
             self.append_log(line)
 
     def append_log(self, line: str) -> None:
@@ -96,7 +109,7 @@ def _parse_message(line: str) -> dict[str, Any] | None:
         return None
     try:
         message = json.loads(line)
-        is_message = not message.keys().isdisjoint(("stage", "is_accepted", "exit_code"))
+        is_message = not message.keys().isdisjoint(("stage", "is_accepted", "problem", "exit_code"))
         int(message.get("done", 0)), int(message.get("total", 0)), int(message.get("exit_code", 0))
     except (ValueError, TypeError, AttributeError):
         return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from django.conf import settings
 
 from catalog.reports import spark_address
-from catalog.reports.job_protocol import EXIT_BAD_INPUT, EXIT_DONE
+from catalog.reports.job_protocol import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED
 from catalog.reports.run import spark_pool
 from catalog.reports.run.job_output import JobOutput, Progress
 from catalog.reports.run.spark_process import SparkProcess, start_server, start_submitted_job
@@ -139,10 +139,17 @@ def _wait_for_end(process: SparkProcess, on_progress: ProgressCallback, deadline
 
 
 def _failure_sentence(code: int, output: JobOutput) -> str:
-    """Return the reason of a failure: the signal that killed the job, else its last line of standard error."""
+    """Return the reason of a failure: the signal that killed the job, else what it says itself."""
     if code < 0:
         return (
             f"The job was killed from outside ({signal.Signals(-code).name}), most likely because the machine had no "
             "memory left for it: give the machine more, or Spark less (SPARK_DRIVER_MEMORY)."
         )
-    return output.last_error or f"The job ended with code {code} and said nothing."
+    if output.problem:
+        return output.problem
+    if code in (EXIT_BAD_INPUT, EXIT_FAILED) and output.last_error:
+        return output.last_error
+    # It ended before the job began, or as no job should: what it said last may be anything.
+    if output.last_error:
+        return f"The program of the job ended with code {code}; its log has the details. It said: {output.last_error}"
+    return f"The job ended with code {code} and said nothing."

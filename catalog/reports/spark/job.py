@@ -3,12 +3,14 @@
 The module of a job has it as PROGRAM, which `job_server` runs in a session with others. Alone it is started with
 `--input URL --output URL`: the folder of a snapshot (with `manifest.json` and `parameters.json`) and the folder for
 results, `file:` or any scheme that the cluster reads. It prints progress as JSON lines on standard output. Its code is
-0 when done, 10 for invalid input and 11 on failure; the last line on standard error is then the reason.
+0 when done, 10 for invalid input and 11 on failure; the reason is then a line {"problem"} on standard output. It is in
+the log on standard error, too, where lines of Java may follow it.
 """
 
 import argparse
 import json
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -190,7 +192,7 @@ class JobProgram:
             return self.run(arguments.input, arguments.output, shared_session)
 
     def run(self, source: str, target: str, shared_session: SharedSession) -> int:
-        """Run the job and return the exit code; the last line on standard error is the reason of a failure."""
+        """Run the job and return the exit code; the reason of a failure is printed."""
         try:
             with pause_gc():
                 self._run_steps(source.rstrip("/"), target.rstrip("/"), shared_session)
@@ -206,6 +208,11 @@ class JobProgram:
             return _print_exit_sentence(EXIT_FAILED, error_sentences.describe_end_of_java())
         except OSError as error:
             return _print_exit_sentence(EXIT_FAILED, _describe_file_error(parse_address(target), error))
+        except MemoryError:
+            return _print_exit_sentence(EXIT_FAILED, _LITTLE_MEMORY)
+        except Exception:  # noqa: BLE001 - whatever goes wrong, its stack is for the log and not for the page
+            traceback.print_exc()
+            return _print_exit_sentence(EXIT_FAILED, _UNEXPECTED_ERROR)
         return EXIT_DONE
 
     def _run_steps(self, source: str, target: str, shared_session: SharedSession) -> None:
@@ -255,6 +262,10 @@ def _describe_file_error(folder: StorageFolder, error: OSError) -> str:
     return storage_problems.describe_error(folder, error)
 
 
+_LITTLE_MEMORY = "The job had too little memory: give the machine more, or Java less of it (SPARK_DRIVER_MEMORY)."
+_UNEXPECTED_ERROR = "The job failed with an unexpected error; its log says where."
+
+
 class _SparkFailed(Exception):
     """A failure of Spark, with its sentence."""
 
@@ -272,7 +283,8 @@ def _log_spark_error(error: Exception, source: str) -> str:
 
 
 def _print_exit_sentence(code: int, sentence: str) -> int:
-    sys.stdout.flush()
     sys.stderr.write(f"{sentence}\n")
     sys.stderr.flush()
+    sys.stdout.write(json.dumps({"problem": sentence}) + "\n")
+    sys.stdout.flush()
     return code

@@ -12,12 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 
 from catalog.reports import spark_address
 from catalog.reports.run import launcher
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput
 from catalog.reports.storage import parse_address
+from tests.spark import failing_parts
 from tests.spark.drift_world import World
 
 pytestmark = pytest.mark.spark
@@ -72,6 +74,39 @@ def test_a_table_of_the_snapshot_that_is_damaged(spark: SparkSession, tmp_path: 
     assert sentence.startswith("users.parquet of the snapshot is damaged: ")
     assert sentence.endswith(". Start the report again, which takes another snapshot.")
     assert "java" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("work", "sentence"),
+    [
+        (
+            failing_parts.raise_corruption,
+            "facets.parquet of the snapshot cannot be read. Start the report again, which takes another snapshot.",
+        ),
+        (failing_parts.raise_bug, "A Python process of Spark failed with an unexpected error; the log says where."),
+        (
+            failing_parts.raise_memory_error,
+            "A Python process of Spark ended before the report was finished, most likely because the",
+        ),
+        (
+            failing_parts.open_nothing,
+            "A Python process of Spark could not read or write a file: [Errno 2] No such file or directory: "
+            "'/nowhere/part'. All of them have to reach the folder of reports (REPORTS_DIR).",
+        ),
+        (
+            failing_parts.import_nothing,
+            "A Python process of Spark lacks a library: No module named 'nowhere'. Install it where Spark runs.",
+        ),
+        (
+            failing_parts.end_at_once,
+            "A Python process of Spark ended before the report was finished, most likely because the",
+        ),
+    ],
+)
+def test_what_ends_a_python_process_of_spark(spark: SparkSession, work: Callable[[int], int], sentence: str):
+    compute = udf(work, "bigint", useArrow=False).asNondeterministic()
+    text = fail(spark, lambda session: session.range(0, 2, 1, 2).select(compute("id")).collect())
+    assert error_sentences.describe_error(text).startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +181,12 @@ def test_an_address_that_can_be_right():
     [
         ("x\nCaused by: java.io.IOException: No space left on device", "There is no room left on the disk. Free some"),
         ("java.lang.OutOfMemoryError: Java heap space", "Spark had too little memory; raise SPARK_DRIVER_MEMORY."),
-        ("[CODE.X] Something odd. SQLSTATE: 42K03", "Spark could not do it: Something odd."),
+        # As PySpark 3.5 says it.
+        (
+            "x.Python: Traceback (most recent call last):\n  File a\na.b.CorruptSnapshot: It is odd.\n\n\tat x.y",
+            "It is odd. Start the report again",
+        ),
+        ("[CODE.X] Something odd. SQLSTATE: 42K03;", "Spark could not do it: Something odd."),
         (
             "An error occurred while calling o670.parquet.\n: org.apache.spark.SparkException: Job aborted\n\tat x.y\n"
             "Caused by: java.lang.IllegalStateException: it is odd\n\tat x.y",

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -50,7 +50,7 @@ class Run:
             self.files = {file.name for file in self.spark_folder.rglob("*")}
             self.processes = list_processes(self.spark_folder)
             for process in self.processes:
-                if killed and (Path("/proc") / str(process) / "comm").read_text().startswith(killed):
+                if killed and is_program(process, killed):
                     os.kill(process, signal.SIGKILL)
             return not is_cancelled
 
@@ -68,6 +68,14 @@ class Run:
         assert len(self.processes) >= 2
         assert not self.spark_folder.exists()
         assert list_processes(self.spark_folder) == set()
+
+
+def is_program(process: int, name: str) -> bool:
+    """Whether a process is of a program, by its name or a module that its command line names."""
+    folder = Path("/proc") / str(process)
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return (folder / "comm").read_text().startswith(name) or name.encode() in (folder / "cmdline").read_bytes()
+    return False
 
 
 def list_processes(spark_folder: Path) -> set[int]:
@@ -89,11 +97,21 @@ def test_a_cancelled_job_leaves_nothing(source: Path, tmp_path: Path):
     run.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("program", ["python", "java"])
-def test_a_killed_job_leaves_nothing(source: Path, tmp_path: Path, program: str):
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        ("python", "The job was killed from outside (SIGKILL), most likely because"),
+        ("java", "The Java program of Spark ended before the report was finished, most likely because"),
+        ("pyspark.daemon", "A Python process of Spark ended before the report was finished, most likely because"),
+    ],
+)
+def test_a_killed_job_leaves_nothing_and_says_what_was_killed(
+    source: Path, tmp_path: Path, program: str, sentence: str
+):
     run = Run(source, tmp_path / "spark")
-    with pytest.raises(launcher.JobFailed):
+    with pytest.raises(launcher.JobFailed) as raised:
         run.start(killed=program)
+    assert str(raised.value).startswith(sentence)
     run.assert_nothing_is_left()
 
 

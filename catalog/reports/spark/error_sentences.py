@@ -25,11 +25,23 @@ _SERVER_PATTERN = re.compile(r"Call From \S+ to (\S+) failed|[Uu]nable to connec
 _HOST_PATTERN = re.compile(r"UnknownHostException: (?:java\S+: )?([\w.-]+)")
 _CAUSE_PATTERN = re.compile(r"^(?:Caused )?(?:by)?: (?:[\w$]+\.)+[\w$]+: (.+)$", re.MULTILINE)
 _CALL_PATTERN = re.compile(r"^An error occurred while calling \S+?\.?$")
-_CODE_PATTERN = re.compile(r"^\[[A-Z0-9_.]+\] |\s*SQLSTATE: \w+\s*$")
+_CODE_PATTERN = re.compile(r"^\[[A-Z0-9_.]+\] |\s*SQLSTATE: \w+[\s;]*$")
 
+#: What Spark says of a Python process that is gone.
+_LOST_PYTHON = ("Python worker exited unexpectedly", "pyspark.daemon", "Python worker failed to connect")
+_STACK_HEADING = "Traceback (most recent call last):"
+#: The last line of a stack of Python: the name of the exception, and what it says.
+_PYTHON_ERROR_PATTERN = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?:: (.*))?$", re.MULTILINE)
+
+_SNAPSHOT_REMEDY = "Start the report again, which takes another snapshot."
 _JAVA_GONE = (
     "The Java program of Spark ended before the report was finished, most likely because the machine had no memory "
     "left for it: give the machine more, or Spark less (SPARK_DRIVER_MEMORY)."
+)
+
+_PYTHON_GONE = (
+    "A Python process of Spark ended before the report was finished, most likely because the machine had no memory "
+    "left for it: give the machine more, or Spark fewer cores (SPARK_MASTER) and less memory (SPARK_DRIVER_MEMORY)."
 )
 
 
@@ -51,6 +63,10 @@ def describe_error(text: str, *, source: str = "", folder: Path | None = None) -
         )
     if any(phrase in text for phrase in _LITTLE_MEMORY):
         return "Spark had too little memory; raise SPARK_DRIVER_MEMORY."
+    if any(phrase in text for phrase in _LOST_PYTHON):
+        return _PYTHON_GONE
+    if _STACK_HEADING in text:
+        return _describe_python_error(text)
     if (file := _FILE_PATTERN.search(text)) is not None:
         return _describe_file(name_file(file[1], source), text)
     if (path := _PATH_PATTERN.search(text)) is not None:
@@ -92,11 +108,7 @@ def name_file(url: str, source: str = "") -> str:
 
 
 def _describe_file(name: str, text: str) -> str:
-    remedy = (
-        "Start the report again, which takes another snapshot."
-        if name.endswith("of the snapshot")
-        else "Export it again."
-    )
+    remedy = _SNAPSHOT_REMEDY if name.endswith("of the snapshot") else "Export it again."
     if ".parquet" not in name and any(phrase in text for phrase in _CUT_FILE):
         return f"{name} ends in the middle: it was not written or copied to its end. {remedy}"
     if any(phrase in text for phrase in _REFUSED_ACCESS):
@@ -104,6 +116,28 @@ def _describe_file(name: str, text: str) -> str:
     if ".parquet" in name:
         return f"{name} is damaged: {_end_sentence(find_reason(text))} {remedy}"
     return f"{name} cannot be read: {_end_sentence(find_reason(text))} {remedy}"
+
+
+def _describe_python_error(text: str) -> str:
+    """Return the sentence about an exception in a Python process of Spark, whose stack is in the text."""
+    error = _PYTHON_ERROR_PATTERN.search(text.rpartition(_STACK_HEADING)[2])
+    name, message = (error[1], _CODE_PATTERN.sub("", error[2] or "")) if error is not None else ("", "")
+    match name:
+        case "CorruptSnapshot":
+            return f"{message} {_SNAPSHOT_REMEDY}"
+        case "MemoryError" | "ArrowMemoryError":
+            return _PYTHON_GONE
+        case "ModuleNotFoundError" | "ImportError":
+            return f"A Python process of Spark lacks a library: {_end_sentence(message)} Install it where Spark runs."
+        case "OSError" | "FileNotFoundError" | "PermissionError" | "NotADirectoryError":
+            return (
+                f"A Python process of Spark could not read or write a file: {_end_sentence(message)} All of them have "
+                "to reach the folder of reports (REPORTS_DIR)."
+            )
+        case _ if name.startswith("PySpark") and message:
+            return f"Spark could not do it: {_end_sentence(message)}"
+        case _:
+            return "A Python process of Spark failed with an unexpected error; the log says where."
 
 
 def _describe_storage(text: str) -> str:

@@ -4,6 +4,7 @@ The libraries of storage repeat what fails for up to minutes. A program of its o
 after a few seconds and a web process loads none of them: `python -m catalog.reports.storage_problems ADDRESS`.
 """
 
+import errno
 import os
 import re
 import subprocess
@@ -46,6 +47,7 @@ _REFUSED = (
     *("AuthenticationException", "AuthorizationPermissionMismatch", "PERMISSION_DENIED", "Permission denied"),
     *("Could not create a OAuth2", "credentials"),
 )
+_LOCAL_PATH_PATTERN = re.compile(r"'(/[^']+)'")
 _HOST_PATTERN = re.compile(r"Could not resolve host(?:name)?: ([\w.-]+)|UnknownHostException: ([\w.-]+)")
 _SERVER_PATTERN = re.compile(r"(?:Failed|ailed) to connect to (\S+)|Call From \S+ to (\S+) failed")
 
@@ -137,6 +139,23 @@ def describe_error(folder: StorageFolder, error: Exception) -> str:
             f"in the environment: {_CREDENTIALS.get(folder.scheme, 'those of the storage')}."
         )
     return f"{folder} cannot be used: {_shorten(text) or type(error).__name__}."
+
+
+def describe_local_error(error: OSError, folder: StorageFolder) -> str:
+    """Return the sentence about a file in a folder of this machine that cannot be read or written, with what to do."""
+    # pyarrow says the path in the message only.
+    path = _LOCAL_PATH_PATTERN.search(str(error))
+    name = error.filename or (path[1] if path is not None else folder)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"There is no room left on the disk of {error.filename or folder}. Free some, or let REPORTS_DIR name a "
+            "larger disk."
+        )
+    reason = os.strerror(error.errno).lower() if error.errno else _shorten(str(error))
+    return (
+        f"{name} could not be read or written: {reason}. Check that the account of the workers may write to the folder "
+        "of reports, or let REPORTS_DIR name another one."
+    )
 
 
 def _name_endpoint(folder: StorageFolder) -> str:

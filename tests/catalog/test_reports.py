@@ -9,9 +9,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from authzsite.celery import app
@@ -34,6 +35,7 @@ from catalog.reports.tables import (
     ReportColumn,
     ResultTable,
 )
+from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.pdp.authorizer import SYSTEM
@@ -43,14 +45,36 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 READY, FAILED, CANCELLED = Report.Status.READY, Report.Status.FAILED, Report.Status.CANCELLED
 NOBODY = Actor("urn:li:corpuser:nobody")
-WAYS = ("well", "hang", "chatter", "warn", "refuse", "explain", "crash", "texts", "narrow", "corrupt", "full", "find")
+WAYS = (
+    "well",
+    "hang",
+    "chatter",
+    "warn",
+    "refuse",
+    "explain",
+    "crash",
+    "texts",
+    "narrow",
+    "corrupt",
+    "full",
+    "find",
+    "read-only",
+    "full-database",
+    "wrong",
+)
 FINDING_COLUMNS = (FINDING_SEVERITY, FINDING_TYPE, ReportColumn("sentence", "Sentence"), FINDING_REPAIR, FINDING_KEY)
 
 
 def no_room(report: Report, _: StorageFolder) -> None:
-    """Fail as a file system without room does, where the run wants that."""
+    """Fail as a file system without room, or one that nobody may write to, does, where the run wants that."""
     if report.parameters["wanted"] == "full":
         raise OSError(errno.ENOSPC, "No space left on device")
+    if report.parameters["wanted"] == "read-only":
+        raise OSError(errno.EROFS, "Cannot create directory '/reports/new'. Detail: [errno 30] Read-only file system")
+    if report.parameters["wanted"] == "full-database":
+        raise OperationalError("full") from psycopg.errors.DiskFull("could not extend file")
+    if report.parameters["wanted"] == "wrong":
+        raise Invalid([Problem("exports.none", "", "There are no exports.")])
 
 
 KIND = ReportSpec(
@@ -121,6 +145,16 @@ def test_a_run_that_ends_well(tmp_path: Path):
         ("texts", "The column count of things holds string."),
         ("narrow", "The results of things have no column count."),
         ("corrupt", "The results of things are corrupt: part-1.parquet cannot be read."),
+        (
+            "read-only",
+            "/reports/new could not be read or written: read-only file system. Check that the account of the workers "
+            "may write to the folder of reports, or let REPORTS_DIR name another one.",
+        ),
+        (
+            "full-database",
+            "There is no room left on the disk of the database. Free some, and start the report again.",
+        ),
+        ("wrong", "There are no exports."),
         ("full", "There is no room left on the disk of {folder}. Free some, or let REPORTS_DIR name a larger disk."),
     ],
 )
@@ -150,6 +184,13 @@ def test_a_run_that_takes_too_long_is_ended(settings: Any):
     settings.REPORT_MINUTES = 0
     report = made("hang")
     assert (report.status, report.problem) == (FAILED, "The job was ended after 0 minutes (REPORT_MINUTES).")
+
+
+def test_a_wrong_path_of_spark_submit_is_said(settings: Any):
+    settings.SPARK_SUBMIT = "/nowhere/spark-submit"
+    assert made().problem == (
+        "SPARK_SUBMIT is /nowhere/spark-submit, which cannot be started: no such file or directory. Correct the path."
+    )
 
 
 def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):

@@ -107,6 +107,35 @@ def test_an_early_start_that_fails_is_said_by_the_job(source: Path, tmp_path: Pa
     assert list_programs(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (
+            "spark.sql.shuffle.partitions many",
+            "The value 'many' in the config \"spark.sql.shuffle.partitions\" is invalid",
+        ),
+        ("spark.driver.memory lots", "Java ended before Spark was there; what it said stands in the log"),
+        ("spark.app.name \udcff", ""),
+    ],
+)
+def test_a_wrong_setting_of_the_user_is_said_with_its_file(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, reason: str
+):
+    file = tmp_path / "conf" / "spark-defaults.conf"
+    file.parent.mkdir()
+    file.write_bytes(line.encode(errors="surrogateescape"))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(file.parent))
+    if not reason:
+        assert run(source) == "", "Java reads what is no UTF-8, too"
+        return
+    with pytest.raises(launcher.JobFailed) as raised:
+        run(source)
+    sentence = str(raised.value)
+    assert reason in sentence
+    assert sentence.endswith(f" and {file}.")
+    assert "org.apache" not in sentence
+
+
 def test_after_a_refused_input_the_next_job_uses_the_session_too(source: Path, tmp_path: Path):
     run(source)
     (program,) = list_programs(tmp_path)

@@ -91,7 +91,7 @@ def run(
         output = process.output
         code = _wait_for_end(process, on_progress, deadline)
     except OSError as error:
-        raise JobFailed(f"The job cannot be started: {error.strerror or error}.", "") from error
+        raise JobFailed(_start_sentence(error), "") from error
     finally:
         if process is not None:
             is_reusable = code in (EXIT_DONE, EXIT_BAD_INPUT) and process.is_running
@@ -136,6 +136,14 @@ def _wait_for_end(process: SparkProcess, on_progress: ProgressCallback, deadline
             minutes = settings.REPORT_MINUTES
             raise JobFailed(f"The job was ended after {minutes} minutes (REPORT_MINUTES).", process.output.log)
     return code
+
+
+def _start_sentence(error: OSError) -> str:
+    """Return the sentence about a program that cannot be started."""
+    reason = (error.strerror or str(error)).lower()
+    if settings.SPARK_SUBMIT and error.filename == settings.SPARK_SUBMIT:
+        return f"SPARK_SUBMIT is {settings.SPARK_SUBMIT}, which cannot be started: {reason}. Correct the path."
+    return f"The job cannot be started: {f'{error.filename}: ' if error.filename else ''}{reason}."
 
 
 def _failure_sentence(code: int, output: JobOutput) -> str:

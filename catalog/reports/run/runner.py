@@ -1,6 +1,5 @@
 """Runs one report from end to end: snapshot, job, results. However it ends, the row has its final status."""
 
-import errno
 import json
 import logging
 from collections.abc import Iterator
@@ -16,13 +15,22 @@ from catalog.models import Report
 from catalog.reports import finding_writer, storage_problems
 from catalog.reports.registry import KINDS
 from catalog.reports.result_tables.run_files import PLAN_FILE
-from catalog.reports.run import launcher, leftovers, result_loader, run_state, storage_check, table_publishing
+from catalog.reports.run import (
+    launcher,
+    leftovers,
+    result_loader,
+    run_state,
+    spark_pool,
+    storage_check,
+    table_publishing,
+)
 from catalog.reports.run.job_output import Progress
 from catalog.reports.run.launcher import JobCancelled, JobFailed, WorkerStopping
 from catalog.reports.snapshot import bases
 from catalog.reports.spec import ReportSpec
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
-from policies.errors import PolicyAppError
+from policies.errors import Invalid, PolicyAppError
+from policies.outages import STORAGE_FULL, find_outage
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +118,12 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
     source, target = folder / "input", folder / "output"
     if not spec.has_joins:
         launcher.start_early()
-    _write_snapshot(report, spec, source)
+    try:
+        _write_snapshot(report, spec, source)
+    except BaseException:
+        # Spark was started for this run, and nobody asks it for anything.
+        spark_pool.end_idle_processes()
+        raise
     job_log = launcher.run(
         module=spec.module,
         source=source,
@@ -183,20 +196,19 @@ def _check_not_cancelled(is_active: bool) -> None:  # noqa: FBT001 - wraps a ste
 def _describe_problem(report: Report, error: Exception) -> str:
     """Return the sentence about an error that ended a run; unexpected errors are logged in the worker."""
     match error:
+        case Invalid():
+            # What is wrong is no part of a request: most problems have no position.
+            return "; ".join(": ".join(filter(None, (item.pointer, item.detail))) for item in error.problems)
         case JobFailed() | result_loader.UnreadableResults() | PolicyAppError():
             return str(error)
-        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            return (
-                f"There is no room left on the disk of {error.filename or settings.REPORTS_DIR}. Free some, or let "
-                "REPORTS_DIR name a larger disk."
-            )
         case OSError(filename=None) if not (folder := parse_address(settings.REPORTS_DIR)).is_local:
             return storage_problems.describe_error(folder, error)
         case OSError():
-            location = f"{error.filename} " if error.filename else "A file "
-            return f"{location}could not be read or written: {error.strerror or error}."
+            return storage_problems.describe_local_error(error, parse_address(settings.REPORTS_DIR))
         case _:
             log.error("report_broken", extra={"report": str(report.pk)}, exc_info=error)
+            if find_outage(error) == STORAGE_FULL:
+                return "There is no room left on the disk of the database. Free some, and start the report again."
             if isinstance(error, DatabaseError):
                 return "The database refused; the details are in the log of the worker."
             return "This report failed with an unexpected error; the details are in the log of the worker."

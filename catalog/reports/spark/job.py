@@ -8,7 +8,9 @@ the log on standard error, too, where lines of Java may follow it.
 """
 
 import argparse
+import errno
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -257,9 +259,12 @@ def _read_file_plan(source: str) -> FilePlan | None:
 
 
 def _describe_file_error(folder: StorageFolder, error: OSError) -> str:
-    if folder.is_local:
-        return error_sentences.describe_error(str(error))
-    return storage_problems.describe_error(folder, error)
+    if not folder.is_local:
+        return storage_problems.describe_error(folder, error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        # Files of Spark are on one disk, and those of the report may be on another.
+        return error_sentences.describe_error(os.strerror(errno.ENOSPC), folder=find_local_folder())
+    return storage_problems.describe_local_error(error, folder)
 
 
 _LITTLE_MEMORY = "The job had too little memory: give the machine more, or Java less of it (SPARK_DRIVER_MEMORY)."

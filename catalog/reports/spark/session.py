@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import catalog
 from catalog.reports import spark_address
-from catalog.reports.spark import session_settings
+from catalog.reports.spark import error_sentences, session_settings
 from catalog.reports.spark.session_settings import LOCAL_MASTER, LOOPBACK
 
 _PROJECT_FOLDER = Path(catalog.__file__).parents[1]
@@ -240,15 +240,29 @@ def _open(builder: SparkSession.Builder, address: str) -> SparkSession:
         if not is_spark_error(error):
             raise
         if "JAVA_GATEWAY_EXITED" in str(error):
-            raise SparkUnavailable("Java ended before Spark was there; what it said stands in the log.") from error
-        raise SparkUnavailable(f"Spark could not be started at {_shorten(address)}: {_first_line(error)}") from error
+            raise SparkUnavailable(
+                f"Java ended before Spark was there; what it said stands in the log. Check {_name_settings(address)}."
+            ) from error
+        # What PySpark makes of an error of Java may end before the reason.
+        source = error.__context__ if error.__context__ is not None and str(error).rstrip().endswith(":") else error
+        reason = error_sentences.find_reason(str(source)).rstrip(".")
+        raise SparkUnavailable(
+            f"Spark could not be started at {_shorten(address)}: {reason}. Check {_name_settings(address)}."
+        ) from error
     return session
 
 
-def _first_line(error: Exception) -> str:
-    """Return the message of an error without its stack."""
-    lines = str(error).splitlines() or [type(error).__name__]
-    return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
+def _name_settings(address: str) -> str:
+    """Return where users have set what a Spark at this address starts with."""
+    if is_connect_address(address):
+        return "SPARK_MASTER or SPARK_REMOTE"
+    memory = os.environ.get("SPARK_DRIVER_MEMORY", "").strip()
+    names = [
+        f"SPARK_MASTER ({_shorten(address)})",
+        *([f"SPARK_DRIVER_MEMORY ({memory})"] if memory else []),
+        str(session_settings.find_user_file()),
+    ]
+    return " and ".join((", ".join(names[:-1]), names[-1]))
 
 
 def _stop_echoes() -> None:

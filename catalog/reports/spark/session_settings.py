@@ -66,6 +66,11 @@ def build_defaults(master: str, folder: Path, *, is_short: bool) -> dict[str, st
     }
 
 
+def find_user_file() -> Path:
+    """Return the path of the user's `spark-defaults.conf`, which need not be there."""
+    return _find_conf_folder() / "spark-defaults.conf"
+
+
 def read_job_settings(session: SparkSession) -> dict[str, str]:
     """Return the settings of a session that short jobs change, without those that users have set."""
     user_settings = read_user_settings()
@@ -80,10 +85,11 @@ def apply_job_settings(session: SparkSession, job_settings: Mapping[str, str], *
 
 def read_user_settings() -> dict[str, str]:
     """Return the settings of the user's `spark-defaults.conf`, by name."""
-    file = _find_conf_folder() / "spark-defaults.conf"
+    file = find_user_file()
     if not file.is_file():
         return {}
-    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
+    # Java, too, reads it whatever it has in it.
+    lines = (line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
     # Java's format of properties: name and value are separated by white space, `=` or `:`.
     pairs = (line.replace("=", " ", 1).split(maxsplit=1) for line in lines if line and line[0] not in "#!")
     return {name.rstrip(":"): "".join(value) for name, *value in pairs}

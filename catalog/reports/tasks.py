@@ -79,10 +79,11 @@ def watch_reports(**_: Any) -> int:
     """
     lost_worker_count = run_state.expire()
     leftovers.remove_spark_folders()
+    ended_kinds = leftovers.remove_ended_runs()
     if lost_worker_count:
         leftovers.remove_attempt_folders()
-        for kind in KINDS:
-            table_publishing.delete_abandoned(kind)
+    for kind in KINDS if lost_worker_count else ended_kinds:
+        table_publishing.delete_abandoned(kind)
     table_publishing.publish_pending()
     for report_id in run_state.list_overdue():
         task_queue.enqueue(run_state.RUN_TASK, str(report_id), expires=MESSAGE_EXPIRY_SECONDS)

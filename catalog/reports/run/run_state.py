@@ -210,6 +210,13 @@ def list_overdue() -> list[UUID]:
     return list(queued_reports.order_by("requested_at").values_list("pk", flat=True))
 
 
+def list_ended_lately() -> list[Report]:
+    """Return the runs that failed or were cancelled one or two leases ago: no worker works on them any more."""
+    lease, now = lease_duration(), timezone.now()
+    ended_reports = Report.objects.filter(status__in=(Report.Status.FAILED, Report.Status.CANCELLED))
+    return list(ended_reports.filter(started_at__isnull=False, finished_at__range=(now - 2 * lease, now - lease)))
+
+
 def drop_rows(report_id: UUID) -> None:
     """Delete the rows of a run in batches."""
     rows = ReportRow.objects.filter(report_id=report_id).order_by()

@@ -99,7 +99,8 @@ def _answer_question(
     question = AccessQuestion(str(run.pk), since, query["ask"], query["privilege"], query["urn"])
     answer = access_answers.request_answer(question)
     if answer is None:
-        return {"is_waiting": True, "answer_url": request.get_full_path()}
+        has_begun = access_answers.has_begun(question)
+        return {"is_waiting": True, "has_begun": has_begun, "answer_url": request.get_full_path()}
     if answer.refusal:
         return {"refusal": answer.refusal}
     by = get_actor(request)

@@ -77,6 +77,11 @@ class AccessQuestion:
         """The key of the time at which a worker was asked."""
         return f"{self.key}:asked"
 
+    @property
+    def start_key(self) -> str:
+        """The key that is there while a worker works on the answer."""
+        return f"{self.key}:begun"
+
 
 @dataclass(frozen=True, slots=True)
 class AccessAnswer:
@@ -106,9 +111,14 @@ def request_answer(question: AccessQuestion) -> AccessAnswer | None:
                 cache.delete(question.request_key)
                 return AccessAnswer(refusal=_QUEUE_UNREACHABLE)
         elif time.time() - (cache.get(question.request_key) or 0) > limit:
-            return AccessAnswer(refusal=_describe_delay())
+            return AccessAnswer(refusal=_describe_delay() if has_begun(question) else _describe_absence())
         answer = cache.get(question.key)
     return answer if isinstance(answer, AccessAnswer) else None
+
+
+def has_begun(question: AccessQuestion) -> bool:
+    """Whether a worker works on the answer, or did until it was too late."""
+    return cache.get(question.start_key) is not None
 
 
 def answer_question(document: str) -> None:
@@ -116,6 +126,7 @@ def answer_question(document: str) -> None:
     question = AccessQuestion(**json.loads(document))
     if cache.get(question.key) is not None:
         return
+    cache.set(question.start_key, time.time(), timeout=2 * settings.REPORT_ANSWER_SECONDS)
     deadline = time.monotonic() + settings.REPORT_ANSWER_SECONDS
 
     def check_deadline() -> None:
@@ -127,7 +138,7 @@ def answer_question(document: str) -> None:
         answer = _look_up(question, check_deadline)
     except launcher.WorkerStopping:
         # Whoever waits for the answer asks another worker.
-        cache.delete(question.request_key)
+        cache.delete_many([question.request_key, question.start_key])
         return
     except (NotFound, CorruptSnapshot) as refusal:
         answer = AccessAnswer(refusal=str(refusal))
@@ -137,7 +148,7 @@ def answer_question(document: str) -> None:
         log.error("question_failed", extra={"report": question.report}, exc_info=error)
         answer = AccessAnswer(refusal=_UNEXPECTED_ERROR)
     cache.set(question.key, answer, _REFUSAL_SECONDS if answer.refusal else _ANSWER_SECONDS)
-    cache.delete(question.request_key)
+    cache.delete_many([question.request_key, question.start_key])
 
 
 def _look_up(question: AccessQuestion, check_deadline: Callable[[], None]) -> AccessAnswer:
@@ -174,6 +185,13 @@ def _load_report(report_id: str) -> Report:
     if report is None:
         raise NotFound("This report was deleted.")
     return report
+
+
+def _describe_absence() -> str:
+    return (
+        f"No worker has begun with this question within {settings.REPORT_ANSWER_SECONDS} seconds: none is running, or "
+        "all are busy (Settings > Status). Start one and ask again; manage.py access needs none."
+    )
 
 
 def _describe_delay() -> str:

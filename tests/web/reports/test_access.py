@@ -1,5 +1,6 @@
 """Asking a finished run: who could, on what, who gained and lost since; as it was then, and only what may be viewed."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from authzsite.celery import app
 from catalog.models import Report
 from catalog.reports import tasks as report_tasks
 from catalog.reports.run import access_answers, launcher, run_state
+from catalog.reports.run.access_answers import AccessQuestion
 from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import groups, users
 from policies.models import User
@@ -181,9 +183,13 @@ def test_a_page_waits_for_the_worker_which_is_asked_once(boss, monkeypatch):
     run = counted()
     for _ in range(3):
         text = answered(boss, run, ask="who", urn=ORDERS).content.decode()
-        assert "A worker reads the snapshot of this run." in text
+        assert "The question waits for a worker." in text
         assert f'hx-get="/reports/runs/{run.pk}/access?' in text
     assert len(queued) == 1
+    # What a worker notes as it begins.
+    cache.set(AccessQuestion(**json.loads(queued[0][0])).start_key, 1.0)
+    text = answered(boss, run, ask="who", urn=ORDERS).content.decode()
+    assert "A worker reads the snapshot of this run." in text
     report_tasks.answer_access_question(*queued[0])
     assert cells(answered(boss, run, ask="who", urn=ORDERS)) == [[JO]]
     report_tasks.answer_access_question(*queued[0])
@@ -194,7 +200,8 @@ def test_a_worker_that_does_not_come_is_said(boss, monkeypatch, settings):
     run = counted()
     answered(boss, run, ask="who", urn=ORDERS)
     settings.REPORT_ANSWER_SECONDS = -1
-    assert "There was no answer within" in answered(boss, run, ask="who", urn=ORDERS).content.decode()
+    text = answered(boss, run, ask="who", urn=ORDERS).content.decode()
+    assert "No worker has begun with this question within -1 seconds: none is running, or all are busy" in text
 
 
 def test_a_question_that_takes_too_long_ends(boss, settings):

@@ -73,7 +73,12 @@ def claim(report_id: UUID, *, max_running: int | None = None) -> Report | None:
             ~Exists(running_reports.annotate(count=Count("pk")).filter(count__gte=max_running))
         )
     start_fields = {"started_at": now, "seen_at": now, "stage": "Starting", "attempts": F("attempts") + 1}
-    if not queued_reports.update(status=Report.Status.RUNNING, **start_fields):
+    with transaction.atomic():
+        if max_running is not None:
+            # Several workers are told of the reports of a night at the same moment, and each counts what runs.
+            list(Report.objects.select_for_update().filter(status__in=Report.OPEN_STATUSES).order_by("pk").only("pk"))
+        is_claimed = queued_reports.update(status=Report.Status.RUNNING, **start_fields)
+    if not is_claimed:
         return None
     return Report.objects.get(pk=report_id)
 

@@ -143,7 +143,8 @@ def _start_sentence(error: OSError) -> str:
     reason = (error.strerror or str(error)).lower()
     if settings.SPARK_SUBMIT and error.filename == settings.SPARK_SUBMIT:
         return f"SPARK_SUBMIT is {settings.SPARK_SUBMIT}, which cannot be started: {reason}. Correct the path."
-    return f"The job cannot be started: {f'{error.filename}: ' if error.filename else ''}{reason}."
+    location = f"{error.filename}: " if error.filename else ""
+    return f"The job cannot be started: {location}{reason}. Its files are written to {settings.VAR_DIR} (VAR_DIR)."
 
 
 def _failure_sentence(code: int, output: JobOutput) -> str:

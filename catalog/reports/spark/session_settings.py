@@ -23,8 +23,9 @@ _LOG4J_FILE = Path(__file__).with_name("log4j2.properties")
 
 #: JVM options for short jobs, which end before optimized compilation pays: half the processor time of a default start.
 _SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-#: JVM options for jobs of minutes: the throughput collector, without the barriers that short pauses require.
-_LONG_JOB_JVM = ("-XX:+UseParallelGC",)
+#: JVM options for jobs of minutes: the throughput collector, without the barriers that short pauses require. Java would
+#: interpret methods of more than 8,000 bytes, such as those that Spark generates for the many columns of facts.
+_LONG_JOB_JVM = ("-XX:+UseParallelGC", "-XX:-DontCompileHugeMethods")
 #: Plans for a few dozen parts, or for little data, are not worth compiling, adapting or spreading.
 _SHORT_JOB_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",

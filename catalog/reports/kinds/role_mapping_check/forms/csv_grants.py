@@ -36,7 +36,7 @@ def on_container() -> Column:
 
 def on_all_tables() -> Column:
     """Whether a row is about all tables of a container."""
-    return f.col("object_type").rlike(_ALL_TABLES_PATTERN)
+    return f.col("object_type").startswith("ALL ") & f.col("object_type").rlike(_ALL_TABLES_PATTERN)
 
 
 def to_role() -> Column:

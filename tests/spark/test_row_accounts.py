@@ -93,7 +93,7 @@ def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
 
 def lines_of(spark: SparkSession, folder: Path) -> Iterator[tuple[str, int, str]]:
     facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
-    rows = number_lines(facts.select("file", "block", "line", "grantee"), facts).collect()
+    rows = number_lines(facts.select("export", "file", "block", "line", "grantee"), facts).collect()
     facts.unpersist()
     yield from sorted((row["file"], row["line"], row["grantee"]) for row in rows)
 
@@ -131,9 +131,52 @@ def test_a_file_with_another_header_is_named(spark: SparkSession, tmp_path: Path
     assert len(found) == 1
 
 
-def test_an_empty_file_lacks_its_columns(spark: SparkSession, tmp_path: Path) -> None:
-    export = {"name": "a", "platform": "p", "form": "csv", "grants": ["a.csv"]}
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [("csv", "lack the column object_type"), ("databricks", "a.csv of the export a are empty"), ("trino", "are empty")],
+)
+def test_an_empty_file_lacks_its_columns(spark: SparkSession, tmp_path: Path, form: str, sentence: str) -> None:
+    export = {"name": "a", "platform": "p", "form": form, "grants": ["a.csv"]}
     (tmp_path / "exports.json").write_text(json.dumps({"exports": [export]}), encoding="utf-8")
     (tmp_path / "a.csv").touch()
-    with pytest.raises(BadExports, match="lack the column object_type"):
+    with pytest.raises(BadExports, match=sentence):
         read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))
+
+
+def test_a_file_that_two_exports_name_has_its_own_name_and_lines_in_both(spark: SparkSession, tmp_path: Path) -> None:
+    exports = [
+        {"name": name, "platform": "p", "env": name, "form": "csv", "grants": [pattern]}
+        for name, pattern in (("one", "*.csv"), ("two", "my *.csv"))
+    ]
+    (tmp_path / "exports.json").write_text(json.dumps({"exports": exports}), encoding="utf-8")
+    header = "object_type,object,privilege,grantee_type,grantee"
+    (tmp_path / "a.csv").write_text(f"{header}\n" + "table,t,READ,user,mara\n" * 9, encoding="utf-8")
+    (tmp_path / "my 5%+é.csv").write_text(f"{header}\ntable,t,READ,user,ines\n", encoding="utf-8")
+    with interpreted(spark):
+        found = [row for row in lines_of(spark, tmp_path) if row[2] == "ines"]
+    assert found == [("my 5%+é.csv", 2, "ines")] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        # A table of pandas, with numbers of rows in a column without a name.
+        (",{header}\r\n0,{row}\r\n\r\n1,{row}\r\n", [2, 4]),
+        ("{header},,\n{row},,\n", [2]),
+        # Two files put together, each with the mark of UTF-8 and blank lines before its header.
+        ("\ufeff\n \n{header}\n{row}\n\ufeff{header}\n{row}\n", [4, 6]),
+    ],
+)
+def test_headers_of_all_kinds(spark: SparkSession, tmp_path: Path, text: str, places: list[int]) -> None:
+    export = {"name": "a", "platform": "p", "form": "csv", "grants": ["a.csv"]}
+    (tmp_path / "exports.json").write_text(json.dumps({"exports": [export]}), encoding="utf-8")
+    header = "object_type,object,privilege,grantee_type,grantee"
+    written = text.format(header=header, row="table,t,READ,user,mara")
+    (tmp_path / "a.csv").write_text(written, encoding="utf-8", newline="")
+    with interpreted(spark):
+        facts = read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path)).cache()
+        rows = number_lines(facts.filter("what <> 'NO_ROW'").select("export", "file", "block", "line", "what"), facts)
+        found = sorted((row["line"], row["what"]) for row in rows.collect())
+        assert find_other_headers(facts).isEmpty()
+        facts.unpersist()
+    assert found == [(place, "GRANT") for place in places]

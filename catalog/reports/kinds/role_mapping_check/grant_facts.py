@@ -64,11 +64,11 @@ class Grantee(StrEnum):
 
 
 #: `file` is the path in the folder of exports, `block` and `line` the place in it (`forms.lines`); `has_header`: the
-#: file has to begin with a header; `is_counted` is false in all but one of the facts of a row. Names as in the source
-#: (`principals`), and `…_key` for comparison with the catalog; `object_type` is SQL's word for the object, null for the
-#: usual one; `bit` is one privilege of the form's vocabulary, `level` its level; `is_container`: the object contains
-#: tables; `condition` is what the grant depends on, `condition_names` the pattern of the tables for which it holds;
-#: `granted_at` is when it was granted, where the layout says so.
+#: file has to begin with a header, and the line is not blank; `is_counted` is false in all but one of the facts of a
+#: row. Names as in the source (`principals`), and `…_key` for comparison with the catalog; `object_type` is SQL's word
+#: for the object, null for the usual one; `bit` is one privilege of the form's vocabulary, `level` its level;
+#: `is_container`: the object contains tables; `condition` is what the grant depends on, `condition_names` the pattern
+#: of the tables for which it holds; `granted_at` is when it was granted, where the layout says so.
 FACT_COLUMNS = {
     "export": "string",
     "file": "string",

@@ -1,7 +1,7 @@
 """Reads CSV with a header, one row a line, and says of each line why it cannot be read."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import and_
 
@@ -12,14 +12,22 @@ from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, find_first_line, read_lines
 
 _MARKS_OTHER_COLUMNS = "has_other_columns"
+#: What stands around names of columns, such as the mark at the beginning of a file in UTF-8.
+_MARKS_AROUND = " \t\ufeff"
+#: How columns begin that have no name, such as the numbers of rows that pandas writes.
+_UNNAMED = "unnamed column "
 
 
 def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, required: Sequence[str]) -> DataFrame:
     """Return the lines of CSV files: their columns, named in lower case, and LINE_COLUMNS. Raises BadExports."""
     lines = read_lines(spark, folder, pattern, has_header=True)
-    header = [name.strip().strip("\ufeff").lower() for name in next(csv.reader([find_first_line(lines)]), [])]
+    header = list(_read_header(find_first_line(lines)))
     if missing_names := [name for name in required if name not in header]:
         raise BadExports(f"The files {pattern} of the export {export.name} lack the column {missing_names[0]}.")
+    if not header:
+        raise BadExports(
+            f"The files {pattern} of the export {export.name} are empty: their first line names the columns."
+        )
     if len({*header, *LINE_COLUMNS}) < len(header) + len(LINE_COLUMNS):
         raise BadExports(f"The files {pattern} of the export {export.name} have a column twice.")
     quoted_names = ["`" + name.replace("`", "``") + "`" for name in header]
@@ -30,13 +38,25 @@ def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, req
         f.col(_MARKS_OTHER_COLUMNS).isNotNull(), "It has not the columns of the first line."
     )
     # A file may be put together from several, each with its header.
-    is_header = reduce(and_, (f.lower(f.trim(name)) == text for name, text in zip(quoted_names, header, strict=True)))
+    is_header = reduce(and_, (_is_heading(name, text) for name, text in zip(quoted_names, header, strict=True)))
     return rows.withColumns(
         {
             "row_problem": f.coalesce("row_problem", problem),
             "is_row": f.col("is_row") & ~f.coalesce(is_header, f.expr("false")),
         }
     ).drop(_MARKS_OTHER_COLUMNS)
+
+
+def _read_header(line: str) -> Iterator[str]:
+    """Yield the names of columns of a header, in lower case; a column without a name has that of its place."""
+    for place, name in enumerate(next(csv.reader([line]), []), 1):
+        yield name.strip(_MARKS_AROUND).lower() or f"{_UNNAMED}{place}"
+
+
+def _is_heading(column: str, name: str) -> Column:
+    """Whether a value is the name of its column."""
+    value = f.lower(f.btrim(f.col(column), f.lit(_MARKS_AROUND)))
+    return f.coalesce(value, f.lit("")) == "" if name.startswith(_UNNAMED) else value == name
 
 
 def _has_open_quote() -> Column:

@@ -11,7 +11,8 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 
 #: Columns that every form's rows have: the path of the file in the folder, the block and the line; whether the line is
-#: a row (and neither blank nor a header); its text, and why it cannot be read; whether its file begins with a header.
+#: a row (and neither blank nor a header); its text, and why it cannot be read; whether the first such line of its file,
+#: which is no blank one, has to be a header.
 LINE_COLUMNS = ("row_file", "row_block", "row_line", "is_row", "row_text", "row_problem", "has_header")
 
 #: What Java puts in place of bytes that are not UTF-8.
@@ -20,29 +21,34 @@ _REPLACEMENT = "\ufffd"
 
 def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bool = False) -> DataFrame:
     """Return every line of the files of a pattern with LINE_COLUMNS; it is left to the form to find headers."""
-    is_not_utf8 = f.col("value").contains(_REPLACEMENT)
+    is_not_utf8, is_row = f.col("value").contains(_REPLACEMENT), f.trim("value") != ""
     return spark.read.text(f"{folder}/{pattern}").select(
         build_path_column(pattern).alias("row_file"),
         f.col("_metadata.file_block_start").alias("row_block"),
         f.monotonically_increasing_id().alias("row_line"),
-        (f.trim("value") != "").alias("is_row"),
+        is_row.alias("is_row"),
         f.when(is_not_utf8, f.regexp_replace("value", _REPLACEMENT, _REPLACEMENT))
         .otherwise(f.col("value"))
         .alias("row_text"),
         f.when(is_not_utf8, "It is not UTF-8.").alias("row_problem"),
-        f.expr("true" if has_header else "false").alias("has_header"),
+        (is_row if has_header else f.expr("false")).alias("has_header"),
     )
 
 
 def build_path_column(pattern: str) -> Column:
-    """Return the path in the folder of the file of a row."""
+    """Return the path in the folder of the file of a row, as Spark writes it."""
     # The stars of a pattern match no slash, so that paths have as many parts as the pattern.
     return f.substring_index("_metadata.file_path", "/", -(pattern.count("/") + 1))
 
 
+def _decode_path(path: str) -> Column:
+    """Return a path as people write it: Spark's have spaces and percent signs as in addresses."""
+    return f.url_decode(f.replace(f.col(path), f.lit("+"), f.lit("%2B")))
+
+
 def find_first_line(lines: DataFrame) -> str:
-    """Return the first line of one of the files, '' where all of them are empty."""
-    first_lines = lines.filter("row_block = 0").select("row_text").head(1)
+    """Return the first line of one of the files that is not blank, '' where there is none."""
+    first_lines = lines.filter("row_block = 0 AND is_row").select("row_text").head(1)
     return str(first_lines[0]["row_text"]) if first_lines else ""
 
 
@@ -61,16 +67,21 @@ def find_other_headers(facts: DataFrame) -> DataFrame:
     neighbours = first_kinds.filter(is_header).select("export", f.col("file").alias("neighbour"))
     pairs = first_kinds.filter(~is_header).join(neighbours, "export", "left")
     distance = f.struct(f.levenshtein("file", "neighbour"), "neighbour")
-    return pairs.groupBy("file").agg(f.min_by("neighbour", distance).alias("neighbour"))
+    nearest = pairs.groupBy("file").agg(f.min_by("neighbour", distance).alias("neighbour"))
+    return nearest.select(*(_decode_path(name).alias(name) for name in ("file", "neighbour")))
 
 
 def number_lines(rows: DataFrame, facts: DataFrame) -> DataFrame:
-    """Return rows with `file`, `block` and `line`, with `line` as its number in the file; `facts` are all of them.
+    """Return rows with `export`, `file`, `block` and `line`, with file and number as people name them.
+
+    `facts` are all of them.
 
     Every line gives a fact, so that the first and the last line of the facts of a block are those of the block.
     """
-    blocks = facts.groupBy("file", "block").agg(f.min("line").alias("first"), f.max("line").alias("last"))
-    earlier_blocks = Window.partitionBy("file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
+    # Two exports may name one file, and each has read it.
+    blocks = facts.groupBy("export", "file", "block").agg(f.min("line").alias("first"), f.max("line").alias("last"))
+    earlier_blocks = Window.partitionBy("export", "file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
     earlier_lines = f.coalesce(f.sum(f.col("last") - f.col("first") + 1).over(earlier_blocks), f.lit(0))
-    offsets = blocks.select("file", "block", (earlier_lines - f.col("first") + 1).alias("offset"))
-    return rows.join(offsets, ["file", "block"]).withColumn("line", f.col("line") + f.col("offset")).drop("offset")
+    offsets = blocks.select("export", "file", "block", (earlier_lines - f.col("first") + 1).alias("offset"))
+    numbered = rows.join(offsets, ["export", "file", "block"])
+    return numbered.withColumns({"file": _decode_path("file"), "line": f.col("line") + f.col("offset")}).drop("offset")

@@ -150,7 +150,8 @@ def _join_grantees(rows: DataFrame, scope: Column) -> DataFrame:
 
 
 def _decide_outcome(rows: DataFrame) -> RowOutcome:
-    is_revoked = f.col("deleted_on").isNotNull() if "deleted_on" in rows.columns else f.expr("false")
+    # Unloaded files have \N where there is no date, others NULL: without a digit it is none.
+    is_revoked = f.coalesce(_pick_column(rows, "deleted_on").rlike("[0-9]"), f.expr("false"))
     rule = _find_rule(is_revoked)
     reason = (
         f.when(is_revoked, None)

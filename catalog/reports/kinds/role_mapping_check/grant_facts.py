@@ -137,9 +137,12 @@ def spell(export: Export, name: Column) -> Column:
 
 
 def object_key(export: Export, path: Column) -> Column:
-    """Return a name of several parts for comparison with `spell` of names of the catalog."""
+    """Return a name of several parts for comparison with `spell` of names of the catalog.
+
+    PostgreSQL tells quoted names with capitals from others; what else writes names in lower case knows no such tables.
+    """
     dotted_path = f.translate(path, SEPARATOR, ".")
-    return f.lower(dotted_path) if export.spelling == "lower" else dotted_path
+    return f.lower(dotted_path) if export.spelling == "lower" and export.dialect != "postgres" else dotted_path
 
 
 def privilege_bit(export: Export, privilege: Column) -> Column:

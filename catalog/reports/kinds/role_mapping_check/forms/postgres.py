@@ -61,15 +61,10 @@ def _describe_grantee() -> Column:
     return f.when(f.col("grantee") == "PUBLIC", "public").otherwise(f.col("grantee"))
 
 
-def _describe_path(export: Export, path: Column) -> dict[str, Column]:
-    """Return the columns of a table. The catalog's names stand for unquoted ones, which are in lower case."""
-    is_quoted = (path != f.lower(path)) & f.lit(export.spelling == "lower")
-    return {"object_type": f.lit("TABLE"), "path": path, "said_rule": f.when(is_quoted, PassRule.UNKNOWN_TABLE)}
-
-
-def _describe_table(_: DataFrame, export: Export) -> dict[str, Column]:
+def _describe_table(_rows: DataFrame, _export: Export) -> dict[str, Column]:
     return {
-        **_describe_path(export, join_path("table_catalog", "table_schema", "table_name")),
+        "object_type": f.lit("TABLE"),
+        "path": join_path("table_catalog", "table_schema", "table_name"),
         "privilege": normalize_word(f.col("privilege_type")),
         "grantee_type": f.lit(_ANYBODY),
         "grantee": _describe_grantee(),
@@ -96,7 +91,8 @@ def _describe_other(kind: str) -> layouts.DescribeRows:
 def _describe_owner(name: str, owner: str) -> layouts.DescribeRows:
     def describe(_: DataFrame, export: Export) -> dict[str, Column]:
         return {
-            **_describe_path(export, join_path(f.lit(export.database), "schemaname", name)),
+            "object_type": f.lit("TABLE"),
+            "path": join_path(f.lit(export.database), "schemaname", name),
             "privilege": f.lit("OWNER"),
             "grantee_type": f.lit(_ANYBODY),
             "grantee": f.col(owner),

@@ -7,6 +7,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import layouts
+from catalog.reports.kinds.role_mapping_check.forms.csv_grants import TABLE_TYPES
 from catalog.reports.kinds.role_mapping_check.forms.layouts import Layout, join_path
 from catalog.reports.kinds.role_mapping_check.forms.lines import read_lines
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, select_facts
@@ -68,9 +69,7 @@ def _describe_reference(rows: DataFrame, _: Export) -> dict[str, Column]:
     """Return table, kind, name and rule of rows of POLICY_REFERENCES; policies on tags and accounts are passed."""
     kinds = f.create_map(*(f.lit(item) for pair in _SNOWFLAKE_KINDS.items() for item in pair))
     kind = f.try_element_at(kinds, normalize_word(f.col("policy_kind")))
-    is_on_table = normalize_word(f.col("ref_entity_domain")).isin(
-        "TABLE", "VIEW", "MATERIALIZED VIEW", "EXTERNAL TABLE"
-    )
+    is_on_table = normalize_word(f.col("ref_entity_domain")).isin(*TABLE_TYPES)
     status = normalize_word(f.col("policy_status")) if "policy_status" in rows.columns else f.lit("ACTIVE")
     rule = f.when(~is_on_table | kind.isNull(), PassRule.OTHER_OBJECT).when(
         ~status.isin("ACTIVE", ""), PassRule.INACTIVE_POLICY
@@ -113,12 +112,21 @@ def _describe_plain(_: DataFrame, export: Export) -> dict[str, Column]:
     }
 
 
-def _build_layout(kind: PolicyKind, table: Sequence[str], name: str, *others: str) -> Layout:
-    """Return a layout of policies of a kind; a table of two parts is in the database of the export."""
+def _build_layout(
+    kind: PolicyKind, table: Sequence[str], name: str, *others: str, switches: Sequence[str] = ()
+) -> Layout:
+    """Return a layout of policies of a kind; a table of two parts is in the database of the export.
 
-    def describe(_: DataFrame, export: Export) -> dict[str, Column]:
+    `switches` are further columns: a policy is in force unless one of them that is there says no.
+    """
+
+    def describe(rows: DataFrame, export: Export) -> dict[str, Column]:
         path = join_path(*table) if len(table) > 2 else join_path(f.lit(export.database), *table)
-        return _describe(f.lit(kind), path, f.col(name))
+        is_off = f.expr("false")
+        for switch in set(switches) & set(rows.columns):
+            is_off |= f.lower(f.trim(switch)).isin("f", "false", "0")
+        said_rule = f.when(is_off, PassRule.INACTIVE_POLICY)
+        return {**_describe(f.lit(kind), path, f.col(name)), "said_rule": said_rule}
 
     return Layout((*table, name, *others), describe)
 
@@ -136,11 +144,14 @@ _LAYOUTS: Mapping[str, Sequence[Layout]] = {
         _PLAIN,
     ),
     "redshift": (
-        _build_layout(PolicyKind.ROWS, ("relschema", "relname"), "polname"),
+        _build_layout(PolicyKind.ROWS, ("relschema", "relname"), "polname", switches=("is_pol_on", "is_rls_on")),
         _build_layout(PolicyKind.MASK, ("schema_name", "table_name"), "policy_name"),
         _PLAIN,
     ),
-    "postgres": (_build_layout(PolicyKind.ROWS, ("schemaname", "tablename"), "policyname"), _PLAIN),
+    "postgres": (
+        _build_layout(PolicyKind.ROWS, ("schemaname", "tablename"), "policyname", switches=("rowsecurity",)),
+        _PLAIN,
+    ),
     "trino": (_PLAIN,),
     "csv": (_PLAIN,),
 }

@@ -42,6 +42,11 @@ def test_names_go_both_ways() -> None:
     assert (export.normalize("Ann@X.example"), export.account_name("ann")) == ("ann", "ANN@x.example")
 
 
+def test_a_name_as_it_stands_goes_before_one_in_other_letters() -> None:
+    (export,) = parse_exports(text(SNOW | {"roles": {"CASEY": "large", "casey": "small"}}))
+    assert [export.role_identifier(name) for name in ("CASEY", "casey")] == ["large", "small"]
+
+
 @pytest.mark.parametrize(
     ("sent", "sentences"),
     [

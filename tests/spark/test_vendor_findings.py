@@ -1,5 +1,6 @@
 """What the golden exports of vendors come to beside a catalog: each kind of grant has a planted difference."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,11 @@ from typing import Any
 import pytest
 import sqlglot
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
+from catalog.reports.kinds.role_mapping_check.exports import BadExports, parse_exports
+from catalog.reports.kinds.role_mapping_check.grant_facts import role_key
+from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 
 pytestmark = pytest.mark.spark
@@ -96,6 +101,32 @@ def short(finding: dict[str, Any]) -> list[str]:
         (finding["actor"] or "-").removeprefix("urn:li:corpuser:"),
         finding["repair"].replace("\n", " "),
     ]
+
+
+def test_quoted_and_unquoted_names_of_roles_are_mapped_each_by_itself(spark: SparkSession) -> None:
+    roles = {"CASEY": "large", "casey": "small", "other": "third"}
+    export = {"name": "a", "platform": "snowflake", "form": "snowflake", "grants": ["a"], "role_prefix": "s_"}
+    (parsed,) = parse_exports(json.dumps({"exports": [export | {"roles": roles}]}))
+    names = ["CASEY", "casey", "Casey", "OTHER", "PLAIN"]
+    with interpreted(spark):
+        (row,) = spark.range(1).select(*(role_key(parsed, f.lit(name)).alias(name) for name in names)).collect()
+    assert list(row) == ["large", "small", 's_"Casey"', "third", "s_plain"]
+
+
+def test_a_prefix_is_only_that_of_roles(spark: SparkSession) -> None:
+    export = {"name": "a", "platform": "snowflake", "form": "snowflake", "grants": ["a"], "role_prefix": "s_"}
+    exports = parse_exports(json.dumps({"exports": [export]}))
+    rows = [
+        ("a", "s_share partners", "SHARE\x1fPARTNERS"),
+        ("a", "s_public", "PUBLIC"),
+        ("a", "serviceaccount:bot@x", "serviceAccount:bot@x"),
+    ]
+    known = spark.createDataFrame([("t_reader",)], "role string")
+    schema = "export string, role string, role_name string"
+    with interpreted(spark):
+        check_role_prefixes(spark.createDataFrame(rows, schema), known, exports)
+        with pytest.raises(BadExports, match="role_prefix 's_'; one of them would be s_reader"):
+            check_role_prefixes(spark.createDataFrame([*rows, ("a", "s_reader", "READER")], schema), known, exports)
 
 
 @pytest.mark.parametrize(

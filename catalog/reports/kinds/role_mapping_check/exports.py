@@ -122,6 +122,8 @@ class Export:
 
     def role_identifier(self, name: str) -> str:
         """Return the identifier, in lower case, of the role URN for the name of a role in the source."""
+        if name in self.roles:
+            return self.roles[name].lower()
         normalized_name = self.normalize(name)
         identifiers_by_name = {
             self.normalize(source_name): identifier.lower() for source_name, identifier in self.roles.items()

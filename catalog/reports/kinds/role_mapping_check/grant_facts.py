@@ -99,9 +99,11 @@ def role_key(export: Export, name: Column) -> Column:
     source_name = principals.dotted_name(name)
     bare_key = name_key(export, source_name)
     key: Column = f.concat(f.lit(export.role_prefix.lower()), bare_key)
-    for known_name, identifier in export.roles.items():
-        is_known = (source_name == known_name) | (bare_key == export.normalize(known_name))
-        key = f.when(is_known, f.lit(identifier.lower())).otherwise(key)
+    # A name as it stands goes before one in other letters: CASEY and "casey" may both be named.
+    for has_its_letters in (False, True):
+        for known_name, identifier in export.roles.items():
+            is_known = source_name == known_name if has_its_letters else bare_key == export.normalize(known_name)
+            key = f.when(is_known, f.lit(identifier.lower())).otherwise(key)
     return key
 
 

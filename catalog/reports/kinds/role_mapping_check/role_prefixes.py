@@ -7,17 +7,21 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, is_named_role
 from catalog.reports.kinds.role_mapping_check.exports import EXPORTS_FILE, BadExports, Export
+from catalog.reports.kinds.role_mapping_check.principals import is_outside
 
 
 def check_role_prefixes(existing_roles: DataFrame, known_roles: DataFrame, exports: Sequence[Export]) -> None:
     """Raise BadExports for an export with roles of which the catalog knows none: every finding would be wrong.
 
-    Roles that `roles` names, and everybody, are not under the prefix.
+    Roles that `roles` names, everybody, shares, applications and service accounts are not under the prefix.
     """
     if not any(export.role_prefix for export in exports):
         return
-    named_elsewhere = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.roles))
-    roles = existing_roles.filter(~named_elsewhere).join(
+    named_elsewhere = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.roles)) | is_outside("role_name")
+    is_prefixed = f.expr("false")
+    for export in exports:
+        is_prefixed |= (f.col("export") == export.name) & f.col("role").startswith(export.role_prefix.lower())
+    roles = existing_roles.filter(is_prefixed & ~named_elsewhere).join(
         known_roles.select("role", f.expr("true").alias("is_known")), "role", "left"
     )
     counts = roles.groupBy("export").agg(f.count("is_known").alias("known"), f.min("role").alias("example"))

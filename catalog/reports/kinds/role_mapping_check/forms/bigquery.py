@@ -9,6 +9,7 @@ from catalog.reports.kinds.role_mapping_check.forms.csv_rows import read_csv
 from catalog.reports.kinds.role_mapping_check.forms.google.condition_facts import read_clock, read_conditions
 from catalog.reports.kinds.role_mapping_check.forms.google.conditions import ConditionState
 from catalog.reports.kinds.role_mapping_check.forms.google.place_facts import Places, read_places
+from catalog.reports.kinds.role_mapping_check.forms.json_rows import parse_object
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, read_lines
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, describe_unknown_level, select_facts
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word
@@ -65,7 +66,7 @@ def _read_grants(spark: SparkSession, folder: str, export: Export, pattern: str)
 
 def _parse_iam_policies(lines: DataFrame) -> DataFrame:
     """Return a row for each resource, IAM role and member; a line with a problem is one row."""
-    policies = lines.withColumn("said", f.from_json("row_text", _IAM_POLICY_SCHEMA)).withColumns(
+    policies = lines.withColumn("said", parse_object("row_text", _IAM_POLICY_SCHEMA)).withColumns(
         {
             "place": f.coalesce("said.resource", "said.name"),
             "bindings": f.coalesce(*(f.col(f"said.{key}.bindings") for key in _POLICY_KEYS)),

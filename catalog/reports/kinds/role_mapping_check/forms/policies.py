@@ -8,6 +8,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import layouts
 from catalog.reports.kinds.role_mapping_check.forms.csv_grants import TABLE_TYPES
+from catalog.reports.kinds.role_mapping_check.forms.json_rows import parse_object
 from catalog.reports.kinds.role_mapping_check.forms.layouts import Layout, join_path
 from catalog.reports.kinds.role_mapping_check.forms.lines import read_lines
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, select_facts
@@ -82,7 +83,7 @@ def _describe_reference(rows: DataFrame, _: Export) -> dict[str, Column]:
 
 def _read_json(spark: SparkSession, folder: str, pattern: str) -> DataFrame:
     """Return row access policies and columns with policy tags, one JSON object a line."""
-    rows = read_lines(spark, folder, pattern).withColumn("said", f.from_json("row_text", _ROW_POLICY_SCHEMA))
+    rows = read_lines(spark, folder, pattern).withColumn("said", parse_object("row_text", _ROW_POLICY_SCHEMA))
     reference = "said.rowAccessPolicyReference"
     is_row_policy, is_column = f.col(reference).isNotNull(), f.col("said.table_name").isNotNull()
     table = join_path(*(f"said.{name}" for name in _TABLE))

@@ -329,7 +329,7 @@ def test_what_was_passed_over_by_which_rule(checked: dict[str, Any]) -> None:
     [
         ({}, "exports.json of the exports of grants cannot be read."),
         ({"exports.json": "{}"}, "exports.json has to hold"),
-        ({"exports.json": json.dumps(EXPORTS)}, "The export snow names files that are not there."),
+        ({"exports.json": json.dumps(EXPORTS)}, "The export snow names files that are not there: snow/roles.csv."),
         (
             {"exports.json": json.dumps({"exports": EXPORTS["exports"][2:]}), "pg.csv": "object,object\n"},
             "The files pg.csv of the export pg lack the column object_type.",

@@ -1,7 +1,9 @@
 """Reads the facts of all exports, each by the reader of its form. Rows are parsed in parallel and never collected."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +33,10 @@ FORM_READERS: Mapping[str, FormReader] = {
 }
 
 
+#: The beginning of an address, of which Spark writes more or fewer slashes than others do.
+_SCHEME_PATTERN = re.compile("^[a-z0-9]+:/*")
+
+
 def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> DataFrame:
     """Return the facts of all files of the exports. Raises BadExports when a file is missing or lacks a column."""
     frames: list[DataFrame] = []
@@ -41,5 +47,15 @@ def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> D
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
-            raise BadExports(f"The export {export.name} names files that are not there.") from error
+            name = _find_missing_name(folder, error)
+            raise BadExports(f"The export {export.name} names files that are not there: {name}.") from error
     return reduce(DataFrame.union, frames)
+
+
+def _find_missing_name(folder: str, error: AnalysisException) -> str:
+    """Return the path in the folder, or the pattern, that Spark did not find."""
+    path, start = (
+        _SCHEME_PATTERN.sub("", unquote(text))
+        for text in ((error.getMessageParameters() or {}).get("path", ""), f"{folder}/")
+    )
+    return path.removeprefix(start)

@@ -49,6 +49,11 @@ def to_person() -> Column:
     return f.col("grantee_type").isin(Grantee.USER, Grantee.GROUP)
 
 
+def to_holder() -> Column:
+    """Whether a row is about a privilege of a role or user: forms in which groups hold some make them roles first."""
+    return to_role() | (f.col("grantee_type") == Grantee.USER)
+
+
 def find_missing_names() -> Column:
     """Return the reason of rows without an object or grantee, else null."""
     return f.when(f.coalesce(f.col("path"), f.lit("")) == "", "It names no object.").when(

@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
     on_container,
     on_role,
     on_table,
+    to_holder,
     to_person,
     to_role,
 )
@@ -113,7 +114,7 @@ def _decide_outcome(form: LayoutForm) -> RowOutcome:
         f.col("said_problem"),
         find_missing_names(),
         f.when(~on_role() & (f.col("privilege") == ""), "It names no privilege.")
-        .when(~to_role() & ~to_person(), f.concat(f.lit("Nobody is a "), "grantee_type", f.lit(".")))
+        .when(~f.when(on_role(), to_role() | to_person()).otherwise(to_holder()), _describe_unknown_grantee())
         .when(reaches_data & f.col("bit").isNull() & ~is_harmless, describe_unknown_level()),
     )
     rule = (
@@ -129,6 +130,10 @@ def _decide_outcome(form: LayoutForm) -> RowOutcome:
         .otherwise(FactKind.GRANT)
     )
     return RowOutcome(reason, rule, kind)
+
+
+def _describe_unknown_grantee() -> Column:
+    return f.concat(f.lit("Nobody is a "), "grantee_type", f.lit("."))
 
 
 # -- what layouts are made of -----------------------------------------------------------------------------------------

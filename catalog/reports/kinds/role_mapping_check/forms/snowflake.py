@@ -16,6 +16,7 @@ from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
     on_container,
     on_role,
     on_table,
+    to_holder,
     to_person,
     to_role,
 )
@@ -179,7 +180,7 @@ def _find_rule(is_revoked: Column) -> Column:
         .when(on_container() & ~on_all_tables() & ~owns_container, PassRule.CONTAINER_PRIVILEGE)
         .when(~on_table() & ~on_container(), PassRule.OTHER_OBJECT)
         .when(f.col("bit").isNull(), PassRule.NO_DATA_PRIVILEGE)
-        .when(~to_role() & ~to_person(), PassRule.OTHER_GRANTEE)
+        .when(~to_holder(), PassRule.OTHER_GRANTEE)
     )
 
 

@@ -77,9 +77,14 @@ def describe_error(text: str, *, source: str = "", folder: Path | None = None) -
 def describe_address(address: str, text: str) -> str:
     """Return the sentence about an address that cannot be read, with the reason in the text of the error."""
     reason = _describe_storage(text) or (
-        "there is nothing." if "PATH_NOT_FOUND" in text or _PATH_PATTERN.search(text) else find_reason(text)
+        "there is nothing." if is_path_missing(text) or _PATH_PATTERN.search(text) else find_reason(text)
     )
     return f"{redact_address(address)} cannot be read: {reason}"
+
+
+def is_path_missing(text: str) -> bool:
+    """Whether Spark says that it found no file. Its classes of errors have other methods in each version."""
+    return "PATH_NOT_FOUND" in text
 
 
 def is_library_missing(text: str) -> bool:

@@ -20,6 +20,7 @@ from catalog.reports.kinds.role_mapping_check.forms import (
     trino,
 )
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import FormReader
+from catalog.reports.spark.error_sentences import is_path_missing
 
 #: The reader of each form: returns frames with FACT_COLUMNS, in which each line of each file gives at least one fact.
 FORM_READERS: Mapping[str, FormReader] = {
@@ -45,7 +46,7 @@ def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> D
             frames += FORM_READERS[export.form](spark, folder, export)
             frames += policies.read_policies(spark, folder, export)
         except AnalysisException as error:
-            if error.getCondition() != "PATH_NOT_FOUND":
+            if not is_path_missing(str(error)):
                 raise
             name = _find_missing_name(folder, error)
             raise BadExports(f"The export {export.name} names files that are not there: {name}.") from error

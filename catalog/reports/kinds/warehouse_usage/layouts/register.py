@@ -15,6 +15,7 @@ from catalog.reports.kinds.warehouse_usage.layouts import (
     snowflake,
     trino,
 )
+from catalog.reports.spark.error_sentences import is_path_missing
 
 _READERS: Mapping[str, Callable[[SparkSession, str, Export, str], DataFrame]] = {
     "snowflake": snowflake.read_access_history,
@@ -38,7 +39,7 @@ def read_histories(spark: SparkSession, folder: str, exports: Sequence[Export]) 
             try:
                 histories.append(_READERS[export.form](spark, folder, export, pattern))
             except AnalysisException as error:
-                if error.getCondition() != "PATH_NOT_FOUND":
+                if not is_path_missing(str(error)):
                     raise
                 raise BadExports(f"The export {export.name} names files that are not there: {pattern}.") from error
     return histories

@@ -75,5 +75,11 @@ def test_everything_that_is_wrong_is_said(sent: str, sentences: list[str]) -> No
         assert sentence in str(raised.value)
 
 
+def test_a_single_file_beside_the_grants_needs_no_list() -> None:
+    keys = ("hierarchy", "denies", "policies", "usage")
+    (export,) = parse_exports(text(SNOW | dict.fromkeys(keys, "file")))
+    assert [getattr(export, key) for key in keys] == [("file",)] * 4
+
+
 def test_installations_stand_beside_one_another() -> None:
     assert len(parse_exports(text(SNOW | {"instance": "eu"}, SNOW | {"name": "us", "instance": "us"}))) == 2

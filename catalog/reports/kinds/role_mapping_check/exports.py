@@ -68,7 +68,7 @@ _SPELLINGS = ("upper", "lower", "exact")
 
 
 #: Files beside grants and members; a single one may stand without a list.
-_ADDED_FILES = ("hierarchy", "denies", "policies")
+_ADDED_FILES = ("hierarchy", "denies", "policies", "usage")
 
 
 class BadExports(Exception):
@@ -211,7 +211,7 @@ def _build_export(entry: Mapping[str, Any]) -> Export:
         "owner": "" if form in _LOWERCASE_FORMS else "SYSADMIN",
     }
     arguments = {**defaults, **entry}
-    for key in ("grants", "members", "usage", "ignored_roles", *_ADDED_FILES):
+    for key in ("grants", "members", "ignored_roles", *_ADDED_FILES):
         arguments[key] = tuple(arguments.get(key, ()))
     arguments["levels"] = {name: LEVELS[level.upper()] for name, level in arguments.get("levels", {}).items()}
     return Export(**arguments)

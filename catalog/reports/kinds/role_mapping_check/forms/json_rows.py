@@ -4,7 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 #: Where a second object may begin, if not in a text.
-_SECOND_OBJECT_PATTERN = r"\}\s*\{"
+_SECOND_OBJECT_PATTERN = r"\}\s*,?\s*\{"
 
 
 def parse_object(column: str, schema: str) -> Column:

@@ -20,9 +20,10 @@ SECURITY_SWITCHES: tuple[tuple[str, str, str], ...] = (
 
 @register()
 def check_storage(**_: Any) -> list[CheckMessage]:
-    """Return an error for an address of reports that can never be used; no server is asked."""
-    problem = storage_problems.find_static_problem(str(settings.REPORTS_DIR), variable="REPORTS_DIR")
-    return [Error(problem, id="authzsite.E016")] if problem else []
+    """Return an error for each address of reports that can never be used; no server is asked."""
+    addresses = {name: str(getattr(settings, name)) for name in ("REPORTS_DIR", "RESULT_TABLES_DIR")}
+    problems = (storage_problems.find_static_problem(text, variable=name) for name, text in addresses.items() if text)
+    return [Error(problem, id="authzsite.E016") for problem in problems if problem]
 
 
 @register(Tags.security, deploy=True)

@@ -122,3 +122,6 @@ def test_an_address_that_can_never_be_used_fails_the_checks_of_the_site(settings
     assert [found.id for found in run_checks()] == ["authzsite.E016"]
     settings.REPORTS_DIR = "s3://none/a"
     assert run_checks() == [], "no server is asked"
+    settings.RESULT_TABLES_DIR = "s4://bucket/tables"
+    (found,) = run_checks()
+    assert found.msg.startswith("RESULT_TABLES_DIR: s4://bucket/tables begins with s4:")

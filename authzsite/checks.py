@@ -7,6 +7,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as Caution
 
 from catalog.reports import storage_problems
+from catalog.reports.run import lineage_sender
 
 # (setting, meaning of its value False, code of the check)
 SECURITY_SWITCHES: tuple[tuple[str, str, str], ...] = (
@@ -24,6 +25,13 @@ def check_storage(**_: Any) -> list[CheckMessage]:
     addresses = {name: str(getattr(settings, name)) for name in ("REPORTS_DIR", "RESULT_TABLES_DIR")}
     problems = (storage_problems.find_static_problem(text, variable=name) for name, text in addresses.items() if text)
     return [Error(problem, id="authzsite.E016") for problem in problems if problem]
+
+
+@register()
+def check_lineage(**_: Any) -> list[CheckMessage]:
+    """Return a warning where events of runs are asked for and cannot be sent."""
+    problem = lineage_sender.find_library_problem() if settings.IS_LINEAGE_SENT else ""
+    return [Caution(problem, id="authzsite.W017")] if problem else []
 
 
 @register(Tags.security, deploy=True)

@@ -37,3 +37,7 @@ SPARK_SUBMIT_ARGUMENTS = shlex.split(env.text("SPARK_SUBMIT_ARGUMENTS"))
 GRANTS_EXPORTS = env.text("GRANTS_EXPORTS")
 # The file with the assertions about access; without one they are edited on their page.
 ASSERTIONS_FILE = env.text("ASSERTIONS_FILE")
+# Whether events of runs are sent, which OpenLineage's own variables decide and configure, and under which namespace.
+_LINEAGE_VARIABLES = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT", "OPENLINEAGE__TRANSPORT__TYPE")
+IS_LINEAGE_SENT = any(map(env.is_set, _LINEAGE_VARIABLES)) and not env.flag("OPENLINEAGE_DISABLED", default=False)
+OPENLINEAGE_NAMESPACE = env.text("OPENLINEAGE_NAMESPACE", "authzsite")

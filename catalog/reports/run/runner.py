@@ -18,6 +18,7 @@ from catalog.reports.result_tables.run_files import PLAN_FILE
 from catalog.reports.run import (
     launcher,
     leftovers,
+    lineage_events,
     result_loader,
     run_state,
     spark_pool,
@@ -50,6 +51,11 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
     report = run_state.claim(report_id, max_running=max_running)
     if report is None:
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
+    with lineage_events.send_events(report):
+        return _run_claimed(report)
+
+
+def _run_claimed(report: Report) -> Report.Status:
     try:
         attempt_folder = run_state.attempt_folder(report)
     except BadAddress as error:
@@ -60,14 +66,14 @@ def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Sta
         # Another worker makes the run: this one is being stopped, or its lease expired.
         leftovers.remove_folder(attempt_folder)
         table_publishing.delete_abandoned(report.kind)
-        return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
+        return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report.pk))
     report.refresh_from_db()
     if report.status == Report.Status.READY:
         _keep_results(report, attempt_folder)
         table_publishing.publish(report)
     else:
-        run_state.drop_rows(report_id)
-        leftovers.remove_folder(run_state.report_folder(report_id))
+        run_state.drop_rows(report.pk)
+        leftovers.remove_folder(run_state.report_folder(report.pk))
         table_publishing.delete_abandoned(report.kind)
     return Report.Status(report.status)
 

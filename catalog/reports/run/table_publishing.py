@@ -26,12 +26,19 @@ from catalog.reports.storage import BadAddress, StorageFolder
 log = logging.getLogger(__name__)
 
 
+def open_tables_folder() -> StorageFolder:
+    """Return the folder of the open tables. Raises BadAddress."""
+    if settings.RESULT_TABLES_DIR:
+        return storage.parse_address(settings.RESULT_TABLES_DIR)
+    return storage.parse_address(settings.REPORTS_DIR) / "tables"
+
+
 def plan_files(report: Report) -> FilePlan:
     """Return what the job of a run with a snapshot has to know."""
     assert report.as_of is not None  # noqa: S101 - set with the snapshot
     assert report.policy_version is not None  # noqa: S101 - set with the snapshot
     return FilePlan(
-        folder=_open_tables_folder().url,
+        folder=open_tables_folder().url,
         run=str(report.pk),
         attempt=report.attempts,
         kind=report.kind,
@@ -62,7 +69,7 @@ def publish_pending() -> int:
     count = 0
     for report in Report.objects.filter(status=Report.Status.READY, unpublished_tables__isnull=False):
         try:
-            folder = _open_tables_folder()
+            folder = open_tables_folder()
             if settings.RESULT_TABLES_FORMAT == "delta":
                 delta_log.commit_entry(folder, report.unpublished_tables)
             manifest.write_entry(folder, report.unpublished_tables)
@@ -97,7 +104,7 @@ def _delete_abandoned(kind: str) -> int:
         for path, attempt in attempts_by_path.items()
         if attempt is not None and attempt[0] in reports and not _may_count(reports[attempt[0]], attempt[1])
     ]
-    folder = _open_tables_folder()
+    folder = open_tables_folder()
     for path in discarded_paths:
         folder.delete_file(path)
     return len(discarded_paths)
@@ -111,7 +118,7 @@ def delete_old() -> int:
     if not settings.RESULT_TABLES_DAYS:
         return 0
     first_day = f"{timezone.now() - timedelta(days=settings.RESULT_TABLES_DAYS):%Y-%m-%d}"
-    folder = _open_tables_folder()
+    folder = open_tables_folder()
     old_entries = [entry for entry in manifest.iterate_entries(folder) if entry["day"] < first_day]
     for entry in old_entries:
         if settings.RESULT_TABLES_FORMAT == "delta":
@@ -120,15 +127,9 @@ def delete_old() -> int:
     return len(old_entries)
 
 
-def _open_tables_folder() -> StorageFolder:
-    if settings.RESULT_TABLES_DIR:
-        return storage.parse_address(settings.RESULT_TABLES_DIR)
-    return storage.parse_address(settings.REPORTS_DIR) / "tables"
-
-
 def _iterate_paths(kind: str) -> Iterator[str]:
     """Yield the paths of all files of a kind."""
-    folder = _open_tables_folder()
+    folder = open_tables_folder()
     for table in TABLES:
         kind_path = f"{table}/report={kind}"
         for day in (folder / kind_path).list_names():

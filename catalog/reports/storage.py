@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 from uuid import uuid4
 
 if TYPE_CHECKING:
@@ -85,9 +85,8 @@ class StorageFolder:
 
     @property
     def spark_url(self) -> str:
-        """The address as Spark reads it."""
-        scheme, separator, rest = self.url.partition("://")
-        return f"{_SPARK_SCHEMES.get(scheme, scheme)}{separator}{rest}"
+        """The address as Spark reads it, which takes paths as they are and not as parts of a URL."""
+        return f"{_SPARK_SCHEMES.get(self.scheme, self.scheme)}://{self.server}{self.path}"
 
     @property
     def is_local(self) -> bool:
@@ -224,36 +223,51 @@ class StorageFolder:
 
 def parse_address(address: str | Path) -> StorageFolder:
     """Return the folder at an address, which is a path or a URL. Raises BadAddress, and its UnknownScheme."""
-    text = str(address)
-    if isinstance(address, Path) or not _is_url(text):
-        return StorageFolder(FILE, "", str(Path(text).resolve()))
+    if isinstance(address, Path) or not _is_url(address):
+        scheme, colon, _ = str(address).partition(":")
+        if colon and scheme in _SCHEMES:
+            raise BadAddress(
+                f"An address that begins with {scheme}: goes on with a slash, such as {scheme}://bucket/folder, or "
+                "file:///folder for one of this machine."
+            )
+        return StorageFolder(FILE, "", str(Path(address).resolve()))
     try:
-        parts = urlsplit(text)
+        parts = urlsplit(address)
     except ValueError as error:
         raise BadAddress(
-            f"{redact_address(text)} is no address: the name of its server has a wrong bracket."
+            f"{redact_address(address)} is no address: the name of its server has a wrong bracket."
         ) from error
-    scheme = _SCHEMES.get(parts.scheme)
-    if scheme is None:
+    if parts.scheme not in _SCHEMES:
         raise UnknownScheme(
-            f"{redact_address(text)} begins with {parts.scheme}:, which names no storage: a folder, or one of "
+            f"{redact_address(address)} begins with {parts.scheme}:, which names no storage: a folder, or one of "
             f"{', '.join(f'{name}:' for name in sorted(set(_SCHEMES)))} is possible."
         )
-    if parts.query or parts.fragment or (parts.username is not None and scheme != AZURE) or parts.password is not None:
-        raise BadAddress(
-            f"{redact_address(text)} has more than a server and a path in it. Accounts, keys and options belong into "
-            "the environment, where the library of the storage reads them."
-        )
+    scheme = _SCHEMES[parts.scheme]
+    if problem := _find_problem(scheme, parts):
+        raise BadAddress(f"{redact_address(address)} {problem}")
     if scheme == FILE:
         return StorageFolder(FILE, "", str(Path(unquote(parts.path)).resolve()))
+    return StorageFolder(scheme, parts.netloc, parts.path.rstrip("/"))
+
+
+def _find_problem(scheme: str, parts: SplitResult) -> str:
+    """Return what is wrong with a URL of this storage, or ""."""
+    if parts.query or parts.fragment or (parts.username is not None and scheme != AZURE) or parts.password is not None:
+        return (
+            "has more than a server and a path in it. Accounts, keys and options belong into the environment, where "
+            "the library of the storage reads them."
+        )
+    if scheme == FILE:
+        is_here = parts.netloc in ("", "localhost")
+        return "" if is_here else f"names the machine {parts.netloc}: a folder of this one has to be file:///folder."
     if not parts.netloc and scheme != HADOOP:
-        raise BadAddress(f"{redact_address(text)} names no bucket: it has to be {parts.scheme}://bucket/folder.")
+        return f"names no bucket: it has to be {parts.scheme}://bucket/folder."
     if scheme == AZURE and not (parts.username and parts.hostname):
-        raise BadAddress(
-            f"{redact_address(text)} does not name both container and account: it has to be "
+        return (
+            "does not name both container and account: it has to be "
             "abfss://container@account.dfs.core.windows.net/folder."
         )
-    return StorageFolder(scheme, parts.netloc, parts.path.rstrip("/"))
+    return ""
 
 
 def redact_address(address: str) -> str:

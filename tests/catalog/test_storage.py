@@ -84,8 +84,9 @@ def test_a_rename_is_one_step_where_there_is_one(tmp_path: Path):
 @pytest.mark.parametrize(
     ("address", "shown", "url", "spark_url"),
     [
-        ("/a/b c/", "/a/b c", "file:///a/b%20c", "file:///a/b%20c"),
-        ("file:///a/b%20c", "/a/b c", "file:///a/b%20c", "file:///a/b%20c"),
+        ("/a/b c/", "/a/b c", "file:///a/b%20c", "file:///a/b c"),
+        ("file:///a/b%20c", "/a/b c", "file:///a/b%20c", "file:///a/b c"),
+        ("file://localhost/a", "/a", "file:///a", "file:///a"),
         ("file:/a/b", "/a/b", "file:///a/b", "file:///a/b"),
         ("s3://bucket", "s3://bucket", "s3://bucket", "s3a://bucket"),
         ("s3a://bucket/a/b/", "s3://bucket/a/b", "s3://bucket/a/b", "s3a://bucket/a/b"),
@@ -112,6 +113,9 @@ def test_every_kind_of_address(address: str, shown: str, url: str, spark_url: st
     ("address", "sentence"),
     [
         ("s4://bucket/a", "s4://bucket/a begins with s4:, which names no storage"),
+        ("file://data/a", "file://data/a names the machine data: a folder of this one has to be file:///folder."),
+        ("s3:bucket/a", "An address that begins with s3: goes on with a slash, such as s3://bucket/folder"),
+        ("file:a", "An address that begins with file: goes on with a slash"),
         ("s3:///a", "s3:///a names no bucket: it has to be s3://bucket/folder."),
         ("s3://key:hidden@bucket/a", "s3://bucket/a has more than a server and a path"),
         ("s3:/key:hidden@bucket/a", "s3:/bucket/a names no bucket"),

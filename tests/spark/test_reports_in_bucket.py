@@ -92,12 +92,13 @@ def test_effective_access_and_questions_about_it(server: s3.S3Server, settings: 
 
 
 def test_role_mapping(server: s3.S3Server, settings: Any, tmp_path: Path):
-    (tmp_path / "exports").mkdir()
-    (tmp_path / "exports" / "exports.json").write_text(EXPORTS)
-    (tmp_path / "exports" / "grants1.csv").write_text(GRANTS)
-    settings.REPORTS_DIR, settings.GRANTS_EXPORTS = str(tmp_path / "reports"), str(tmp_path / "exports")
+    exports = tmp_path / "exports of Zoë"
+    exports.mkdir()
+    (exports / "exports.json").write_text(EXPORTS)
+    (exports / "grants1.csv").write_text(GRANTS)
+    settings.REPORTS_DIR, settings.GRANTS_EXPORTS = str(tmp_path / "our reports"), exports.as_uri()
     expected = make("role_mapping_check")
-    settings.REPORTS_DIR = f"s3a://{s3.BUCKET}/mapping"
+    settings.REPORTS_DIR, settings.GRANTS_EXPORTS = f"s3a://{s3.BUCKET}/our mapping", str(exports)
     report = make("role_mapping_check")
     assert list_results(report) == list_results(expected)
     assert "findings" in {row[0] for row in list_results(report)[0]}

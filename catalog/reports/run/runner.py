@@ -205,7 +205,7 @@ def _describe_problem(report: Report, error: Exception) -> str:
         case Invalid():
             # What is wrong is no part of a request: most problems have no position.
             return "; ".join(": ".join(filter(None, (item.pointer, item.detail))) for item in error.problems)
-        case JobFailed() | result_loader.UnreadableResults() | PolicyAppError():
+        case JobFailed() | result_loader.UnreadableResults() | PolicyAppError() | BadAddress():
             return str(error)
         case OSError(filename=None) if not (folder := parse_address(settings.REPORTS_DIR)).is_local:
             return storage_problems.describe_error(folder, error)

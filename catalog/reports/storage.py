@@ -105,6 +105,17 @@ class StorageFolder:
         return _open_file_system(self.scheme, self.server, _read_s3_settings()), path
 
     @_raise_os_errors()
+    def read_s3_options(self) -> dict[str, str]:
+        """Return how S3 is reached, for a library that finds credentials itself; {} elsewhere. Raises OSError."""
+        if self.scheme != S3:
+            return {}
+        endpoint, _ = _read_s3_settings()
+        options = {"aws_region": self.open()[0].region}
+        if endpoint:
+            options |= {"aws_endpoint": endpoint, "aws_allow_http": str(endpoint.startswith("http://")).lower()}
+        return options
+
+    @_raise_os_errors()
     def is_there(self) -> bool:
         """Whether the folder is there; where storage has no folders, whether it has a file. Raises OSError."""
         from pyarrow import fs

@@ -7,11 +7,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from django.utils import timezone
 
 from catalog.models import Report
-from catalog.reports.result_tables import manifest
-from catalog.reports.run import leftovers, pruning, result_loader, run_state, runner
+from catalog.reports.result_tables import delta_log, manifest
+from catalog.reports.run import leftovers, pruning, result_loader, run_state, runner, table_publishing
 from catalog.reports.services import reports
 from catalog.reports.storage import parse_address
 from policies.pdp.authorizer import SYSTEM
@@ -145,6 +146,21 @@ def test_open_tables_in_a_bucket_have_the_runs_that_are_ready(server: s3.S3Serve
     with tables.open_input(file["path"]) as stream:
         rows = pq.read_table(stream).to_pylist()
     assert [row["run"] for row in rows] == [str(ready.pk)] * len(rows) != []
+    tables.delete()
+
+
+def test_open_tables_in_a_bucket_have_a_log_of_delta_lake(server: s3.S3Server, settings: Any):
+    settings.RESULT_TABLES_DIR, settings.RESULT_TABLES_FORMAT = f"s3a://{s3.BUCKET}/tables of Zoë", "delta"
+    ready = make()
+    assert (ready.status, ready.unpublished_tables) == (READY, None)
+    tables = parse_address(settings.RESULT_TABLES_DIR)
+    counts = DeltaTable((tables / "counts").url, storage_options=tables.read_s3_options())
+    assert {row["run"] for row in counts.to_pyarrow_table().to_pylist()} == {str(ready.pk)}
+    (entry,) = manifest.iterate_entries(tables)
+    delta_log.delete_entry(tables, entry)
+    assert table_publishing.publish_pending() == 0
+    counts.update_incremental()
+    assert counts.to_pyarrow_table().num_rows == 0
     tables.delete()
 
 

@@ -51,9 +51,16 @@ def _open_table(folder: StorageFolder, table: OpenTable) -> "DeltaTable":
     arrow_schema = table.build_arrow_schema()
     arrow_schema = arrow_schema.append(pa.field("report", pa.string())).append(pa.field("day", pa.date32()))
     schema = Schema.from_arrow(arrow_schema)
-    url = (folder / table.name).url
-    (folder / table.name).create()
-    delta_table = DeltaTable.create(url, schema, mode="ignore", partition_by=list(PARTITION_COLUMNS))
+    table_folder = folder / table.name
+    table_folder.create()
+    delta_table = DeltaTable.create(
+        table_folder.url,
+        schema,
+        mode="ignore",
+        partition_by=list(PARTITION_COLUMNS),
+        # The library knows neither where a bucket is nor that a server without TLS is meant.
+        storage_options=table_folder.read_s3_options(),
+    )
     known_names = {field.name for field in delta_table.schema().fields}
     if new_fields := [field for field in schema.fields if field.name not in known_names]:
         delta_table.alter.add_columns(new_fields)

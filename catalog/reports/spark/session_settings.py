@@ -23,9 +23,8 @@ _LOG4J_FILE = Path(__file__).with_name("log4j2.properties")
 
 #: JVM options for short jobs, which end before optimized compilation pays: half the processor time of a default start.
 _SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-#: JVM options for jobs of minutes: the throughput collector, without the barriers that short pauses require. Java would
-#: interpret methods of more than 8,000 bytes, such as those that Spark generates for the many columns of facts.
-_LONG_JOB_JVM = ("-XX:+UseParallelGC", "-XX:-DontCompileHugeMethods")
+#: JVM options for jobs of minutes: the throughput collector, without the barriers that short pauses require.
+_LONG_JOB_JVM = ("-XX:+UseParallelGC",)
 #: Plans for a few dozen parts, or for little data, are not worth compiling, adapting or spreading.
 _SHORT_JOB_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
@@ -55,6 +54,10 @@ def build_defaults(master: str, folder: Path, *, is_short: bool) -> dict[str, st
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
         # Compared with the size of compressed columns, which grow twentyfold in memory.
         "spark.sql.autoBroadcastJoinThreshold": "4m",
+        # Java interprets larger methods, such as one for all the columns of facts; Spark divides what it does not fuse.
+        "spark.sql.codegen.hugeMethodLimit": "8000",
+        # Joins with tables of which every partition is so small need not sort both sides.
+        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -60,7 +60,9 @@ def compare(
     reaching_grants = grants.filter("number IS NOT NULL")
     role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)
     members = membership.select_members(facts)
-    pairs = stage("pairs", pair_roles_with_datasets(role_grants, declared_access, inherited_roles, existing_roles))
+    pairs = stage(
+        "details", pair_roles_with_datasets(role_grants, declared_access, inherited_roles, existing_roles, stage)
+    )
     renames = find_renames(pairs, declared_access, exports)
     if renames is not None:
         existing_roles = stage("existing", renames.rename_existing(found_roles))
@@ -70,6 +72,7 @@ def compare(
             declared_access,
             renames.rename(inherited_roles),
             existing_roles,
+            stage,
             select=renames.select_renamed,
         )
         inherited_roles = renames.rename_inheritance(inherited_roles)

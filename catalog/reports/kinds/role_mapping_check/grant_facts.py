@@ -143,7 +143,7 @@ def object_key(export: Export, path: Column) -> Column:
 
     PostgreSQL tells quoted names with capitals from others; what else writes names in lower case knows no such tables.
     """
-    dotted_path = f.translate(path, SEPARATOR, ".")
+    dotted_path = f.replace(path, f.lit(SEPARATOR), f.lit("."))
     return f.lower(dotted_path) if export.spelling == "lower" and export.dialect != "postgres" else dotted_path
 
 

@@ -32,7 +32,7 @@ def dotted_name(name: Column) -> Column:
     bare_name = f.regexp_replace(name, f"^({DATABASE_ROLE}|{GROUP}){SEPARATOR}", "")
     typed_name = f.regexp_replace(name, f"^([^{SEPARATOR}]*){SEPARATOR}", "$1 ")
     words = f.when(bare_name != name, bare_name).otherwise(typed_name)
-    return f.when(name.contains(SEPARATOR), f.translate(words, SEPARATOR, ".")).otherwise(name)
+    return f.when(name.contains(SEPARATOR), f.replace(words, f.lit(SEPARATOR), f.lit("."))).otherwise(name)
 
 
 def is_outside(name: str) -> Column:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.differences import ROLE_COLUMNS
+from catalog.reports.kinds.role_mapping_check.differences import ROLE_COLUMNS, Stage
 from catalog.reports.kinds.role_mapping_check.principals import is_outside
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 
@@ -20,6 +20,7 @@ def pair_roles_with_datasets(
     declared_access: DeclaredAccess,
     inherited_roles: DataFrame,
     existing_roles: DataFrame,
+    stage: Stage,
     *,
     select: Callable[[DataFrame], DataFrame] = lambda rows: rows,
 ) -> DataFrame:
@@ -59,46 +60,53 @@ def pair_roles_with_datasets(
         "level",
         f.col("given_name").alias("via"),
     )
-    declared_pairs = declared_access.role_datasets.select(
-        "export",
-        "number",
-        "role",
-        *(f.lit(None).cast(type_name).alias(name) for name, type_name in _GRANT_COLUMNS.items()),
-    )
-    merged_pairs = (
-        select(declared_pairs.withColumn("is_said", f.expr("true")))
-        .union(select(direct_pairs.union(inherited_pairs).withColumn("is_said", f.expr("false"))))
-        .groupBy("export", "number", "role")
+    granted_pairs = select(direct_pairs.union(inherited_pairs))
+    pairs = stage("pairs", _find_differing_pairs(granted_pairs, declared_access, select))
+    details = (
+        granted_pairs.join(pairs.filter("level IS NOT NULL").select(*_PAIR_COLUMNS), _PAIR_COLUMNS, "left_semi")
+        .groupBy(*_PAIR_COLUMNS)
         .agg(
-            f.max("is_said").alias("is_said"),
-            f.max("level").alias("level"),
             f.bit_or("bit").alias("bits"),
             # A direct grant on the table itself sorts first.
-            f.min(f.when(f.col("level").isNotNull(), f.struct("via", "at", *OBJECT_COLUMNS))).alias("how"),
+            f.min(f.struct("via", "at", *OBJECT_COLUMNS)).alias("how"),
             # What exceeds a declared level is where the level is highest.
-            f.min(
-                f.when(f.col("level").isNotNull(), f.struct("via", (-f.col("level")).alias("order"), *OBJECT_COLUMNS))
-            ).alias("highest"),
+            f.min(f.struct("via", (-f.col("level")).alias("order"), *OBJECT_COLUMNS)).alias("highest"),
             f.min("grantee").alias("grantee"),
         )
     )
-    dataset = declared_access.datasets.select("number", f.col("urn").alias("entity"), "name", "is_sensitive")
-    role = declared_access.roles.select("role", "role_urn", "declared_level")
+    dataset = declared_access.datasets.select("number", f.col("urn").alias("entity"), "name")
     return (
-        merged_pairs.join(dataset, "number")
-        .join(role, "role", "left")
+        pairs.join(details, _PAIR_COLUMNS, "left")
+        .join(dataset, "number")
         .select("*", "how.via", "how.at", *(f"how.{column}" for column in OBJECT_COLUMNS))
         .drop("how")
-        # Pairs without a difference are dropped, unless sensitive.
+    )
+
+
+def _find_differing_pairs(
+    granted_pairs: DataFrame, declared_access: DeclaredAccess, select: Callable[[DataFrame], DataFrame]
+) -> DataFrame:
+    """Return the pairs that are not left out: whether they are declared, the levels, the role and the sensitivity.
+
+    Only numbers and keys are gathered here, for all pairs; nearly all of them agree, and what grants say is gathered
+    for the others alone.
+    """
+    declared_pairs = select(declared_access.role_datasets).select(
+        *_PAIR_COLUMNS, f.expr("true").alias("is_said"), f.lit(None).cast("int").alias("level")
+    )
+    merged_pairs = (
+        declared_pairs.union(granted_pairs.select(*_PAIR_COLUMNS, f.expr("false"), "level"))
+        .groupBy(*_PAIR_COLUMNS)
+        .agg(f.max("is_said").alias("is_said"), f.max("level").alias("level"))
+    )
+    sensitive_datasets = declared_access.datasets.filter("is_sensitive").select("number", "is_sensitive")
+    role = declared_access.roles.select("role", "role_urn", "declared_level")
+    return (
+        merged_pairs.join(sensitive_datasets, "number", "left")
+        .join(role, "role", "left")
+        .withColumn("is_sensitive", f.coalesce("is_sensitive", f.expr("false")))
         .filter("is_sensitive OR NOT is_said OR level IS NULL OR level <> declared_level")
     )
 
 
-_GRANT_COLUMNS = {
-    "grantee": "string",
-    **dict.fromkeys(OBJECT_COLUMNS, "string"),
-    "at": "string",
-    "bit": "bigint",
-    "level": "int",
-    "via": "string",
-}
+_PAIR_COLUMNS = ["export", "number", "role"]

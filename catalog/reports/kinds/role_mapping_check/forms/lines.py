@@ -21,7 +21,8 @@ _REPLACEMENT = "\ufffd"
 
 def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bool = False) -> DataFrame:
     """Return every line of the files of a pattern with LINE_COLUMNS; it is left to the form to find headers."""
-    is_not_utf8, is_row = f.col("value").contains(_REPLACEMENT), f.trim("value") != ""
+    # A pattern is what looks at the text of Java, and not at the bytes.
+    is_not_utf8, is_row = f.col("value").rlike(_REPLACEMENT), f.trim("value") != ""
     return spark.read.text(f"{folder}/{pattern}").select(
         build_path_column(pattern).alias("row_file"),
         f.col("_metadata.file_block_start").alias("row_block"),

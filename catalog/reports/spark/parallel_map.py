@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from catalog.reports.snapshot.reader import CorruptSnapshot
 from catalog.reports.spark.session import add_tags, list_tags
 from catalog.reports.spark.work_folder import WorkFolder, open_work_folder
 from policies.engine.gc_pause import pause_gc
@@ -51,8 +50,8 @@ def map_partitions_unordered(
     """Compute each part; `on_result` is called in this thread with the number of a part and its rows, in any order.
 
     `open_session` is called when everything is ready for Spark. `folder` is the URL of a folder that all processes can
-    read and write. `compute` and the parts are pickled. Raises the first exception of `on_result`, CorruptSnapshot of
-    `compute`, and Spark's exception when `compute` fails otherwise.
+    read and write. `compute` and the parts are pickled. Raises the first exception of `on_result`, and Spark's
+    exception when `compute` fails.
     """
     if not parts:
         return
@@ -62,8 +61,6 @@ def map_partitions_unordered(
             for number in _iterate_done(work_folder, action, len(parts)):
                 rows = work_folder.read(str(number))
                 work_folder.delete(str(number))
-                if isinstance(rows, CorruptSnapshot):
-                    raise rows
                 on_result(number, rows)
 
 
@@ -125,16 +122,8 @@ class _PartFunction:
     def __call__(self, number: int) -> int:
         with pause_gc():
             task = _load_task(self.work_folder)
-            self.work_folder.write(str(number), _compute_part(task, number))
+            self.work_folder.write(str(number), list(task.compute(task.parts[number])))
         return number
-
-
-def _compute_part(task: _Task, number: int) -> list[Any] | CorruptSnapshot:
-    """Return the rows of a part, or what is wrong with the snapshot: Spark would pass on no more than a text."""
-    try:
-        return list(task.compute(task.parts[number]))
-    except CorruptSnapshot as error:
-        return error
 
 
 @lru_cache(maxsize=1)

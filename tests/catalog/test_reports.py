@@ -215,6 +215,26 @@ def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
         reports.cancel(report_id=report.pk, by=SYSTEM)
 
 
+def test_a_run_that_is_cancelled_while_its_snapshot_is_written_ends_there():
+    updates: list[Any] = []
+
+    def cancel(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        answer = execute(sql, params, many, context)
+        if "Taking a snapshot" in str(params):
+            updates.append(params)
+            # After the first file.
+            if len(updates) == 2:
+                assert run_state.cancel(report.pk)
+        return answer
+
+    report = reports.request_report(kind="things", parameters={"wanted": "find"}, by=SYSTEM, is_queued=False)
+    with connection.execute_wrapper(cancel):
+        assert runner.run_report(report.pk) == CANCELLED
+    assert len(updates) == 3, "the next file is the last one that is told"
+    assert not run_state.report_folder(report.pk).is_there()
+    assert made("find").status == READY
+
+
 def test_a_run_that_is_cancelled_while_its_findings_are_compared_leaves_none():
     def cancel(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         answer = execute(sql, params, many, context)

@@ -91,7 +91,7 @@ def run(
         output = process.output
         code = _wait_for_end(process, on_progress, deadline)
     except OSError as error:
-        raise JobFailed(_start_sentence(error), "") from error
+        raise JobFailed(_describe_start_failure(error), "") from error
     finally:
         if process is not None:
             is_reusable = code in (EXIT_DONE, EXIT_BAD_INPUT) and process.is_running
@@ -138,7 +138,7 @@ def _wait_for_end(process: SparkProcess, on_progress: ProgressCallback, deadline
     return code
 
 
-def _start_sentence(error: OSError) -> str:
+def _describe_start_failure(error: OSError) -> str:
     """Return the sentence about a program that cannot be started."""
     reason = (error.strerror or str(error)).lower()
     if settings.SPARK_SUBMIT and error.filename == settings.SPARK_SUBMIT:

@@ -140,9 +140,17 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
 
 
 def _write_snapshot(report: Report, spec: ReportSpec, source: StorageFolder) -> None:
-    _check_not_cancelled(run_state.update_progress(report, stage="Taking a snapshot of the catalog and the policies"))
+    stage = "Taking a snapshot of the catalog and the policies"
+    _check_not_cancelled(run_state.update_progress(report, stage=stage))
     as_of = timezone.now()
-    manifest = bases.take_snapshot(folder=source, as_of=as_of, excluded_fields=spec.excluded_fields)
+    manifest = bases.take_snapshot(
+        folder=source,
+        as_of=as_of,
+        excluded_fields=spec.excluded_fields,
+        on_progress=lambda done, total: _check_not_cancelled(
+            run_state.update_progress(report, stage=stage, done=done, total=total)
+        ),
+    )
     run_state.record_snapshot(report, policy_version=manifest.policy_version, as_of=as_of)
     source.write_text(PARAMETERS_FILE, json.dumps(report.parameters))
     source.write_text(PLAN_FILE, table_publishing.plan_files(report).serialize())

@@ -22,39 +22,63 @@ from catalog.reports.snapshot.manifest import Manifest
 from catalog.reports.snapshot.overlay import SnapshotFolder
 from catalog.reports.snapshot.reader import CHANGED_FOLDER, CHANGED_NUMBERS, NUMBER_COLUMNS, name_part
 from catalog.reports.snapshot.schema import TABLES
+from catalog.reports.snapshot.writer import ProgressCallback
 from catalog.reports.storage import StorageFolder, parse_address
 
 log = logging.getLogger(__name__)
 
 
-def take_snapshot(*, folder: StorageFolder, as_of: datetime, excluded_fields: Collection[str]) -> Manifest:
+def take_snapshot(
+    *,
+    folder: StorageFolder,
+    as_of: datetime,
+    excluded_fields: Collection[str],
+    on_progress: ProgressCallback = lambda _done, _total: None,
+) -> Manifest:
     """Write a snapshot that continues the last one without these fields, keep it for the next, return its manifest.
 
     A full one if there is none to continue, if that would be more work, or with REPORTS_INCREMENTAL off. Raises what
     `writer.write` raises.
     """
     if not settings.REPORTS_INCREMENTAL:
-        return writer.write(folder=folder, as_of=as_of, excluded_fields=excluded_fields)
-    manifest = _write_from_base(folder, as_of, excluded_fields)
+        return writer.write(folder=folder, as_of=as_of, excluded_fields=excluded_fields, on_progress=on_progress)
+    manifest = _write_from_base(folder, as_of, excluded_fields, on_progress)
     if manifest is None:
-        manifest = writer.write(folder=folder, as_of=as_of, excluded_fields=excluded_fields)
+        manifest = writer.write(folder=folder, as_of=as_of, excluded_fields=excluded_fields, on_progress=on_progress)
     if manifest.horizon is not None:
         _keep_base(folder, manifest, excluded_fields)
     return manifest
 
 
 def forget_base(excluded_fields: Collection[str]) -> None:
-    """Have the next snapshot without these fields be a full one, since a file of the last one may be damaged."""
-    SnapshotBase.objects.filter(key=_build_key(excluded_fields)).delete()
+    """Have the next snapshot without these fields be a full one, since a file of the last one may be damaged.
+
+    Its files are deleted: the disk may be full.
+    """
+    key = _build_key(excluded_fields)
+    SnapshotBase.objects.filter(key=key).delete()
+    _delete_folder(_find_bases_folder(key))
 
 
-def _write_from_base(folder: StorageFolder, as_of: datetime, excluded_fields: Collection[str]) -> Manifest | None:
+def _delete_folder(folder: StorageFolder) -> None:
+    try:
+        if folder.is_there():
+            folder.delete()
+    except OSError as error:
+        log.warning("snapshot_base_not_deleted", extra={"base": str(folder), "problem": str(error)})
+
+
+def _write_from_base(
+    folder: StorageFolder, as_of: datetime, excluded_fields: Collection[str], on_progress: ProgressCallback
+) -> Manifest | None:
     """Write a snapshot that continues the base, and return its manifest; None without a base that can be read."""
     base = _find_base(_build_key(excluded_fields))
     if base is None:
         return None
     try:
-        return writer.write(folder=folder, as_of=as_of, excluded_fields=excluded_fields, base=base)
+        return writer.write(
+            folder=folder, as_of=as_of, excluded_fields=excluded_fields, base=base, on_progress=on_progress
+        )
     except (OSError, pa.ArrowException) as error:
         # Another worker has replaced it meanwhile, or somebody has deleted or damaged files. What is wrong with the
         # storage itself is said by the full snapshot.
@@ -93,6 +117,7 @@ def _keep_base(folder: StorageFolder, manifest: Manifest, excluded_fields: Colle
                 (bases_folder / name).delete()
     except OSError as error:
         log.warning("snapshot_base_not_kept", extra={"base": str(bases_folder), "problem": str(error)})
+        _delete_folder(bases_folder / str(token))
 
 
 def _delete_old_markers() -> None:

@@ -34,6 +34,9 @@ _GROUP_ROWS = 65_536
 #: Writes some files, and returns the number of rows of each table in them.
 _WriteStep = Callable[[], Mapping[str, int]]
 
+#: Receives how many of how many files are done, in the thread that called.
+ProgressCallback = Callable[[int, int], object]
+
 
 def write(
     *,
@@ -41,13 +44,15 @@ def write(
     as_of: datetime,
     excluded_fields: Collection[str] = (),
     base: SnapshotFolder | None = None,
+    on_progress: ProgressCallback = lambda _done, _total: None,
 ) -> Manifest:
     """Write a snapshot into a new folder and return its manifest.
 
     The folder appears when the snapshot is complete; where it cannot be renamed, the manifest does. The snapshot
     contains committed data, read on a connection of its own, without the facets of `excluded_fields`. It continues
     `base`, which was taken without the same facets, where that is possible and less work. Raises FileExistsError when
-    the folder exists or is being written, and errors of the file system, the database and pyarrow.
+    the folder exists or is being written, errors of the file system, the database and pyarrow, and what `on_progress`
+    raises, which ends the snapshot.
     """
     target = folder if isinstance(folder, StorageFolder) else parse_address(folder)
     partial_folder = replace(target, path=f"{target.path}{UNFINISHED}") if target.is_renamable else target
@@ -60,7 +65,7 @@ def write(
             manifest = Manifest(SCHEMA_VERSION, version, change_seq, as_of.isoformat())
             manifest = replace(manifest, horizon=database.read_horizon(change_seq))
             tables = [_exclude_fields(table, excluded_fields) for table in TABLES]
-            manifest = _write_tables(database, tables, partial_folder, manifest, base)
+            manifest = _write_tables(database, tables, partial_folder, manifest, base, on_progress)
         partial_folder.write_text(GRANT_SETTINGS_FILE, json.dumps(_grant_settings()))
         manifest.store(partial_folder)
         if target.is_renamable:
@@ -91,6 +96,7 @@ def _write_tables(
     folder: StorageFolder,
     manifest: Manifest,
     base: SnapshotFolder | None,
+    on_progress: ProgressCallback,
 ) -> Manifest:
     """Write every table, and return the manifest with what has been written."""
     entity_tables = [table for table in tables if table.number_column is not None]
@@ -121,16 +127,17 @@ def _write_tables(
     steps += [
         partial(_write_file, database, table, folder, f"{table.name}.parquet", NumberRange()) for table in other_tables
     ]
-    return replace(manifest, rows=_run_steps(steps, max_readers=database.max_readers))
+    return replace(manifest, rows=_run_steps(steps, on_progress, max_readers=database.max_readers))
 
 
-def _run_steps(steps: Sequence[_WriteStep], *, max_readers: int) -> Mapping[str, int]:
+def _run_steps(steps: Sequence[_WriteStep], on_progress: ProgressCallback, *, max_readers: int) -> Mapping[str, int]:
     """Run the steps, so many at once, and return the number of rows of each table."""
     counts: Counter[str] = Counter({table.name: 0 for table in TABLES})
     with ThreadPoolExecutor(max_readers) as executor:
         try:
-            for step_counts in executor.map(lambda step: step(), steps):
+            for done, step_counts in enumerate(executor.map(lambda step: step(), steps), start=1):
                 counts.update(step_counts)
+                on_progress(done, len(steps))
         except BaseException:
             executor.shutdown(cancel_futures=True)
             raise

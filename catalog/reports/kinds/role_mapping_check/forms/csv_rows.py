@@ -48,9 +48,9 @@ def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, req
 
 
 def _read_header(line: str) -> Iterator[str]:
-    """Yield the names of columns of a header, in lower case; a column without a name has that of its place."""
-    for place, name in enumerate(next(csv.reader([line]), []), 1):
-        yield name.strip(_MARKS_AROUND).lower() or f"{_UNNAMED}{place}"
+    """Yield the names of columns of a header, in lower case; a column without a name has that of its position."""
+    for position, name in enumerate(next(csv.reader([line]), []), 1):
+        yield name.strip(_MARKS_AROUND).lower() or f"{_UNNAMED}{position}"
 
 
 def _is_heading(column: str, name: str) -> Column:

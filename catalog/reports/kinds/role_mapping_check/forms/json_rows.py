@@ -11,7 +11,7 @@ def parse_object(column: str, schema: str) -> Column:
     """Return the object of a text as a struct of the fields of a schema, null where it holds none or several."""
     objects = f.from_json(_list_objects(column), f"array<struct<{schema}>>")
     # Read once: what stands twice in an expression may be computed twice.
-    single = f.get(f.filter(f.array(objects), lambda found: f.size(found) == 1), f.lit(0))
+    single = f.get(f.filter(f.array(objects), lambda values: f.size(values) == 1), f.lit(0))
     return f.get(single, f.lit(0))
 
 

@@ -262,7 +262,7 @@ def parse_address(address: str | Path) -> StorageFolder:
 
 
 def _find_problem(scheme: str, parts: SplitResult) -> str:
-    """Return what is wrong with a URL of this storage, or ""."""
+    """Return the sentence about a URL that this storage cannot have, or ""."""
     if parts.query or parts.fragment or (parts.username is not None and scheme != AZURE) or parts.password is not None:
         return (
             "has more than a server and a path in it. Accounts, keys and options belong into the environment, where "

@@ -57,7 +57,7 @@ def propose_grants(
 
 
 def _build_unit() -> Column:
-    """Return what tells the grants of one role apart; parts without a value are equal in it."""
+    """Return the key of a grant among those of its role; parts without a value are equal in it."""
     return f.struct(*OBJECT_COLUMNS)
 
 

@@ -17,6 +17,7 @@ from catalog.reports.result_tables.feeds import KIND_FEEDS
 from catalog.reports.result_tables.run_files import WRITTEN_FILE, FilePlan, write_files
 from catalog.reports.snapshot.reader import read_people
 from catalog.reports.spark.job import Job
+from catalog.reports.spark.work_folder import open_temporary_folder
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import result_tables, strategies
@@ -59,7 +60,9 @@ def counted(spark: SparkSession, world: World, folder: Path, max_edges: int, min
     source = slices.write(world, folder / "in", grants=GRANTS)
     rows = {"entities": len(world.raw["entities"])}
     job = Job(spark, source, (folder / "out").as_uri(), {}, {"policy_version": 1, "rows": rows})
-    count_access(job, PRIVILEGES, read_people(job.source), min_partitions=min_partitions, max_edges=max_edges)
+    people = read_people(job.source)
+    with open_temporary_folder(job.target) as entity_folder:
+        count_access(job, PRIVILEGES, people, entity_folder, min_partitions=min_partitions, max_edges=max_edges)
     return job
 
 

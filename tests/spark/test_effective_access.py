@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,25 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from catalog.aspects import facet_fields
-from catalog.reports.kinds.effective_access.counts import count_access
+from catalog.reports.kinds.effective_access.counts import PrivilegeCount, count_access
+from catalog.reports.kinds.effective_access.entity_files import merge_entity_files
+from catalog.reports.kinds.effective_access.job import compute_results
+from catalog.reports.kinds.effective_access.spec import SPEC
 from catalog.reports.run import launcher
 from catalog.reports.run.job_output import Progress
+from catalog.reports.run.result_loader import read_batches
 from catalog.reports.snapshot import partitions as reading
 from catalog.reports.snapshot.reader import read_people
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.parallel_map import map_partitions_unordered
+from catalog.reports.spark.work_folder import open_temporary_folder
 from catalog.reports.storage import parse_address
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import strategies, worlds_datazone
 from tests.spark import slices
 from tests.spark.answering import by_bulk
-from tests.worlds import World
+from tests.worlds import World, document, urn
 
 VIEW = "VIEW_ENTITY_PAGE"
 PAIRS = 10_000
@@ -60,13 +66,13 @@ def test_bulk_in_spark_equals_decide(spark: SparkSession, tmp_path: Path):
         privileges = strategies.PRIVILEGES if is_datahub else worlds_datazone.ACTIONS
         snapshot, postings, actors = world.snapshot(), world.postings(), [world.actor(urn) for urn in who]
         sent[number % 4].append((number, snapshot, postings, actors, privileges))
-        for urn in postings.urns:
-            resource = world.resource(urn) if isinstance(world, World) else world.resource({"urn": urn})
+        for entity in postings.urns:
+            resource = world.resource(entity) if isinstance(world, World) else world.resource({"urn": entity})
             for actor in actors:
                 for privilege in privileges:
                     asked += 1
                     if decide(snapshot, Question(actor, privilege, resource)).is_allowed:
-                        expected.add((number, actor.urn, privilege, urn))
+                        expected.add((number, actor.urn, privilege, entity))
     found: list[Any] = []
     map_partitions_unordered(lambda: spark, tmp_path.as_uri(), sent, by_bulk, lambda _, rows: found.extend(rows))
     assert asked >= PAIRS
@@ -93,18 +99,82 @@ def test_two_slices_and_twenty_count_what_decide_says(spark: SparkSession, tmp_p
     source = slices.write(world, tmp_path / "in", grants=GRANTS)
     job = Job(spark, source, (tmp_path / "out").as_uri(), {}, {"policy_version": 1})
     state = job.state
-    two, twenty = (
-        count_access(job, [VIEW], read_people(job.source), min_partitions=number)[VIEW] for number in (2, 20)
-    )
-    assert two == twenty
+    (two, two_rows), (twenty, twenty_rows) = (count(job, number) for number in (2, 20))
+    assert len(two.entity_files) == 2 < len(twenty.entity_files)
+    assert replace(two, entity_files=[]) == replace(twenty, entity_files=[])
+    assert two_rows == twenty_rows
     snapshot, urns = state.snapshot, sorted(world.raw["entities"])
     reached = [
         [decide(snapshot, Question(actor, VIEW, world.resource(urn))).is_allowed for urn in urns]
         for actor in state.actors
     ]
     assert list(two.people) == [sum(row) for row in reached]
-    assert list(two.entities) == [sum(column) for column in zip(*reached, strict=True)]
-    assert sum(two.people) == sum(two.entities)
+    people_by_entity = dict(zip(urns, map(sum, zip(*reached, strict=True)), strict=True))
+    ranked = sorted(people_by_entity.items(), key=lambda item: (-item[1], item[0]))
+    assert two_rows == [{"privilege": VIEW, "entity": urn, "people": people} for urn, people in ranked]
+    assert two.entities == len(urns)
+    assert two.unreached_entities == list(people_by_entity.values()).count(0)
+    assert sum(two.people) == sum(people_by_entity.values())
+
+
+def count(job: Job, min_partitions: int) -> tuple[PrivilegeCount, list[dict[str, Any]]]:
+    """Return the counts of a privilege, and the rows of its entities."""
+    people = read_people(job.source)
+    with open_temporary_folder(job.target) as folder:
+        counts = count_access(job, [VIEW], people, folder, min_partitions=min_partitions)[VIEW]
+        tables = list(merge_entity_files(folder, {VIEW: counts.entity_files}))
+    assert not folder.is_there()
+    return counts, [row for table in tables for row in table.to_pylist()]
+
+
+def test_tables_have_every_privilege_in_the_order_of_the_parameters(spark: SparkSession, tmp_path: Path):
+    privileges = ["VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS", "DELETE_ENTITY"]
+    world = World()
+    people = [world.user(name) for name in ("jo", "al", "bo")]
+    for number in range(30):
+        world.entity(f"dataset:d{number}", owners=people[: number % 3])
+    world.policy("owners", document(privileges=privileges[:2], actors={"resourceOwners": True}))
+    source = slices.write(world, tmp_path / "in", grants=GRANTS)
+    asked = {"privileges": [privileges[1], privileges[0], privileges[2]]}
+    job = Job(spark, source, (tmp_path / "out").as_uri(), asked, {"policy_version": 1})
+    numbers = {one.title: one.value for one in compute_results(job).numbers}
+    rows = slices.read(tmp_path / "out", "entities")
+    counts = {urn(f"dataset:d{number}"): number % 3 for number in range(30)}
+    assert [(row["privilege"], row["entity"], row["people"]) for row in rows] == [
+        (privilege, *item)
+        for privilege in asked["privileges"]
+        for item in sorted(
+            ((entity, 0 if privilege == privileges[2] else people) for entity, people in counts.items()),
+            key=lambda item: (-item[1], item[0]),
+        )
+    ]
+    assert [row["position"] for row in rows] == list(range(90))
+    rows = slices.read(tmp_path / "out", "people")
+    assert [(row["person"], row["entities"]) for row in rows[:3]] == [(urn("jo"), 20), (urn("al"), 10), (urn("bo"), 0)]
+    assert [row["privilege"] for row in rows[::3]] == asked["privileges"]
+    assert [row["position"] for row in rows] == list(range(9))
+    assert numbers["Entities"] == 30
+    assert [value for title, value in numbers.items() if title.endswith("that nobody reaches")] == [10, 10, 30]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "domains",
+        "entities",
+        "people",
+        "platforms",
+        "tags",
+    ]
+
+
+def test_an_empty_catalog_has_empty_tables(spark: SparkSession, tmp_path: Path):
+    world = World()
+    world.user("jo")
+    source = slices.write(world, tmp_path / "in", grants=GRANTS)
+    job = Job(spark, source, (tmp_path / "out").as_uri(), {"privileges": [VIEW]}, {"policy_version": 1})
+    numbers = {one.title: one.value for one in compute_results(job).numbers}
+    assert numbers["Entities"] == numbers["View Entity Page: entities that nobody reaches"] == 0
+    assert slices.read(tmp_path / "out", "entities") == []
+    (table,) = (table for table in SPEC.tables if table.name == "entities")
+    assert [*read_batches(table, parse_address(tmp_path / "out"))] == []
+    assert [row["entities"] for row in slices.read(tmp_path / "out", "people")] == [0]
 
 
 def test_fields_are_those_of_the_catalog():

@@ -32,6 +32,7 @@ from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
+from catalog.reports.spark.positioned_rows import write_positioned_rows
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
 from catalog.reports.spark.shared_session import SharedSession, add_job_tag
@@ -125,11 +126,11 @@ class Job:
 
     def write_table(self, name: str, table: pa.Table) -> None:
         """Write a table of results with its row order as `position`."""
-        positioned_table = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))
-        folder = parse_address(self.target) / name
-        folder.create()
-        with folder.open_output("part-0.parquet") as stream:
-            pq.write_table(positioned_table, stream, compression="zstd", row_group_size=_ROW_GROUP_ROWS)
+        self.write_ordered_tables(name, table.schema, [table])
+
+    def write_ordered_tables(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+        """Write a table of results, however long, whose rows come in order in tables of this schema."""
+        write_positioned_rows(parse_address(self.target) / name, schema, tables)
 
     def write_batches(self, name: str, batches: Iterable[pa.Table]) -> None:
         """Write rows that are no table of a page, however many; without any there is no file."""
@@ -142,10 +143,6 @@ class Job:
         folder.create()
         with folder.open_output(f"{part_name}.parquet") as stream:
             pq.write_table(rows, stream, compression="zstd")
-
-
-#: Rows of a table of results that are read, or passed over, together: pages show the first ones of a table.
-_ROW_GROUP_ROWS = 100_000
 
 
 def _build_schema(table: ResultTable) -> pa.Schema:

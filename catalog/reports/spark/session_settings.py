@@ -22,9 +22,18 @@ REQUIRED_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enable
 _LOG4J_FILE = Path(__file__).with_name("log4j2.properties")
 
 #: JVM options for short jobs, which end before optimized compilation pays: half the processor time of a default start.
-_SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+#: Without optimized compilation Java has room for 48 MB of code, which a few reports fill; then it compiles no more.
+_SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")
 #: JVM options for jobs of minutes: the throughput collector, without the barriers that short pauses require.
-_LONG_JOB_JVM = ("-XX:+UseParallelGC",)
+#: Most methods of Spark run a few seconds altogether, and generated ones are new in every stage: only what runs ten
+#: times as often as usual is worth optimized compilation, which would take a quarter of all processor time.
+_LONG_JOB_JVM = (
+    "-XX:+UseParallelGC",
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
 #: Plans for a few dozen parts, or for little data, are not worth compiling, adapting or spreading.
 _SHORT_JOB_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
@@ -37,7 +46,8 @@ _SHORT_JOB_SETTINGS = {
 #: Bounds, in MiB, of the Java heap when SPARK_DRIVER_MEMORY is not set: a quarter of the memory, as Java's own default,
 #: within these. Spark's default would be the minimum.
 _MIN_JAVA_MEMORY_MIB, _MAX_JAVA_MEMORY_MIB = 1024, 4096
-#: Shuffle partitions for each core on this machine; Spark's default is meant for dozens of cores.
+#: Partitions for each core on this machine, of what is read and of what is exchanged; Spark's default is meant for
+#: dozens of cores.
 _PARTITIONS_PER_CORE = 4
 _CGROUP_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
 
@@ -50,6 +60,8 @@ def build_defaults(master: str, folder: Path, *, is_short: bool) -> dict[str, st
         "spark.local.dir": str(folder / "local"),
         "spark.driver.memory": f"{_find_java_memory()}m",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Otherwise every part of an expression asks Java three times, to say in errors which line of Python made it.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         # Python functions of one value would need pandas for Arrow, and warn that it is missing.
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
         # Compared with the size of compressed columns, which grow twentyfold in memory.
@@ -58,6 +70,9 @@ def build_defaults(master: str, folder: Path, *, is_short: bool) -> dict[str, st
         "spark.sql.codegen.hugeMethodLimit": "8000",
         # Joins with tables of which every partition is so small need not sort both sides.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
+        # A file or two are read on all cores, and three parts would keep two cores busy for the time of four.
+        "spark.sql.files.maxPartitionBytes": "32m",
+        "spark.sql.files.openCostInBytes": "256k",
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -118,8 +133,10 @@ def _find_conf_folder() -> Path:
 
 
 def _build_loopback_defaults() -> dict[str, str]:
+    partition_count = str(_PARTITIONS_PER_CORE * (os.cpu_count() or 1))
     return {
-        "spark.sql.shuffle.partitions": str(_PARTITIONS_PER_CORE * (os.cpu_count() or 1)),
+        "spark.sql.shuffle.partitions": partition_count,
+        "spark.sql.files.minPartitionNum": partition_count,
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
     }

@@ -31,11 +31,9 @@ def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, req
     if len({*header, *LINE_COLUMNS}) < len(header) + len(LINE_COLUMNS):
         raise BadExports(f"The files {pattern} of the export {export.name} have a column twice.")
     quoted_names = ["`" + name.replace("`", "``") + "`" for name in header]
-    schema = ", ".join(f"{name} string" for name in (*quoted_names, _MARKS_OTHER_COLUMNS))
-    options = {"columnNameOfCorruptRecord": _MARKS_OTHER_COLUMNS, "mode": "PERMISSIVE", "escape": '"'}
-    rows = lines.withColumn("parsed", f.from_csv("row_text", schema, options)).select(*LINE_COLUMNS, "parsed.*")
+    rows = _parse_rows(lines, header, quoted_names)
     problem = f.when(_has_open_quote(), "A quotation mark is not closed.").when(
-        f.col(_MARKS_OTHER_COLUMNS).isNotNull(), "It has not the columns of the first line."
+        f.col(_MARKS_OTHER_COLUMNS), "It has not the columns of the first line."
     )
     # A file may be put together from several, each with its header.
     is_header = reduce(and_, (_is_heading(name, text) for name, text in zip(quoted_names, header, strict=True)))
@@ -45,6 +43,28 @@ def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, req
             "is_row": f.col("is_row") & ~f.coalesce(is_header, f.expr("false")),
         }
     ).drop(_MARKS_OTHER_COLUMNS)
+
+
+def _parse_rows(lines: DataFrame, header: Sequence[str], quoted_names: Sequence[str]) -> DataFrame:
+    """Return LINE_COLUMNS, the columns of the header, and whether the line has others than these."""
+    text = f.col("row_text")
+    # Text without quotation marks is divided at its commas, in a third of the time of a parser. NUL begins a comment.
+    is_plain = ~(text.contains('"') | text.contains("\0"))
+    schema = ", ".join(f"{name} string" for name in (*quoted_names, _MARKS_OTHER_COLUMNS))
+    options = {"columnNameOfCorruptRecord": _MARKS_OTHER_COLUMNS, "mode": "PERMISSIVE", "escape": '"'}
+    divided_lines = lines.withColumns(
+        {"parts": f.when(is_plain, f.split(text, ",")), "parsed": f.when(~is_plain, f.from_csv(text, schema, options))}
+    )
+    parsed, parts = f.col("parsed"), f.col("parts")
+    # One of both is null; an empty part is, too.
+    values = [
+        f.coalesce(parsed.getField(name), f.nullif(f.get(parts, f.lit(index)), f.lit(""))).alias(name)
+        for index, name in enumerate(header)
+    ]
+    has_other_columns = f.coalesce(
+        f.array_size(parts) != len(header), parsed.getField(_MARKS_OTHER_COLUMNS).isNotNull()
+    )
+    return divided_lines.select(*LINE_COLUMNS, *values, has_other_columns.alias(_MARKS_OTHER_COLUMNS))
 
 
 def _read_header(line: str) -> Iterator[str]:

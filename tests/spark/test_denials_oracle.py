@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.run_inputs import compute_in_stages, read_exports
 from catalog.reports.spark.job import Job
+from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Summary
 from tests.spark.drift_world import World, dataset, interpreted
 from tests.spark.oracle_denials import judge
@@ -247,7 +248,7 @@ def list_left(spark: SparkSession, folder: Path, made: World) -> dict[str, set[t
     job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), {}, {}, is_short=True)
     left: dict[str, set[tuple[str, str, int]]] = {}
 
-    def compute(job: Job, stage: Stage) -> Summary:
+    def compute(job: Job, stage: Stage, _: JobThreads) -> Summary:
         where, exports = read_exports(job)
         facts = stage("facts", readers.read_facts(job.spark, where, exports))
         access = declared.read(job.read_frame, exports, tags=[], stage=stage)

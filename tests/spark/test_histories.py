@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.lines import number_lines
+from catalog.reports.kinds.role_mapping_check.forms.lines import count_blocks, number_lines
 from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
 from tests.spark.drift_world import interpreted
@@ -44,5 +44,10 @@ def test_each_line_is_a_use_passed_or_bad(spark: SparkSession, file: str) -> Non
     )
     with interpreted(spark):
         (history,) = read_histories(spark, FILES.as_uri(), [export])
-        rows = number_lines(history, history).filter(f"what <> '{HistoryRowKind.NO_ROW}'").orderBy("line").collect()
+        rows = (
+            number_lines(history, count_blocks(history))
+            .filter(f"what <> '{HistoryRowKind.NO_ROW}'")
+            .orderBy("line")
+            .collect()
+        )
     assert [described(row) for row in rows] == expected(file)

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
-from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers, number_lines
+from catalog.reports.kinds.role_mapping_check.forms.lines import count_blocks, find_other_headers, number_lines
 from catalog.reports.kinds.role_mapping_check.forms.readers import FORM_READERS, read_facts
 from tests.spark.drift_world import interpreted
 
@@ -76,7 +76,7 @@ def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
         facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
         counted = facts.filter("is_counted AND what <> 'NO_ROW'")
         columns = ("export", "file", "block", "line", "what", "reason", "rule")
-        rows = number_lines(counted.select(*columns), facts).collect()
+        rows = number_lines(counted.select(*columns), count_blocks(facts)).collect()
         facts.unpersist()
     found: dict[str, dict[str, Any]] = {}
     for export in exports_of(folder):
@@ -93,7 +93,7 @@ def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
 
 def lines_of(spark: SparkSession, folder: Path) -> Iterator[tuple[str, int, str]]:
     facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
-    rows = number_lines(facts.select("export", "file", "block", "line", "grantee"), facts).collect()
+    rows = number_lines(facts.select("export", "file", "block", "line", "grantee"), count_blocks(facts)).collect()
     facts.unpersist()
     yield from sorted((row["file"], row["line"], row["grantee"]) for row in rows)
 
@@ -175,7 +175,9 @@ def test_headers_of_all_kinds(spark: SparkSession, tmp_path: Path, text: str, pl
     (tmp_path / "a.csv").write_text(written, encoding="utf-8", newline="")
     with interpreted(spark):
         facts = read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path)).cache()
-        rows = number_lines(facts.filter("what <> 'NO_ROW'").select("export", "file", "block", "line", "what"), facts)
+        rows = number_lines(
+            facts.filter("what <> 'NO_ROW'").select("export", "file", "block", "line", "what"), count_blocks(facts)
+        )
         found = sorted((row["line"], row["what"]) for row in rows.collect())
         assert find_other_headers(facts).isEmpty()
         facts.unpersist()

@@ -5,6 +5,7 @@ question has an answer in every version, on any server.
 """
 
 from pathlib import Path
+from threading import Lock
 
 from pyspark.sql import SparkSession
 
@@ -22,21 +23,15 @@ class ReadableFolders:
         self._copies: dict[StorageFolder, StorageFolder] = {}
         self._made_copies: set[StorageFolder] = set()
         self._has_library: dict[str, bool] = {}
+        self._lock = Lock()
 
     def find_url(self, folder: StorageFolder, name: str = "") -> str:
-        """Return the URL where Spark reads a folder, or the file or folder in it of this name.
+        """Return the URL where Spark reads a folder, or the file or folder in it of this name, in any thread.
 
         Raises OSError where it has to be copied and cannot be.
         """
-        source = folder / name if name else folder
-        if not self._needs_copy(folder, source.spark_url):
-            return source.spark_url
-        copied_folder = self._copies.setdefault(folder, self._copies_folder / str(len(self._copies)))
-        copy = copied_folder / name if name else copied_folder
-        if copy not in self._made_copies:
-            source.copy_to(copy)
-            self._made_copies.add(copy)
-        return copy.spark_url
+        with self._lock:
+            return self._find_url(folder, name)
 
     def find_read_folder(self, folder: StorageFolder) -> StorageFolder:
         """Return the folder itself, or its copy where Spark reads that."""
@@ -49,6 +44,17 @@ class ReadableFolders:
     def delete_copies(self) -> None:
         """Delete all copies. Raises OSError."""
         self._copies_folder.delete()
+
+    def _find_url(self, folder: StorageFolder, name: str) -> str:
+        source = folder / name if name else folder
+        if not self._needs_copy(folder, source.spark_url):
+            return source.spark_url
+        copied_folder = self._copies.setdefault(folder, self._copies_folder / str(len(self._copies)))
+        copy = copied_folder / name if name else copied_folder
+        if copy not in self._made_copies:
+            source.copy_to(copy)
+            self._made_copies.add(copy)
+        return copy.spark_url
 
     def _needs_copy(self, folder: StorageFolder, url: str) -> bool:
         """Whether Spark has no library for the address of a folder and is on this machine."""

@@ -10,7 +10,8 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import ROLE_TYPE_LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, spell, without_domain
 
-_DATASET_URN_PATTERN = r"^urn:li:dataset:\(urn:li:dataPlatform:([^,]+),(.*),([^,]+)\)$"
+#: Before the platform, name and environment of a dataset, which are separated by commas; only a name may have some.
+_DATASET_PREFIX = "urn:li:dataset:(urn:li:dataPlatform:"
 _ROLE_PREFIX, _USER_PREFIX, _GROUP_PREFIX = "urn:li:role:", "urn:li:corpuser:", "urn:li:corpGroup:"
 
 
@@ -20,7 +21,7 @@ class DeclaredAccess:
 
     - `datasets`: number, urn, export, name (in its installation), key, is_sensitive; only datasets covered by an
       export.
-    - `role_datasets`: export, number, role; of those datasets.
+    - `role_datasets`: export, number, role; of those datasets; twice where the catalog names a role in two spellings.
     - `roles`: role, role_urn, declared_level (null: not declared), is_described, count (of datasets of any platform).
     - `expected_roles`: export, role; the roles that an export should contain.
     - `members`: export, role, kind, member_key, actor; the members that these roles should have.
@@ -57,26 +58,25 @@ def read(
     """
     facets = table("facets")
     entities = table("entities").filter(f.col("type").isin("dataset", "role"))
-    sensitive_datasets = facets.filter((f.col("field") == "TAG") & f.col("value").isin(list(tags))).select(
-        f.col("entity").alias("number"), f.col("value").alias("tag")
+    tag_facets = facets.filter((f.col("field") == "TAG") & f.col("value").isin(list(tags)))
+    sensitive_datasets = stage(
+        "tagged", tag_facets.select(f.col("entity").alias("number"), f.col("value").alias("tag"))
     )
     sensitive_numbers = sensitive_datasets.select("number").distinct().withColumn("is_sensitive", f.expr("true"))
     all_datasets = entities.filter("type = 'dataset'").select("number", "urn")
     datasets = _select_covered_datasets(all_datasets, exports).join(sensitive_numbers, "number", "left")
     datasets = stage("datasets", datasets.withColumn("is_sensitive", f.coalesce("is_sensitive", f.expr("false"))))
     role_facets = facets.filter("field = 'ACCESS_ROLE'").select(
-        f.col("entity").alias("number"),
-        f.col("value").alias("role_urn"),
-        _role_identifier("value", _ROLE_PREFIX).alias("role"),
+        f.col("entity").alias("number"), f.col("value").alias("role_urn")
     )
-    roles = stage("roles", _collect_roles(entities, facets, role_facets))
-    role_datasets = (
-        role_facets.join(datasets.select("number", "export"), "number").select("export", "number", "role").distinct()
-    )
-    role_datasets = stage("opens", role_datasets)
+    # The facets of a million datasets are read and joined once.
+    opened_datasets = stage("opens", role_facets.join(datasets.select("number", "export"), "number", "left"))
+    opened_datasets = opened_datasets.withColumn("role", _role_identifier("role_urn", _ROLE_PREFIX))
+    roles = stage("roles", _collect_roles(entities, facets, opened_datasets))
+    role_datasets = opened_datasets.filter("export IS NOT NULL").select("export", "number", "role")
     expected_roles = stage("expected", _find_expected_roles(role_datasets, roles, exports))
     membership = _collect_members(table, entities, facets, expected_roles, exports, stage)
-    sensitive_role_facets = sensitive_datasets.join(all_datasets, "number").join(role_facets, "number", "left")
+    sensitive_role_facets = sensitive_datasets.join(all_datasets, "number").join(opened_datasets, "number", "left")
     return DeclaredAccess(
         datasets=datasets,
         role_datasets=role_datasets,
@@ -91,8 +91,13 @@ def read(
 
 def _select_covered_datasets(datasets: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return the datasets covered by an export, with their names in the source."""
-    platform, name, env = (f.regexp_extract("urn", _DATASET_URN_PATTERN, group_number) for group_number in (1, 2, 3))
-    parsed_datasets = datasets.select("number", "urn", platform.alias("platform"), name.alias("name"), env.alias("env"))
+    is_dataset = f.col("urn").startswith(_DATASET_PREFIX) & f.col("urn").endswith(")")
+    key = f.col("urn").substr(f.lit(len(_DATASET_PREFIX) + 1), f.length("urn") - len(_DATASET_PREFIX) - 1)
+    platform, env = f.substring_index(key, ",", 1), f.substring_index(key, ",", -1)
+    name = key.substr(f.length(platform) + 2, f.length(key) - f.length(platform) - f.length(env) - 2)
+    parsed_datasets = datasets.filter(is_dataset).select(
+        "number", "urn", platform.alias("platform"), name.alias("name"), env.alias("env")
+    )
     covered_datasets = []
     for export in exports:
         instance_prefix = f"{export.instance}." if export.instance else ""

@@ -1,6 +1,6 @@
 """Compares the declared access of the catalog with the facts of the exports, by joins only."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -29,6 +29,7 @@ from catalog.reports.kinds.role_mapping_check.renames import find_renames
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.role_pairs import pair_roles_with_datasets
 from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
+from catalog.reports.spark.job_threads import JobThreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +48,31 @@ class ComparisonResult:
 
 
 def compare(
-    facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export], *, stage: Stage
+    facts: DataFrame,
+    read_declared: Callable[[], DeclaredAccess],
+    exports: Sequence[Export],
+    *,
+    stage: Stage,
+    threads: JobThreads,
 ) -> ComparisonResult:
-    """Return the differences between the exports and the catalog; both inputs are read more than once.
+    """Return the differences between the exports and the catalog; `facts` are read more than once.
 
-    Raises BadExports when the catalog knows none of the roles of an export.
+    `read_declared` is called when what the facts say alone is known. Raises BadExports when the catalog knows none of
+    the roles of an export.
     """
+    role_members = threads.start(lambda: stage("held", membership.select_members(facts)))
     inherited_roles = compute_role_closure(facts, stage)
     found_roles = existing_roles = stage("there", membership.find_existing_roles(facts))
+    declared_access = read_declared()
     check_role_prefixes(existing_roles, declared_access.roles, exports)
+    dataset_policies = threads.start(lambda: stage("policies", find_policies(facts, declared_access)))
     grants = stage("granted", find_reach(facts, declared_access, exports, stage))
     reaching_grants = grants.filter("number IS NOT NULL")
     role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)
-    members = membership.select_members(facts)
     pairs = stage(
         "details", pair_roles_with_datasets(role_grants, declared_access, inherited_roles, existing_roles, stage)
     )
+    members = role_members.result()
     renames = find_renames(pairs, declared_access, exports)
     if renames is not None:
         existing_roles = stage("existing", renames.rename_existing(found_roles))
@@ -79,7 +89,7 @@ def compare(
         members = renames.rename(members)
         pairs = stage("renamed", renames.drop_roles(pairs).union(renamed_pairs))
     missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
-    policies = stage("policies", find_policies(facts, declared_access))
+    policies = dataset_policies.result()
     differences = [
         _find_missing_grants(pairs, existing_roles),
         *_find_extra_grants(pairs, exports),
@@ -95,9 +105,7 @@ def compare(
             entity="urn",
         ),
         find_open_datasets(policies, reaching_grants, declared_access, exports),
-        *membership.compare_members(
-            stage("held", members), declared_access, inherited_roles, existing_roles, missing_roles, exports
-        ),
+        *membership.compare_members(members, declared_access, inherited_roles, existing_roles, missing_roles, exports),
     ]
     all_differences = reduce(DataFrame.union, differences)
     if renames is not None:

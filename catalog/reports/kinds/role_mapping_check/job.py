@@ -18,10 +18,12 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     Stage,
     render_names,
 )
-from catalog.reports.kinds.role_mapping_check.exports import LEVELS
+from catalog.reports.kinds.role_mapping_check.drift import ComparisonResult
+from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
+from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     check_headers,
     compute_in_stages,
@@ -30,6 +32,7 @@ from catalog.reports.kinds.role_mapping_check.run_inputs import (
 )
 from catalog.reports.spark.frames import collect_table, iterate_stored
 from catalog.reports.spark.job import Job, JobProgram, print_progress
+from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
 _LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
@@ -40,28 +43,44 @@ def compute_results(job: Job) -> Summary:
     return compute_in_stages(job, _compare_exports)
 
 
-def _compare_exports(job: Job, stage: Stage) -> Summary:
+def _compare_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
     print_progress("Reading the exports of grants")
     folder, export_list = read_exports(job)
+    declared_access = threads.start(
+        lambda: declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
+    )
     facts = stage("facts", readers.read_facts(job.spark, folder, export_list))
+    fact_blocks = threads.start(lambda: stage("blocks", row_accounts.count_fact_blocks(facts)))
     check_headers(facts)
-    print_progress("Comparing with the catalog", 1, 4)
-    declared_access = declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
-    comparison = drift.compare(facts, declared_access, export_list, stage=stage)
-    print_progress("Writing the findings", 2, 4)
+    print_progress("Comparing with the catalog", 1, 3)
+    comparison = drift.compare(facts, declared_access.result, export_list, stage=stage, threads=threads)
+    print_progress("Writing the findings", 2, 3)
+    bad_row_count = threads.start(
+        lambda: _write_accounts(job, RowAccounts(facts, comparison.grants, fact_blocks.result(), stage), export_list)
+    )
+    sensitive_access = threads.start(lambda: _write_sensitive_access(job, comparison))
     differences = stage("differences", comparison.differences)
     findings = build_findings(differences, {export.name: export for export in export_list})
     job.write_batches("differences", map(render_names, iterate_stored(differences)))
     job.write_rows(tables.FINDINGS, findings)
-    print_progress("Who opens what is sensitive", 3, 4)
+    sensitive_access.result()
+    summary = _build_summary(findings, bad_row_count.result())
+    print_progress("Done", 3, 3)
+    return summary
+
+
+def _write_accounts(job: Job, accounts: RowAccounts, exports: Sequence[Export]) -> int:
+    """Write what became of the rows of the exports, and return the number of those that were not understood."""
+    job.write_rows(tables.EXPORTS, [accounts.describe_export(export) for export in exports])
+    job.write_rows(tables.PASSED, accounts.build_passed())
+    job.write_table(tables.QUARANTINE.name, accounts.collect_quarantine())
+    return accounts.count_quarantined()
+
+
+def _write_sensitive_access(job: Job, comparison: ComparisonResult) -> None:
+    """Write who opens what is sensitive, and what stands before it."""
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach))
     job.write_table(tables.POLICIES.name, collect_policies(comparison.policies))
-    counts = row_accounts.count_rows(facts, comparison.grants)
-    job.write_rows(tables.EXPORTS, [counts.describe_export(export) for export in export_list])
-    job.write_rows(tables.PASSED, row_accounts.build_passed(facts, comparison.grants, counts))
-    job.write_table(tables.QUARANTINE.name, row_accounts.collect_quarantine(facts))
-    print_progress("Done", 4, 4)
-    return _build_summary(findings, counts.count_quarantined())
 
 
 def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:

@@ -91,7 +91,7 @@ def find_renames(pairs: DataFrame, declared_access: DeclaredAccess, exports: Seq
     """
     candidates = _find_candidates(pairs, exports)
     totals = declared_access.role_datasets.join(f.broadcast(candidates), ROLE_COLUMNS, "left_semi")
-    totals = totals.groupBy(*ROLE_COLUMNS).agg(f.count("*").alias("total"))
+    totals = totals.groupBy(*ROLE_COLUMNS).agg(f.count_distinct("number").alias("total"))
     fitting = candidates.join(totals, ROLE_COLUMNS).filter(f"count * 100 >= total * {_MIN_PERCENT}")
     chosen: list[tuple[object, ...]] = []
     chosen_names: set[tuple[str, str]] = set()

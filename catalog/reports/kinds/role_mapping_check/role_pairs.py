@@ -26,7 +26,8 @@ def pair_roles_with_datasets(
 ) -> DataFrame:
     """Return a row for each role and dataset: `is_said` (declared), and level, bits and path of the actual access.
 
-    Pairs that agree are left out, except with sensitive datasets. `select` leaves the rows of some roles.
+    Pairs that agree are left out, except with sensitive datasets; these are without bits and path. `select` leaves the
+    rows of some roles.
     """
     direct_pairs = grants.select(
         "export",
@@ -62,8 +63,10 @@ def pair_roles_with_datasets(
     )
     granted_pairs = select(direct_pairs.union(inherited_pairs))
     pairs = stage("pairs", _find_differing_pairs(granted_pairs, declared_access, select))
+    # Sensitive datasets with access as declared are counted only.
+    explained_pairs = pairs.filter("level IS NOT NULL AND (NOT is_said OR level <> declared_level)")
     details = (
-        granted_pairs.join(pairs.filter("level IS NOT NULL").select(*_PAIR_COLUMNS), _PAIR_COLUMNS, "left_semi")
+        granted_pairs.join(explained_pairs.select(*_PAIR_COLUMNS), _PAIR_COLUMNS, "left_semi")
         .groupBy(*_PAIR_COLUMNS)
         .agg(
             f.bit_or("bit").alias("bits"),

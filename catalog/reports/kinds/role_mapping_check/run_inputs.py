@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_head
 from catalog.reports.snapshot import reader
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput, Job
+from catalog.reports.spark.job_threads import JobThreads, open_threads
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 
@@ -22,11 +23,16 @@ from catalog.reports.summary import Summary
 STAGES_FOLDER = "_stages"
 
 
-def compute_in_stages(job: Job, compute: Callable[[Job, Stage], Summary]) -> Summary:
-    """Return what `compute` does with a place for intermediate tables. Raises BadInput, also for bad exports."""
+def compute_in_stages(job: Job, compute: Callable[[Job, Stage, JobThreads], Summary]) -> Summary:
+    """Return what `compute` does with intermediate tables and threads. Raises BadInput, also for bad exports."""
     try:
-        with _open_stages(job) as stage:
-            return compute(job, stage)
+        with _open_stages(job) as store, open_threads(job.spark) as threads:
+
+            def stage(name: str, frame: DataFrame) -> DataFrame:
+                threads.check_not_ended()
+                return store(name, frame)
+
+            return compute(job, stage, threads)
     except BadExports as error:
         raise BadInput(str(error)) from error
 

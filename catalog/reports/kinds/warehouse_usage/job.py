@@ -4,7 +4,7 @@ The snapshot has what that of the role mapping check has, and the lineage of dat
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -29,6 +29,7 @@ from catalog.reports.kinds.warehouse_usage.layouts.register import read_historie
 from catalog.reports.kinds.warehouse_usage.results import UsageResults
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job, JobProgram, print_progress
+from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Summary
 
 
@@ -37,35 +38,56 @@ def compute_results(job: Job) -> Summary:
     return compute_in_stages(job, _join_exports)
 
 
-def _join_exports(job: Job, stage: Stage) -> Summary:
+def _join_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
     print_progress("Reading the exports of grants")
     folder, exports = read_exports(job)
     watched_exports = [export for export in exports if export.usage]
     if not watched_exports:
         coverages = [uses.build_coverage(export, {}, job.parameters["days"]) for export in exports]
         return result_rows.write_nothing(job, exports, coverages)
-    history = stage("history", _read_history(job, folder, watched_exports))
-    check_headers(history)
-    facts = stage("facts", readers.read_facts(job.spark, folder, watched_exports))
-    check_headers(facts)
-    print_progress("Comparing with the catalog", 1, 4)
-    declared_access = declared.read(job.read_frame, watched_exports, tags=job.parameters["tags"], stage=stage)
     days: int = job.parameters["days"]
+    declared_future = threads.start(
+        lambda: declared.read(job.read_frame, watched_exports, tags=job.parameters["tags"], stage=stage)
+    )
+    access_future = threads.start(
+        lambda: _read_access(
+            readers.read_facts(job.spark, folder, watched_exports), declared_future.result, watched_exports, stage
+        )
+    )
+    history = stage("history", reduce(DataFrame.union, read_histories(job.spark, folder, watched_exports)))
+    check_headers(history)
+    declared_access = declared_future.result()
+    print_progress("Comparing with the catalog", 1, 4)
     touched = stage("touched", uses.find_touched(history, declared_access.datasets))
     rows = stage("rows", uses.pass_unknown_tables(history, touched))
     coverages = uses.measure_coverage(rows, exports, days=days)
     recent_uses = stage("uses", uses.select_recent_uses(touched, coverages, days=days))
     recent_uses = uses.add_views(recent_uses, _read_lineage(job), watched_exports, stage)
+    access = access_future.result()
     print_progress("Joining with grants and members", 2, 4)
-    results = _judge_access(facts, declared_access, recent_uses, coverages, watched_exports, stage, days=days)
+    results = _judge_access(access, declared_access, recent_uses, coverages, watched_exports, stage, threads, days=days)
     print_progress("Writing the findings", 3, 4)
-    summary = result_rows.write_results(job, results, exports, rows, history)
+    summary = result_rows.write_results(job, results, exports, rows, history, threads)
     print_progress("Done", 4, 4)
     return summary
 
 
-def _read_history(job: Job, folder: str, exports: Sequence[Export]) -> DataFrame:
-    return reduce(DataFrame.union, read_histories(job.spark, folder, exports))
+def _read_access(
+    fact_rows: DataFrame, read_declared: Callable[[], DeclaredAccess], exports: Sequence[Export], stage: Stage
+) -> HeldAccess:
+    """Return what the exports grant; `read_declared` is called when they are read. Raises BadExports."""
+    facts = stage("facts", fact_rows)
+    check_headers(facts)
+    inherited_roles = compute_role_closure(facts, stage)
+    members = stage("held", membership.select_members(facts))
+    declared_access = read_declared()
+    reach = find_reach(facts, declared_access, exports, stage)
+    return HeldAccess(
+        grants=stage("granted", reach.filter("number IS NOT NULL")),
+        members=members,
+        inherited_roles=inherited_roles,
+        group_members=declared_access.group_members,
+    )
 
 
 def _read_lineage(job: Job) -> DataFrame:
@@ -76,43 +98,45 @@ def _read_lineage(job: Job) -> DataFrame:
 
 
 def _judge_access(
-    facts: DataFrame,
+    access: HeldAccess,
     declared_access: DeclaredAccess,
     recent_uses: DataFrame,
     coverages: Sequence[HistoryCoverage],
     exports: Sequence[Export],
     stage: Stage,
+    threads: JobThreads,
     *,
     days: int,
 ) -> UsageResults:
-    inherited_roles = compute_role_closure(facts, stage)
-    reach = find_reach(facts, declared_access, exports, stage)
-    access = HeldAccess(
-        grants=stage("granted", reach.filter("number IS NOT NULL")),
-        members=stage("held", membership.select_members(facts)),
-        inherited_roles=inherited_roles,
-        group_members=declared_access.group_members,
-    )
     sure_names = [coverage.export for coverage in coverages if not coverage.problem]
+    undeclared_uses = threads.start(
+        lambda: stage("undeclared", undeclared.find_undeclared_uses(recent_uses, declared_access, exports))
+    )
     hits = stage("hits", attribution.find_hits(recent_uses, access, exports, stage))
+
+    def find_used_members() -> DataFrame:
+        used_members = attribution.find_used_members(recent_uses, hits, access, exports, stage).join(
+            access.members, ["export", "role", "kind", "member_key"]
+        )
+        used_members = uses.mark_young(used_members, coverages, days=days)
+        return stage("memberships", attribution.select_judged_members(used_members, exports))
+
+    used_members = threads.start(find_used_members)
     judged_grants = attribution.select_judged_grants(uses.mark_young(access.grants, coverages, days=days), exports)
-    used_grants = stage("used", attribution.find_used_grants(judged_grants, hits, declared_access))
     is_sure = f.col("export").isin(sure_names)
     sure_grants, sure_hits = judged_grants.filter(is_sure), hits.filter(is_sure)
+    losses = threads.start(lambda: proposals.count_losses(sure_hits, access, sure_grants, stage))
+    used_grants = stage("used", attribution.find_used_grants(judged_grants, hits, declared_access))
     proposed = proposals.propose_grants(used_grants.filter(is_sure), sure_hits, sure_grants, declared_access, stage)
-    used_members = attribution.find_used_members(recent_uses, hits, access, exports, stage).join(
-        access.members, ["export", "role", "kind", "member_key"]
-    )
-    used_members = uses.mark_young(used_members, coverages, days=days)
     return UsageResults(
         exports=exports,
         coverages=coverages,
         declared_access=declared_access,
         used_grants=used_grants,
-        used_members=stage("memberships", attribution.select_judged_members(used_members, exports)),
-        undeclared_uses=stage("undeclared", undeclared.find_undeclared_uses(recent_uses, declared_access, exports)),
+        used_members=used_members.result(),
+        undeclared_uses=undeclared_uses.result(),
         proposed_grants=stage("proposed", proposed),
-        losses=proposals.count_losses(sure_hits, access, sure_grants, stage),
+        losses=losses.result(),
     )
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.lines import number_lines
+from catalog.reports.kinds.role_mapping_check.forms.lines import count_blocks, number_lines
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.principals import describe_principal
 from catalog.reports.kinds.warehouse_usage import tables, wording
@@ -27,6 +27,7 @@ from catalog.reports.kinds.warehouse_usage.results import (
 )
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job
+from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
 _TIME_FORMAT = "yyyy-MM-dd HH:mm"
@@ -43,10 +44,26 @@ def write_nothing(job: Job, exports: Sequence[Export], coverages: Sequence[Histo
 
 
 def write_results(
-    job: Job, results: UsageResults, exports: Sequence[Export], rows: DataFrame, history: DataFrame
+    job: Job,
+    results: UsageResults,
+    exports: Sequence[Export],
+    rows: DataFrame,
+    history: DataFrame,
+    threads: JobThreads,
 ) -> Summary:
     """Write every table and return the summary; `rows` are those of the histories that count, `exports` all of them."""
     exports_by_name = {export.name: export for export in results.exports}
+    writing = [
+        threads.start(write)
+        for write in (
+            lambda: _write_grants(job, results),
+            lambda: _write_memberships(job, results),
+            lambda: job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name)),
+            lambda: job.write_rows(tables.LOSSES, _build_loss_rows(results)),
+            lambda: _write_accounts(job, rows, history),
+        )
+    ]
+    job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages))
     findings = build_findings(
         results,
         exports_by_name,
@@ -54,19 +71,29 @@ def write_results(
         find_policies=partial(find_viewing_policies, job),
     )
     job.write_rows(tables.FINDINGS, findings)
-    grant_rows, member_rows = _build_grant_rows(results), _build_member_rows(results)
-    job.write_rows(tables.GRANTS, grant_rows, left_out=_count_left_out(grant_rows, results.used_grants))
-    job.write_rows(tables.MEMBERSHIPS, member_rows, left_out=_count_left_out(member_rows, results.used_members))
-    job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name))
-    job.write_rows(tables.LOSSES, _build_loss_rows(results))
-    job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages))
+    for table in writing:
+        table.result()
+    return _build_summary(findings, results.coverages)
+
+
+def _write_grants(job: Job, results: UsageResults) -> None:
+    rows = _build_grant_rows(results)
+    job.write_rows(tables.GRANTS, rows, left_out=_count_left_out(rows, results.used_grants))
+
+
+def _write_memberships(job: Job, results: UsageResults) -> None:
+    rows = _build_member_rows(results)
+    job.write_rows(tables.MEMBERSHIPS, rows, left_out=_count_left_out(rows, results.used_members))
+
+
+def _write_accounts(job: Job, rows: DataFrame, history: DataFrame) -> None:
+    """Write which rows were passed over, and which were not understood."""
     passed = rows.filter(f.col("what") == HistoryRowKind.PASSED).groupBy("export", f.col("reason").alias("rule"))
     passed_rows = passed.agg(f.count("*").alias("count"), f.min("text").alias("sample")).orderBy("export", "rule")
     job.write_rows(tables.PASSED, list_rows(passed_rows))
-    bad_rows = number_lines(rows.filter(f.col("what") == HistoryRowKind.BAD), history)
+    bad_rows = number_lines(rows.filter(f.col("what") == HistoryRowKind.BAD), count_blocks(history))
     bad_rows = bad_rows.select("export", "file", "line", "reason", f.col("text").alias("row"))
     job.write_rows(tables.QUARANTINE, list_rows(bad_rows.orderBy("export", "file", "line").limit(tables.MAX_ROWS)))
-    return _build_summary(findings, results.coverages)
 
 
 def _count_left_out(rows: Sequence[Mapping[str, Any]], frame: DataFrame) -> int:

@@ -72,15 +72,25 @@ def find_other_headers(facts: DataFrame) -> DataFrame:
     return nearest.select(*(_decode_path(name).alias(name) for name in ("file", "neighbour")))
 
 
-def number_lines(rows: DataFrame, facts: DataFrame) -> DataFrame:
+def count_blocks(rows: DataFrame, *columns: str) -> DataFrame:
+    """Return (export, file, block), these columns, and the `count` of such rows with their `first` and `last` line.
+
+    Numbers alone are grouped, which Spark does without sorting all of the rows.
+    """
+    lines = f.min("line").alias("first"), f.max("line").alias("last")
+    return rows.groupBy("export", "file", "block", *columns).agg(f.count("*").alias("count"), *lines)
+
+
+def number_lines(rows: DataFrame, counted_blocks: DataFrame) -> DataFrame:
     """Return rows with `export`, `file`, `block` and `line`, with file and number as people name them.
 
-    `facts` are all of them.
-
-    Every line gives a fact, so that the first and the last line of the facts of a block are those of the block.
+    `counted_blocks` are those of all facts, as `count_blocks`: every line gives a fact, so that their first and last
+    lines are those of the blocks.
     """
     # Two exports may name one file, and each has read it.
-    blocks = facts.groupBy("export", "file", "block").agg(f.min("line").alias("first"), f.max("line").alias("last"))
+    blocks = counted_blocks.groupBy("export", "file", "block").agg(
+        f.min("first").alias("first"), f.max("last").alias("last")
+    )
     earlier_blocks = Window.partitionBy("export", "file").orderBy("block").rowsBetween(Window.unboundedPreceding, -1)
     earlier_lines = f.coalesce(f.sum(f.col("last") - f.col("first") + 1).over(earlier_blocks), f.lit(0))
     offsets = blocks.select("export", "file", "block", (earlier_lines - f.col("first") + 1).alias("offset"))

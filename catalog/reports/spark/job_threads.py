@@ -1,0 +1,60 @@
+"""Threads of a job: while one of them plans, which takes one core, another one's work is done by the others."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from catalog.reports.spark.session import add_tags, list_tags
+
+ResultT = TypeVar("ResultT")
+
+#: Threads besides that of the job.
+_THREADS = 3
+
+
+class JobEnded(Exception):
+    """The job ended with an error, so nobody wants what this thread computes."""
+
+
+class JobThreads:
+    """Computes in other threads what does not depend on what the job does meanwhile."""
+
+    def __init__(self, session: SparkSession, executor: Executor) -> None:
+        self._session = session
+        self._executor = executor
+        self._tags = list_tags(session)
+        self._has_ended = Event()
+
+    def start(self, compute: Callable[[], ResultT]) -> Future[ResultT]:
+        """Compute in another thread, with the tags of the job."""
+        return self._executor.submit(self._run, compute)
+
+    def check_not_ended(self) -> None:
+        """Raise JobEnded after an error of the job. Spark cannot be asked to stop what a thread has asked for."""
+        if self._has_ended.is_set():
+            raise JobEnded
+
+    def end(self) -> None:
+        """Begin nothing more, and end the threads at their next check."""
+        self._has_ended.set()
+
+    def _run(self, compute: Callable[[], ResultT]) -> ResultT:
+        self.check_not_ended()
+        add_tags(self._session, self._tags)
+        return compute()
+
+
+@contextmanager
+def open_threads(session: SparkSession) -> Iterator[JobThreads]:
+    """Yield threads, and wait at the end of the block for what they have begun."""
+    with ThreadPoolExecutor(_THREADS) as executor:
+        threads = JobThreads(session, executor)
+        try:
+            yield threads
+        except BaseException:
+            threads.end()
+            raise

@@ -199,6 +199,7 @@ def _failed(source: Path, target: Path, tell: launcher.ProgressCallback = lambda
             on_progress=tell,
         )
     assert not (target / "summary.json").exists()
+    assert not [*target.glob("_work-*")]
     return str(found.value)
 
 

@@ -123,12 +123,12 @@ def test_memory_does_not_grow_with_the_rows(folder: StorageFolder, monkeypatch: 
     assert peaks[1] < 1.2 * peaks[0]
 
 
-def test_files_of_which_one_was_merged_are_deleted(folder: StorageFolder):
-    with limit(MAX_OPEN_FILES=3):
+def test_many_files_become_few_before_they_are_merged(folder: StorageFolder):
+    with limit(MAX_OPEN_FILES=2):
         tables = merge(folder, [build_table([(f"{number}", 0)]) for number in range(8)])
         entities = [entity for table in tables for entity in table.column("entity").to_pylist()]
     assert entities == [f"{number}" for number in range(8)]
-    assert len(folder.list_names()) == 3
+    assert len(folder.list_names()) == 2
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3], [10], [4, 6], [4, 7, 25, 0, 1], [1] * 31])

@@ -20,13 +20,13 @@ import pyarrow as pa
 from catalog.reports.storage import StorageFolder
 
 #: Rows of a file that are compressed, and loaded, together.
-PIECE_ROWS = 2_048
+PIECE_ROWS = 1_024
 
 #: Number of files that are merged, and open, at once; 1,024 is a usual bound of a process.
 MAX_OPEN_FILES = 128
 
 #: Rows of all files together that a merge has loaded: at least one piece of each file.
-MAX_LOADED_ROWS = MAX_OPEN_FILES * PIECE_ROWS
+MAX_LOADED_ROWS = 2 * MAX_OPEN_FILES * PIECE_ROWS
 
 #: Size of what is read ahead of all files together, in bytes: a request to object storage takes long.
 _MAX_BUFFER_BYTES = 32 * 2**20
@@ -50,14 +50,13 @@ def write_sorted_file(folder: StorageFolder, name: str, rows: pa.Table, sort_key
 def merge_sorted_files(folder: StorageFolder, names: Sequence[str], sort_keys: SortKeys) -> Iterator[pa.Table]:
     """Yield the rows of all files in order, in tables of up to MAX_LOADED_ROWS rows. Raises OSError.
 
-    Of more than MAX_OPEN_FILES files some are merged into one first, and deleted.
+    More than MAX_OPEN_FILES files are first merged in groups, each into one file, and deleted.
     """
-    remaining_names = list(names)
-    while len(remaining_names) > MAX_OPEN_FILES:
-        size = min(MAX_OPEN_FILES, len(remaining_names) - MAX_OPEN_FILES + 1)
-        group, remaining_names = remaining_names[:size], remaining_names[size:]
-        remaining_names.append(_unite_files(folder, group, sort_keys))
-    yield from _merge_open_files(folder, remaining_names, sort_keys)
+    while len(names) > MAX_OPEN_FILES:
+        # Groups of one size: a file with most of the rows would be loaded often, each time with a look at all others.
+        group_count = -(-len(names) // MAX_OPEN_FILES)
+        names = [_unite_files(folder, names[start::group_count], sort_keys) for start in range(group_count)]
+    yield from _merge_open_files(folder, names, sort_keys)
 
 
 def _unite_files(folder: StorageFolder, names: Sequence[str], sort_keys: SortKeys) -> str:
@@ -108,18 +107,19 @@ class _SortedFile:
         self.last_key: _Key = ()
         self._sort_keys = sort_keys
         self._reader = pa.ipc.open_stream(pa.BufferedInputStream(file, buffer_bytes))
-        self._piece_count = max(max_rows // PIECE_ROWS, 1)
+        self._max_rows = max(max_rows, PIECE_ROWS)
         self._rows = self._reader.schema.empty_table()
 
     def load_rows(self) -> bool:
-        """Load rows if all were taken, and return whether there are any."""
-        if not self._rows.num_rows:
-            pieces = list(islice(self._reader, self._piece_count))
-            self._rows = pa.Table.from_batches(pieces, self._reader.schema)
-            if not self._rows.num_rows:
-                return False
+        """Load as many rows as there may be, and return whether there are any.
+
+        Files that were loaded anew only when they are empty would become so one after the other, each with a table.
+        """
+        pieces = list(islice(self._reader, (self._max_rows - self._rows.num_rows) // PIECE_ROWS))
+        if pieces:
+            self._rows = pa.concat_tables([self._rows, pa.Table.from_batches(pieces)])
             self.first_key, self.last_key = self._build_key(0), self._build_key(self._rows.num_rows - 1)
-        return True
+        return bool(self._rows.num_rows)
 
     def take_rows(self, bound: _Key) -> pa.Table:
         """Remove the loaded rows that do not sort after the bound, and return them."""

@@ -7,7 +7,6 @@ deletes the rows that it loaded.
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,27 +66,13 @@ def load(report: Report, spec: ReportSpec, folder: StorageFolder, *, on_progress
     """
     total = 0
     report_id = Report._meta.pk.get_db_prep_value(report.pk, connection)
-    batches = ((table, batch) for table in spec.tables for batch in read_batches(table, folder))
-    for rows in _build_ahead(batches):
-        total += len(rows)
-        with transaction.atomic():
-            on_progress(total)
-            bulk_insert.insert_rows(ReportRow, _COLUMNS, ((report_id, *row) for row in rows))
+    for table in spec.tables:
+        for batch in read_batches(table, folder):
+            total += batch.num_rows
+            with transaction.atomic():
+                on_progress(total)
+                bulk_insert.insert_rows(ReportRow, _COLUMNS, ((report_id, *row) for row in _build_rows(table, batch)))
     return total
-
-
-def _build_ahead(batches: Iterator[tuple[ResultTable, pa.RecordBatch]]) -> Iterator[list[StoredRow]]:
-    """Yield the rows of each batch; those of the next one are built in another thread while the database works."""
-
-    def build_next() -> list[StoredRow] | None:
-        table_batch = next(batches, None)
-        return None if table_batch is None else list(_build_rows(*table_batch))
-
-    with ThreadPoolExecutor(1) as executor:
-        next_rows = executor.submit(build_next)
-        while (rows := next_rows.result()) is not None:
-            next_rows = executor.submit(build_next)
-            yield rows
 
 
 def read_batches(table: ResultTable, folder: StorageFolder, *, is_unlimited: bool = False) -> Iterator[pa.RecordBatch]:

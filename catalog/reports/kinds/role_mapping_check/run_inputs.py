@@ -24,7 +24,7 @@ STAGES_FOLDER = "_stages"
 
 
 def compute_in_stages(job: Job, compute: Callable[[Job, Stage, JobThreads], Summary]) -> Summary:
-    """Return what `compute` does with intermediate tables and threads. Raises BadInput, also for bad exports."""
+    """Compute in intermediate tables and threads, and return the summary. Raises BadInput, also for bad exports."""
     try:
         with _open_stages(job) as store, open_threads(job.spark) as threads:
 

@@ -75,7 +75,7 @@ def _join_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
 def _read_access(
     fact_rows: DataFrame, read_declared: Callable[[], DeclaredAccess], exports: Sequence[Export], stage: Stage
 ) -> HeldAccess:
-    """Return what the exports grant; `read_declared` is called when they are read. Raises BadExports."""
+    """Return the grants and members of the exports; `read_declared` is called after these. Raises BadExports."""
     facts = stage("facts", fact_rows)
     check_headers(facts)
     inherited_roles = compute_role_closure(facts, stage)

@@ -11,8 +11,10 @@ from typing import IO, Any
 
 from catalog.reports.job_protocol import END_LINE
 
-#: Java prints this on every start, since Spark requests the module; it is not part of the log.
-_IGNORED_LINES = frozenset({"WARNING: Using incubator modules: jdk.incubator.vector"})
+#: Java prints these on a start, for what Spark and its options request; they are not part of the log.
+_IGNORED_LINES = frozenset(
+    {"WARNING: Using incubator modules: jdk.incubator.vector", "1 compiler directives added"},
+)
 
 #: Lines of a stack of Java.
 _STACK_PATTERN = re.compile(r"at [\w.$/@<>-]+\(.*\)$|\.\.\. \d+ (?:more|common frames omitted)$")

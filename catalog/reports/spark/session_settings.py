@@ -29,6 +29,9 @@ _SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCo
 #: times as often as usual is worth optimized compilation, which would take a quarter of all processor time.
 _LONG_JOB_JVM = (
     "-XX:+UseParallelGC",
+    # What plans and generates code is over in seconds: the file says what is not worth optimized compilation at all.
+    "-XX:+UnlockDiagnosticVMOptions",
+    f'"-XX:CompilerDirectivesFile={Path(__file__).with_name("compiler_directives.json")}"',
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",

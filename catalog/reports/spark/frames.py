@@ -15,12 +15,29 @@ _BATCH_ROWS = 50_000
 
 
 def iterate_stored(frame: DataFrame) -> Iterator[pa.Table]:
-    """Yield the rows of a frame of Parquet files in batches, in no order and without Spark."""
-    for url in sorted(frame.inputFiles()):
+    """Yield the rows of a frame of Parquet files, or of one in memory, in batches, in no order."""
+    urls = sorted(frame.inputFiles())
+    if not urls:
+        yield collect_table(frame)
+    for url in urls:
         folder, _, name = url.rpartition("/")
         with parse_address(folder).open_input(name) as file:
             for batch in pq.ParquetFile(file).iter_batches(batch_size=_BATCH_ROWS):
                 yield pa.Table.from_batches([batch])
+
+
+def copy_to_memory(frame: DataFrame, max_rows: int) -> DataFrame | None:
+    """Return a frame of the same rows in memory; None if there are more than `max_rows`, or PySpark makes none of them.
+
+    Spark knows the rows when it plans: it computes at once what depends on them alone, and drops joins with nothing.
+    """
+    # PySpark 3.5 makes no frames from Arrow, and 4 fails on a struct that is null and has parts that never are.
+    if not hasattr(frame, "toArrow") or any("struct<" in data_type for _, data_type in frame.dtypes):
+        return None
+    table = frame.limit(max_rows + 1).toArrow()
+    if table.num_rows > max_rows:
+        return None
+    return frame.sparkSession.createDataFrame(table, frame.schema)
 
 
 def collect_table(frame: DataFrame) -> pa.Table:

@@ -72,14 +72,21 @@ def read(
     # The facets of a million datasets are read and joined once.
     opened_datasets = stage("opens", role_facets.join(datasets.select("number", "export"), "number", "left"))
     opened_datasets = opened_datasets.withColumn("role", _role_identifier("role_urn", _ROLE_PREFIX))
-    roles = stage("roles", _collect_roles(entities, facets, opened_datasets))
-    role_datasets = opened_datasets.filter("export IS NOT NULL").select("export", "number", "role")
-    expected_roles = stage("expected", _find_expected_roles(role_datasets, roles, exports))
+    named_roles = opened_datasets.groupBy("export", "role").agg(
+        f.min("role_urn").alias("role_urn"), f.count("*").alias("count")
+    )
+    named_roles = stage("named_roles", named_roles)
+    roles = stage("roles", _collect_roles(entities, facets, named_roles))
+    expected_roles = stage("expected", _find_expected_roles(named_roles, roles, exports))
     membership = _collect_members(table, entities, facets, expected_roles, exports, stage)
-    sensitive_role_facets = sensitive_datasets.join(all_datasets, "number").join(opened_datasets, "number", "left")
+    # Few of all rows are about sensitive datasets, and the others need not be exchanged for the join.
+    opened_sensitive_datasets = opened_datasets.join(sensitive_datasets.select("number"), "number", "left_semi")
+    sensitive_role_facets = sensitive_datasets.join(all_datasets, "number").join(
+        opened_sensitive_datasets, "number", "left"
+    )
     return DeclaredAccess(
         datasets=datasets,
-        role_datasets=role_datasets,
+        role_datasets=opened_datasets.filter("export IS NOT NULL").select("export", "number", "role"),
         roles=roles,
         expected_roles=expected_roles,
         uncovered_datasets=sensitive_role_facets.filter("role IS NULL").select("urn").distinct(),
@@ -118,7 +125,8 @@ def _role_identifier(column: str, prefix: str) -> Column:
     return f.lower(f.substring(column, len(prefix) + 1, 1 << 30))
 
 
-def _collect_roles(entities: DataFrame, facets: DataFrame, role_facets: DataFrame) -> DataFrame:
+def _collect_roles(entities: DataFrame, facets: DataFrame, named_roles: DataFrame) -> DataFrame:
+    """Return `DeclaredAccess.roles`; `named_roles` are export, role, role_urn and the count of datasets."""
     described_roles = entities.filter("type = 'role'").select("number", "urn")
     types = facets.filter("field = 'ROLE_TYPE'").select(f.col("entity").alias("number"), f.col("value").alias("said"))
     levels = f.create_map(*(f.lit(item) for pair in ROLE_TYPE_LEVELS.items() for item in pair))
@@ -129,8 +137,8 @@ def _collect_roles(entities: DataFrame, facets: DataFrame, role_facets: DataFram
         f.expr("true").alias("is_described"),
         f.lit(0).alias("count"),
     )
-    named_roles = role_facets.groupBy("role").agg(f.min("role_urn").alias("role_urn"), f.count("*").alias("count"))
-    named_roles = named_roles.select(
+    counted_roles = named_roles.groupBy("role").agg(f.min("role_urn").alias("role_urn"), f.sum("count").alias("count"))
+    counted_roles = counted_roles.select(
         "role",
         "role_urn",
         f.lit(None).cast("int").alias("declared_level"),
@@ -138,7 +146,7 @@ def _collect_roles(entities: DataFrame, facets: DataFrame, role_facets: DataFram
         "count",
     )
     return (
-        described_roles.union(named_roles)
+        described_roles.union(counted_roles)
         .groupBy("role")
         .agg(
             f.min("role_urn").alias("role_urn"),
@@ -149,9 +157,9 @@ def _collect_roles(entities: DataFrame, facets: DataFrame, role_facets: DataFram
     )
 
 
-def _find_expected_roles(role_datasets: DataFrame, roles: DataFrame, exports: Sequence[Export]) -> DataFrame:
+def _find_expected_roles(named_roles: DataFrame, roles: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return (export, role) of roles that an export's datasets name, or that `roles` or `role_prefix` assign to it."""
-    expected_roles = role_datasets.select("export", "role").distinct()
+    expected_roles = named_roles.filter("export IS NOT NULL").select("export", "role")
     for export in exports:
         mapped_identifiers = [identifier.lower() for identifier in export.roles.values()]
         is_expected = f.col("role").isin(mapped_identifiers)

@@ -21,6 +21,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     select_difference_columns,
 )
 from catalog.reports.kinds.role_mapping_check.exports import READ, Export
+from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets, find_policies
@@ -49,6 +50,7 @@ class ComparisonResult:
 
 def compare(
     facts: DataFrame,
+    survey: FactSurvey,
     read_declared: Callable[[], DeclaredAccess],
     exports: Sequence[Export],
     *,
@@ -57,8 +59,8 @@ def compare(
 ) -> ComparisonResult:
     """Return the differences between the exports and the catalog; `facts` are read more than once.
 
-    `read_declared` is called when what the facts say alone is known. Raises BadExports when the catalog knows none of
-    the roles of an export.
+    `survey` is that of the facts. `read_declared` is called when what the facts say alone is known. Raises BadExports
+    when the catalog knows none of the roles of an export.
     """
     role_members = threads.start(lambda: stage("held", membership.select_members(facts)))
     inherited_roles = compute_role_closure(facts, stage)
@@ -66,7 +68,7 @@ def compare(
     declared_access = read_declared()
     check_role_prefixes(existing_roles, declared_access.roles, exports)
     dataset_policies = threads.start(lambda: stage("policies", find_policies(facts, declared_access)))
-    grants = stage("granted", find_reach(facts, declared_access, exports, stage))
+    grants = stage("granted", find_reach(facts, survey, declared_access, exports, stage))
     reaching_grants = grants.filter("number IS NOT NULL")
     role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)
     pairs = stage(
@@ -94,7 +96,6 @@ def compare(
         _find_missing_grants(pairs, existing_roles),
         *_find_extra_grants(pairs, exports),
         _find_wrong_levels(pairs),
-        _find_direct_grants(reaching_grants.filter(f.col("kind") == Grantee.USER), declared_access),
         find_passed_access(facts, declared_access, exports),
         membership.build_missing_roles(missing_roles, declared_access),
         membership.find_idle_roles(declared_access, existing_roles),
@@ -107,6 +108,9 @@ def compare(
         find_open_datasets(policies, reaching_grants, declared_access, exports),
         *membership.compare_members(members, declared_access, inherited_roles, existing_roles, missing_roles, exports),
     ]
+    if survey.has_user_grants:
+        user_grants = reaching_grants.filter(f.col("kind") == Grantee.USER)
+        differences.append(_find_direct_grants(user_grants, declared_access))
     all_differences = reduce(DataFrame.union, differences)
     if renames is not None:
         all_differences = renames.add_new_names(
@@ -173,7 +177,7 @@ def _find_wrong_levels(pairs: DataFrame) -> DataFrame:
     is_too_high = f.col("level") > f.col("declared_level")
     rows = pairs.filter("is_said AND level <> declared_level")
     return select_difference_columns(
-        rows.withColumns({column: f.col(f"highest.{column}") for column in OBJECT_COLUMNS}),
+        rows.withColumns({column: f.col(f"highest_{column}") for column in OBJECT_COLUMNS}),
         type=f.lit(DifferenceType.WRONG_LEVEL),
         severity=f.when(is_too_high, excess_severity(f.col("is_sensitive"))).otherwise(DifferenceSeverity.MEDIUM),
         **same_named_columns(

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, row_accounts, tables
+from catalog.reports.kinds.role_mapping_check import declared, drift, tables
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
@@ -20,6 +20,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.reports.kinds.role_mapping_check.drift import ComparisonResult
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
+from catalog.reports.kinds.role_mapping_check.fact_survey import count_fact_blocks, survey_facts
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
@@ -50,13 +51,16 @@ def _compare_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
         lambda: declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
     )
     facts = stage("facts", readers.read_facts(job.spark, folder, export_list))
-    fact_blocks = threads.start(lambda: stage("blocks", row_accounts.count_fact_blocks(facts)))
+    counted_blocks = threads.start(lambda: stage("blocks", count_fact_blocks(facts)))
     check_headers(facts)
+    fact_blocks = counted_blocks.result()
+    survey = survey_facts(fact_blocks)
+    facts = survey.select_facts(facts)
     print_progress("Comparing with the catalog", 1, 3)
-    comparison = drift.compare(facts, declared_access.result, export_list, stage=stage, threads=threads)
+    comparison = drift.compare(facts, survey, declared_access.result, export_list, stage=stage, threads=threads)
     print_progress("Writing the findings", 2, 3)
     bad_row_count = threads.start(
-        lambda: _write_accounts(job, RowAccounts(facts, comparison.grants, fact_blocks.result(), stage), export_list)
+        lambda: _write_accounts(job, RowAccounts(facts, comparison.grants, fact_blocks, stage), export_list)
     )
     sensitive_access = threads.start(lambda: _write_sensitive_access(job, comparison))
     differences = stage("differences", comparison.differences)

@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check.denials import (
 )
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
 
@@ -27,7 +28,9 @@ _REACH_COLUMNS = ("export", "number", "kind", "grantee_key", "grantee", "bit", "
 _GRANT_COLUMNS = ["export", "kind", "grantee_key", "bit", "object_key", "is_container", "condition_names"]
 
 
-def find_reach(facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export], stage: Stage) -> DataFrame:
+def find_reach(
+    facts: DataFrame, survey: FactSurvey, declared_access: DeclaredAccess, exports: Sequence[Export], stage: Stage
+) -> DataFrame:
     """Return each grant with the datasets that it reaches: export, number, kind, grantee …, `at` the container.
 
     What a denial or the condition of the grant takes away is left out. A grant that reaches no dataset, or none after
@@ -39,8 +42,10 @@ def find_reach(facts: DataFrame, declared_access: DeclaredAccess, exports: Seque
     containers = list_places(facts, declared_access.datasets.select("export", "number", "key"), exports)
     columns = list(dict.fromkeys((*_REACH_COLUMNS, *_PLACE_COLUMNS, *_GRANT_COLUMNS)))
     table_grants = grants.filter("NOT is_container").join(keys, ["export", "object_key"], "left")
-    container_grants = grants.filter("is_container").join(containers, ["export", "object_key"], "left")
-    reach = table_grants.select(*columns).union(container_grants.select(*columns))
+    reach = table_grants.select(*columns)
+    if survey.has_container_grants:
+        container_grants = grants.filter("is_container").join(containers, ["export", "object_key"], "left")
+        reach = reach.union(container_grants.select(*columns))
     unknown = f.when(f.col("is_container"), PassRule.UNKNOWN_CONTAINER).otherwise(f.lit(PassRule.UNKNOWN_TABLE))
     reach = reach.withColumn("rule", f.when(f.col("number").isNull(), unknown))
     denials = select_denials(facts, exports)

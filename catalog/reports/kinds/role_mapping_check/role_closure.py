@@ -21,6 +21,9 @@ def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
     )
     pairs = stage("closure", pairs)
     previous_count, pair_count = 0, pairs.count()
+    if not pair_count:
+        # Spark knows that this is empty, and drops the joins with it.
+        return pairs.limit(0)
     while pair_count > previous_count:
         left, right = pairs.alias("one"), pairs.alias("other")
         is_next = (f.col("one.export") == f.col("other.export")) & (f.col("one.given") == f.col("other.role"))

@@ -81,8 +81,14 @@ def pair_roles_with_datasets(
     return (
         pairs.join(details, _PAIR_COLUMNS, "left")
         .join(dataset, "number")
-        .select("*", "how.via", "how.at", *(f"how.{column}" for column in OBJECT_COLUMNS))
-        .drop("how")
+        .select(
+            "*",
+            "how.via",
+            "how.at",
+            *(f"how.{column}" for column in OBJECT_COLUMNS),
+            *(f.col(f"highest.{column}").alias(f"highest_{column}") for column in OBJECT_COLUMNS),
+        )
+        .drop("how", "highest")
     )
 
 
@@ -99,6 +105,8 @@ def _find_differing_pairs(
     )
     merged_pairs = (
         declared_pairs.union(granted_pairs.select(*_PAIR_COLUMNS, f.expr("false"), "level"))
+        # Hardly two rows are about one pair: aggregating before the exchange would only cost time.
+        .repartition(*_PAIR_COLUMNS)
         .groupBy(*_PAIR_COLUMNS)
         .agg(f.max("is_said").alias("is_said"), f.max("level").alias("level"))
     )

@@ -19,11 +19,6 @@ from catalog.reports.spark.frames import collect_table
 _SAMPLE_COUNT = 3
 
 
-def count_fact_blocks(facts: DataFrame) -> DataFrame:
-    """Return the facts of each block of a file, counted by what they are."""
-    return count_blocks(facts, "what", "rule", "is_counted")
-
-
 class RowAccounts:
     """Counts and samples of the rows of all exports; `grants` says which of them reach no dataset.
 
@@ -34,7 +29,7 @@ class RowAccounts:
         self._facts = facts
         self._fact_blocks = fact_blocks
         self._passed_grants = grants.filter("rule IS NOT NULL AND is_counted")
-        self._grant_blocks = stage("passed", count_blocks(self._passed_grants, "rule"))
+        self._grant_blocks = stage("passed", count_blocks(self._passed_grants, ["rule"]))
         #: Rows by (export, kind of fact), and those passed by (export, rule).
         self._kind_counts: Counter[tuple[str, str]] = Counter()
         self._rule_counts: Counter[tuple[str, str]] = Counter()

@@ -14,6 +14,7 @@ from catalog.reports.kinds.role_mapping_check import declared, membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.fact_survey import count_fact_blocks, survey_facts
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
@@ -78,10 +79,12 @@ def _read_access(
     """Return the grants and members of the exports; `read_declared` is called after these. Raises BadExports."""
     facts = stage("facts", fact_rows)
     check_headers(facts)
+    survey = survey_facts(count_fact_blocks(facts))
+    facts = survey.select_facts(facts)
     inherited_roles = compute_role_closure(facts, stage)
     members = stage("held", membership.select_members(facts))
     declared_access = read_declared()
-    reach = find_reach(facts, declared_access, exports, stage)
+    reach = find_reach(facts, survey, declared_access, exports, stage)
     return HeldAccess(
         grants=stage("granted", reach.filter("number IS NOT NULL")),
         members=members,

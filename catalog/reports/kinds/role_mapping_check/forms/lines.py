@@ -5,6 +5,8 @@ therefore its file, the start of its block, and a number that grows by one from 
 makes numbers of the file out of these.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
@@ -72,13 +74,16 @@ def find_other_headers(facts: DataFrame) -> DataFrame:
     return nearest.select(*(_decode_path(name).alias(name) for name in ("file", "neighbour")))
 
 
-def count_blocks(rows: DataFrame, *columns: str) -> DataFrame:
+def count_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: Column) -> DataFrame:
     """Return (export, file, block), these columns, and the `count` of such rows with their `first` and `last` line.
+
+    `aggregates` are more columns, by name.
 
     Numbers alone are grouped, which Spark does without sorting all of the rows.
     """
     lines = f.min("line").alias("first"), f.max("line").alias("last")
-    return rows.groupBy("export", "file", "block", *columns).agg(f.count("*").alias("count"), *lines)
+    others = (column.alias(name) for name, column in aggregates.items())
+    return rows.groupBy("export", "file", "block", *columns).agg(f.count("*").alias("count"), *lines, *others)
 
 
 def number_lines(rows: DataFrame, counted_blocks: DataFrame) -> DataFrame:

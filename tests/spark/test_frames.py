@@ -1,0 +1,42 @@
+"""Frames that are copied to memory have the rows, in their order and types, and Spark knows when there are none."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from catalog.reports.spark.frames import collect_table, copy_to_memory, iterate_stored
+
+pytestmark = pytest.mark.spark
+
+ROWS = """
+SELECT id, if(id % 3 = 0, NULL, concat('é', id)) AS name, timestamp '2026-03-29 01:30:00' AS at,
+    array(id, NULL) AS many, id % 2 = 0 AS is_even
+FROM range(0, 10, 1, 3) ORDER BY id DESC
+"""
+
+
+def test_rows_order_and_types_stay(spark: SparkSession) -> None:
+    frame = spark.sql(ROWS)
+    copy = copy_to_memory(frame, 10)
+    assert copy is not None
+    assert copy.schema == frame.schema
+    assert copy.collect() == frame.collect()
+    assert [table.to_pylist() for table in iterate_stored(copy)] == [collect_table(frame).to_pylist()]
+
+
+def test_more_rows_than_allowed_are_not_copied(spark: SparkSession) -> None:
+    assert copy_to_memory(spark.sql(ROWS), 9) is None
+
+
+def test_structs_are_left_to_files(spark: SparkSession) -> None:
+    assert copy_to_memory(spark.sql("SELECT array(struct(1 AS number)) AS parts"), 9) is None
+
+
+def test_joins_with_nothing_are_not_computed(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(5).write.parquet(str(tmp_path / "numbers"))
+    numbers = spark.read.parquet(str(tmp_path / "numbers"))
+    nothing = copy_to_memory(numbers.filter("id > 9"), 5)
+    assert nothing is not None
+    assert numbers.join(nothing, "id").inputFiles() == []
+    assert numbers.join(nothing, "id", "left_anti").inputFiles() == numbers.inputFiles()

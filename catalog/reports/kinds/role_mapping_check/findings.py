@@ -38,9 +38,10 @@ def _iterate_findings(differences: DataFrame, exports_by_name: Mapping[str, Expo
     is_about_person = f.col("type") == DifferenceType.DIRECT_USER_GRANT
     schema = f.coalesce(f.regexp_replace("entity", _LAST_PART_PATTERN, ",$1)"), "object")
     about = f.when(is_about_person, f.col("actor")).otherwise(f.coalesce("role", schema))
-    severity = f.array_position(f.array(*map(f.lit, DifferenceSeverity)), f.col("severity"))
+    # PySpark 3.5 looks for no column in an array.
+    severity_ranks = (f.when(f.col("severity") == name, rank) for rank, name in enumerate(DifferenceSeverity, 1))
     gathered = gather_rows(
-        differences.withColumns({"about": f.concat_ws(SEPARATOR, about, "rule"), "rank": severity}),
+        differences.withColumns({"about": f.concat_ws(SEPARATOR, about, "rule"), "rank": f.coalesce(*severity_ranks)}),
         ["type", "export", "about"],
         list(DIFFERENCE_COLUMNS),
         order=["rank", *_KEY_COLUMNS],

@@ -169,9 +169,9 @@ def write(world: World, folder: Path, **files: object) -> str:
 
 
 def read(folder: Path, name: str) -> list[dict]:
-    """Return the rows of a table of results, in order."""
+    """Return the rows of a table of results, in order; those of a table without an order by what is in them."""
     rows = pq.read_table(folder / name).to_pylist()
-    return sorted(rows, key=lambda row: row["position"])
+    return sorted(rows, key=lambda row: (row.get("position", 0), repr(row)))
 
 
 def selector(field: str, *values: str) -> Selector:

@@ -38,5 +38,6 @@ def test_joins_with_nothing_are_not_computed(spark: SparkSession, tmp_path: Path
     numbers = spark.read.parquet(str(tmp_path / "numbers"))
     nothing = copy_to_memory(numbers.filter("id > 9"), 5)
     assert nothing is not None
+    assert list(iterate_stored(nothing)) == []
     assert numbers.join(nothing, "id").inputFiles() == []
     assert numbers.join(nothing, "id", "left_anti").inputFiles() == numbers.inputFiles()

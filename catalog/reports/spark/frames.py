@@ -17,8 +17,8 @@ _BATCH_ROWS = 50_000
 def iterate_stored(frame: DataFrame) -> Iterator[pa.Table]:
     """Yield the rows of a frame of Parquet files, or of one in memory, in batches, in no order."""
     urls = sorted(frame.inputFiles())
-    if not urls:
-        yield collect_table(frame)
+    if not urls and (table := collect_table(frame)).num_rows:
+        yield table
     for url in urls:
         folder, _, name = url.rpartition("/")
         with parse_address(folder).open_input(name) as file:

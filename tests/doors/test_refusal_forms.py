@@ -175,9 +175,9 @@ def test_415_of_another_type(root: Client, name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in INTERFACES if name != "pages"])
 def test_429_of_who_calls_too_often(root: Client, settings: Any, name: str) -> None:
     settings.REDIS_URL, settings.CALLS_PER_ADDRESS = "", 1
-    send(root, INTERFACES[name])
-    answer = send(root, INTERFACES[name])
-    assert answer.status_code == 429
+    # Calls are counted by minutes of the clock: where one begins after the first call, the third is refused.
+    answers = [send(root, INTERFACES[name]) for _ in range(3)]
+    answer = next(answer for answer in answers if answer.status_code == 429)
     assert int(answer["Retry-After"]) > 0
     INTERFACES[name].check(answer, 429)
 

@@ -57,12 +57,12 @@ def main() -> None:
 def _snapshots() -> Iterator[Row]:
     """Take full snapshots and continued ones in turn."""
     present_count = Entity.objects.filter(is_removed=False).count()
-    _take_next()
+    take_next()
     whole, continued = [], []
     for number in range(_ROUNDS):
         change_some(number)
         whole.append(_time(lambda: writer.write(folder=_make_folder(), as_of=timezone.now())))
-        continued.append(_time(_take_next))
+        continued.append(_time(take_next))
     whole_seconds = statistics.median(spent for spent, _ in whole)
     continued_seconds = statistics.median(spent for spent, _ in continued)
     yield "full snapshot", whole_seconds, _median_work(whole), f"{present_count / whole_seconds:,.0f} entities/s"
@@ -72,14 +72,19 @@ def _snapshots() -> Iterator[Row]:
     for number in range(_ROUNDS):
         User.objects.filter(username=f"u{number}").update(email=f"u{number}@bench.org")
         Membership.objects.filter(user__username=f"u{number}").delete()
-        with_people.append(_time(_take_next))
+        with_people.append(_time(take_next))
     people_seconds = statistics.median(spent for spent, _ in with_people)
     share = f"{people_seconds / whole_seconds:.1%} of the full one"
     yield "snapshot after a person and a membership changed", people_seconds, _median_work(with_people), share
-    nothing = [_time(_take_next) for _ in range(_ROUNDS)]
+    nothing = [_time(take_next) for _ in range(_ROUNDS)]
     nothing_seconds = statistics.median(spent for spent, _ in nothing)
     share = f"{nothing_seconds / whole_seconds:.1%} of the full one"
     yield "snapshot after nothing changed", nothing_seconds, _median_work(nothing), share
+
+
+def take_next() -> Manifest:
+    """Take a snapshot that continues the last one, if there is one."""
+    return bases.take_snapshot(folder=_make_folder(), as_of=timezone.now(), excluded_fields=())
 
 
 def change_some(number: int) -> None:
@@ -88,10 +93,6 @@ def change_some(number: int) -> None:
     Facet.objects.bulk_create(
         [Facet(entity_id=pk, field=TAG, value=f"urn:li:tag:round-{number}") for pk in entity_ids], batch_size=2000
     )
-
-
-def _take_next() -> Manifest:
-    return bases.take_snapshot(folder=_make_folder(), as_of=timezone.now(), excluded_fields=())
 
 
 def _make_folder() -> StorageFolder:

@@ -6,6 +6,7 @@ On PostgreSQL several connections share an exported snapshot, and rows never bec
 import os
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -25,6 +26,8 @@ from policies.models import PolicyVersion
 
 #: Entities of one file, so that a partition of a report reads few files and a file fits into memory.
 ENTITIES_PER_FILE = 65_536
+
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 #: Connections of one snapshot; more would take them from those who ask for decisions.
 _MAX_CONNECTIONS = 4
@@ -160,26 +163,34 @@ def open_database_reader() -> Iterator[DatabaseReader]:
 
 @contextmanager
 def _open_postgresql(connection: BaseDatabaseWrapper) -> Iterator[DatabaseReader]:
-    # Only who writes a snapshot needs this library, and web processes import this module.
-    from adbc_driver_postgresql import dbapi
     from psycopg.conninfo import make_conninfo
 
-    begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGIN)
+        cursor.execute("SELECT pg_export_snapshot()")
+        (exported,) = cursor.fetchone()
+    info = connection.connection.info
+    address = make_conninfo(**{**info.get_parameters(), "password": info.password})
+    count = min(os.cpu_count() or 1, _MAX_CONNECTIONS)
+    arrow_connections: SimpleQueue[Any] = SimpleQueue()
     with ExitStack() as stack:
-        with connection.cursor() as cursor:
-            cursor.execute(begin)
-            cursor.execute("SELECT pg_export_snapshot()")
-            (exported_snapshot,) = cursor.fetchone()
-        info = connection.connection.info
-        parameters = {**info.get_parameters(), "password": info.password}
-        arrow_connections: SimpleQueue[Any] = SimpleQueue()
-        for _ in range(min(os.cpu_count() or 1, _MAX_CONNECTIONS)):
-            arrow_connection = stack.enter_context(closing(dbapi.connect(make_conninfo(**parameters), autocommit=True)))
-            with arrow_connection.cursor() as arrow_cursor:
-                arrow_cursor.execute(begin)
-                arrow_cursor.execute(f"SET TRANSACTION SNAPSHOT '{exported_snapshot}'")
-            arrow_connections.put(arrow_connection)
+        # Each reads the types of the database first, which takes longer than all other statements of a small snapshot.
+        with ThreadPoolExecutor(count) as executor:
+            for opening in [executor.submit(_open_arrow_connection, address, exported, stack) for _ in range(count)]:
+                arrow_connections.put(opening.result())
         yield DatabaseReader(connection, arrow_connections)
+
+
+def _open_arrow_connection(address: str, exported_snapshot: str, stack: ExitStack) -> Any:
+    """Open a connection that sees the database as of an exported snapshot; the stack closes it."""
+    # Only who writes a snapshot needs this library, and web processes import this module.
+    from adbc_driver_postgresql import dbapi
+
+    arrow_connection = stack.enter_context(closing(dbapi.connect(address, autocommit=True)))
+    with arrow_connection.cursor() as cursor:
+        cursor.execute(_BEGIN)
+        cursor.execute(f"SET TRANSACTION SNAPSHOT '{exported_snapshot}'")
+    return arrow_connection
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from tests.worlds import World
 pytestmark = pytest.mark.spark
 
 JOB = "catalog.reports.kinds.effective_access.job"
+
+_END_SECONDS = 10
 
 
 @pytest.fixture
@@ -67,7 +70,15 @@ class Run:
         assert self.files
         assert len(self.processes) >= 2
         assert not self.spark_folder.exists()
-        assert list_processes(self.spark_folder) == set()
+        assert list_processes_after(self.spark_folder, _END_SECONDS) == set()
+
+
+def list_processes_after(spark_folder: Path, seconds: float) -> set[int]:
+    """Return the processes of a folder that have not ended within so many seconds; a killed one takes a moment."""
+    deadline = time.monotonic() + seconds
+    while (processes := list_processes(spark_folder)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return processes
 
 
 def is_program(process: int, name: str) -> bool:

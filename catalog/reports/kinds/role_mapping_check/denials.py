@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee, privilege_bit, role_key
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee, role_key
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
 
@@ -44,7 +44,7 @@ def select_denials(facts: DataFrame, exports: Sequence[Export]) -> DataFrame | N
     for export in exports:
         if export.form == _DENYING_FORM:
             is_mine = f.col("export") == export.name
-            is_all = bits == privilege_bit(export, f.lit(_ALL_PRIVILEGES))
+            is_all = bits == 1 << list(export.vocabulary).index(_ALL_PRIVILEGES)
             bits = f.when(is_mine & is_all, _sum_bits(export)).otherwise(bits)
             is_everybody |= is_mine & (f.col("grantee_key") == role_key(export, f.lit(_EVERYBODY)))
     return denials.select(

@@ -96,7 +96,11 @@ FACT_COLUMNS = {
 
 def role_key(export: Export, name: Column) -> Column:
     """Return the identifier, in lower case, of the role URN for the name of a role in the source."""
-    source_name = principals.dotted_name(name)
+    return dotted_role_key(export, principals.dotted_name(name))
+
+
+def dotted_role_key(export: Export, source_name: Column) -> Column:
+    """Return `role_key` of a name as `principals.dotted_name` returns it."""
     bare_key = name_key(export, source_name)
     key: Column = f.concat(f.lit(export.role_prefix.lower()), bare_key)
     # A name as it stands goes before one in other letters: CASEY and "casey" may both be named.
@@ -147,20 +151,21 @@ def object_key(export: Export, path: Column) -> Column:
     return f.lower(dotted_path) if export.spelling == "lower" and export.dialect != "postgres" else dotted_path
 
 
-def privilege_bit(export: Export, privilege: Column) -> Column:
-    """Return the bit of a privilege, null for one that does not reach data."""
-    return _map_privilege({name: 1 << index for index, name in enumerate(export.vocabulary)}, privilege).cast("long")
-
-
-def privilege_level(export: Export, privilege: Column) -> Column:
-    """Return the level of a privilege, null for one that does not reach data."""
-    return _map_privilege(export.vocabulary, privilege).cast("int")
-
-
-def _map_privilege(values: Mapping[str, int], privilege: Column) -> Column:
-    choices = [(privilege == name, f.lit(value)) for name, value in values.items()]
+def find_privilege(export: Export, privilege: Column) -> Column:
+    """Return the position of a privilege in the vocabulary, null for one that does not reach data."""
+    choices = [(privilege == name, f.lit(position)) for position, name in enumerate(export.vocabulary)]
     first_choice, *other_choices = choices
     return reduce(lambda chain, choice: chain.when(*choice), other_choices, f.when(*first_choice))
+
+
+def privilege_bit(export: Export, position: Column) -> Column:
+    """Return the bit of a privilege with this position."""
+    return f.get(f.array(*(f.lit(1 << index).cast("long") for index in range(len(export.vocabulary)))), position)
+
+
+def privilege_level(export: Export, position: Column) -> Column:
+    """Return the level of a privilege with this position."""
+    return f.get(f.array(*map(f.lit, export.vocabulary.values())), position)
 
 
 def list_privileges(export: Export, bits: int) -> list[str]:

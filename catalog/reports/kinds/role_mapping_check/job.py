@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, tables
 from catalog.reports.kinds.role_mapping_check.differences import (
@@ -50,7 +51,9 @@ def _compare_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
     declared_access = threads.start(
         lambda: declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
     )
-    facts = stage("facts", readers.read_facts(job.spark, folder, export_list))
+    facts = readers.read_facts(job.spark, folder, export_list)
+    # Nothing is compared with the time of a grant, which costs more to read than all the rest of a row.
+    facts = stage("facts", facts.withColumn("granted_at", f.lit(None).cast("timestamp")))
     counted_blocks = threads.start(lambda: stage("blocks", count_fact_blocks(facts)))
     check_headers(facts)
     fact_blocks = counted_blocks.result()

@@ -22,6 +22,9 @@ from catalog.reports.summary import Summary
 
 #: Folder of intermediate tables inside the folder for results, deleted when the job ends.
 STAGES_FOLDER = "_stages"
+#: Columns of nearly as many values as rows: Parquet would look for each among those that it has seen.
+_DISTINCT_COLUMNS = ("object", "object_key", "line", "number", "urn", "name", "key")
+_STAGE_OPTIONS = {f"parquet.enable.dictionary#{name}": "false" for name in _DISTINCT_COLUMNS}
 #: Rows up to which short jobs keep an intermediate table in memory; every plan that reads it contains them.
 _MAX_ROWS_IN_MEMORY = 20_000
 
@@ -53,7 +56,7 @@ def _open_stages(job: Job) -> Iterator[Stage]:
         if job.is_short and (rows := copy_to_memory(frame, _MAX_ROWS_IN_MEMORY)) is not None:
             return rows
         stage_path = (stages_folder / f"{next(stage_numbers)}-{name}").spark_url
-        frame.write.parquet(stage_path)
+        frame.write.options(**_STAGE_OPTIONS).parquet(stage_path)
         return job.merge_partitions(job.spark.read.schema(frame.schema).parquet(stage_path))
 
     try:

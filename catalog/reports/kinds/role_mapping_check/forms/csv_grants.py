@@ -7,7 +7,12 @@ from catalog.reports.kinds.role_mapping_check import principals
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, select_facts
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import parse_time
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, name_key, object_key, role_key
+from catalog.reports.kinds.role_mapping_check.grant_facts import (
+    Grantee,
+    dotted_role_key,
+    name_key,
+    object_key,
+)
 
 TABLE_TYPES = (
     *("TABLE", "VIEW", "MATERIALIZED VIEW", "EXTERNAL TABLE", "DYNAMIC TABLE", "EVENT TABLE", "HYBRID TABLE"),
@@ -19,39 +24,60 @@ CONTAINER_TYPES = ("SCHEMA", "DATABASE", "PROJECT", "DATASET", "CATALOG")
 _ALL_TABLES_PATTERN = "^ALL .+ IN (SCHEMA|DATABASE)$"
 
 
+def mark_types(rows: DataFrame) -> DataFrame:
+    """Return rows with what the functions below say of their `object_type` and `grantee_type`.
+
+    Each is a column of its own: written out in every condition they would be most of what Spark compiles and computes.
+    """
+    object_type, grantee_type = f.col("object_type"), f.col("grantee_type")
+    on_all = object_type.startswith("ALL ") & object_type.rlike(_ALL_TABLES_PATTERN)
+    is_role = grantee_type.isin(*ROLE_TYPES, *principals.OUTSIDE_TYPES)
+    return rows.withColumns(
+        {
+            "on_role": object_type.isin(*ROLE_TYPES),
+            "on_table": object_type.isin(*TABLE_TYPES),
+            "on_container": object_type.isin(*CONTAINER_TYPES) | on_all,
+            "on_all_tables": on_all,
+            "to_role": is_role,
+            "to_person": grantee_type.isin(Grantee.USER, Grantee.GROUP),
+            "to_holder": is_role | (grantee_type == Grantee.USER),
+        }
+    )
+
+
 def on_role() -> Column:
     """Whether a row is about a role."""
-    return f.col("object_type").isin(*ROLE_TYPES)
+    return f.col("on_role")
 
 
 def on_table() -> Column:
     """Whether a row is about a table or view."""
-    return f.col("object_type").isin(*TABLE_TYPES)
+    return f.col("on_table")
 
 
 def on_container() -> Column:
     """Whether a row is about something that contains tables."""
-    return f.col("object_type").isin(*CONTAINER_TYPES) | on_all_tables()
+    return f.col("on_container")
 
 
 def on_all_tables() -> Column:
     """Whether a row is about all tables of a container."""
-    return f.col("object_type").startswith("ALL ") & f.col("object_type").rlike(_ALL_TABLES_PATTERN)
+    return f.col("on_all_tables")
 
 
 def to_role() -> Column:
     """Whether a row is about what a role has, or what holds grants as roles do, such as a share."""
-    return f.col("grantee_type").isin(*ROLE_TYPES, *principals.OUTSIDE_TYPES)
+    return f.col("to_role")
 
 
 def to_person() -> Column:
     """Whether a row is about what a person or group has."""
-    return f.col("grantee_type").isin(Grantee.USER, Grantee.GROUP)
+    return f.col("to_person")
 
 
 def to_holder() -> Column:
     """Whether a row is about a privilege of a role or user: forms in which groups hold some make them roles first."""
-    return to_role() | (f.col("grantee_type") == Grantee.USER)
+    return f.col("to_holder")
 
 
 def find_missing_names() -> Column:
@@ -62,23 +88,30 @@ def find_missing_names() -> Column:
 
 
 def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> DataFrame:
-    """Return facts of rows with object_type, path, privilege, grantee_type and grantee, all of them texts.
+    """Return facts of rows with object_type, path, privilege, grantee_type and grantee, all texts, and `mark_types`.
 
     `path` are the parts of the object's name joined by SEPARATOR; `created_on`, where there is one, is the day of the
     grant.
     """
     path = f.col("path")
-    person_key = name_key(export, f.col("grantee"))
+    # Columns of their own, since keys name them several times.
+    named_rows = rows.withColumns(
+        {
+            "object_name": f.when(on_role(), principals.dotted_name(path)),
+            "holder_name": f.when(to_role(), principals.dotted_name(f.col("grantee"))).otherwise(f.col("grantee")),
+        }
+    )
+    holder_name = f.col("holder_name")
     return select_facts(
-        rows,
+        named_rows,
         export,
         outcome,
         path=path,
-        object_key=f.when(on_role(), role_key(export, path)).otherwise(object_key(export, path)),
+        object_key=f.when(on_role(), dotted_role_key(export, f.col("object_name"))).otherwise(object_key(export, path)),
         object_type="object_type",
         is_container=on_container(),
         kind=f.when(to_role(), Grantee.ROLE).otherwise(f.col("grantee_type")),
         granted_at=parse_time(f.col("created_on")) if "created_on" in rows.columns else f.lit(None),
         grantee="grantee",
-        grantee_key=f.when(to_role(), role_key(export, f.col("grantee"))).otherwise(person_key),
+        grantee_key=f.when(to_role(), dotted_role_key(export, holder_name)).otherwise(name_key(export, holder_name)),
     )

@@ -32,39 +32,40 @@ def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, req
         raise BadExports(f"The files {pattern} of the export {export.name} have a column twice.")
     quoted_names = ["`" + name.replace("`", "``") + "`" for name in header]
     rows = _parse_rows(lines, header, quoted_names)
-    problem = f.when(_has_open_quote(), "A quotation mark is not closed.").when(
-        f.col(_MARKS_OTHER_COLUMNS), "It has not the columns of the first line."
-    )
-    # A file may be put together from several, each with its header.
-    is_header = reduce(and_, (_is_heading(name, text) for name, text in zip(quoted_names, header, strict=True)))
-    return rows.withColumns(
-        {
-            "row_problem": f.coalesce("row_problem", problem),
-            "is_row": f.col("is_row") & ~f.coalesce(is_header, f.expr("false")),
-        }
-    ).drop(_MARKS_OTHER_COLUMNS)
+    # A file may be put together from several, each with its header. Long names first: few values are as long.
+    columns = sorted(zip(quoted_names, header, strict=True), key=lambda column: -len(column[1]))
+    is_header = reduce(and_, (_is_heading(name, text) for name, text in columns))
+    return rows.withColumn("is_row", f.col("is_row") & ~f.coalesce(is_header, f.expr("false")))
 
 
 def _parse_rows(lines: DataFrame, header: Sequence[str], quoted_names: Sequence[str]) -> DataFrame:
-    """Return LINE_COLUMNS, the columns of the header, and whether the line has others than these."""
-    text = f.col("row_text")
+    """Return LINE_COLUMNS, with the reason of lines that have not the columns of the header, and these columns."""
+    text, is_plain = f.col("row_text"), f.col("is_plain")
     # Text without quotation marks is divided at its commas, in a third of the time of a parser. NUL begins a comment.
-    is_plain = ~(text.contains('"') | text.contains("\0"))
+    marked_lines = lines.withColumn("is_plain", ~(text.contains('"') | text.contains("\0")))
     schema = ", ".join(f"{name} string" for name in (*quoted_names, _MARKS_OTHER_COLUMNS))
     options = {"columnNameOfCorruptRecord": _MARKS_OTHER_COLUMNS, "mode": "PERMISSIVE", "escape": '"'}
-    divided_lines = lines.withColumns(
-        {"parts": f.when(is_plain, f.split(text, ",")), "parsed": f.when(~is_plain, f.from_csv(text, schema, options))}
+    divided_lines = marked_lines.withColumns(
+        {
+            "parts": f.when(is_plain, f.split(text, ",")),
+            "parsed": f.when(~is_plain, f.from_csv(text, schema, options)),
+            "has_open_quote": f.when(is_plain, f.expr("false")).otherwise(_has_open_quote()),
+        }
     )
     parsed, parts = f.col("parsed"), f.col("parts")
+    has_other_columns = f.coalesce(
+        f.array_size(parts) != len(header), parsed.getField(_MARKS_OTHER_COLUMNS).isNotNull()
+    )
+    problem = f.when(f.col("has_open_quote"), "A quotation mark is not closed.").when(
+        has_other_columns, "It has not the columns of the first line."
+    )
+    line_columns = {name: f.col(name) for name in LINE_COLUMNS} | {"row_problem": f.coalesce("row_problem", problem)}
     # One of both is null; an empty part is, too.
     values = [
         f.coalesce(parsed.getField(name), f.nullif(f.get(parts, f.lit(index)), f.lit(""))).alias(name)
         for index, name in enumerate(header)
     ]
-    has_other_columns = f.coalesce(
-        f.array_size(parts) != len(header), parsed.getField(_MARKS_OTHER_COLUMNS).isNotNull()
-    )
-    return divided_lines.select(*LINE_COLUMNS, *values, has_other_columns.alias(_MARKS_OTHER_COLUMNS))
+    return divided_lines.select(*(column.alias(name) for name, column in line_columns.items()), *values)
 
 
 def _read_header(line: str) -> Iterator[str]:
@@ -76,7 +77,11 @@ def _read_header(line: str) -> Iterator[str]:
 def _is_heading(column: str, name: str) -> Column:
     """Whether a value is the name of its column."""
     value = f.lower(f.btrim(f.col(column), f.lit(_MARKS_AROUND)))
-    return f.coalesce(value, f.lit("")) == "" if name.startswith(_UNNAMED) else value == name
+    if name.startswith(_UNNAMED):
+        return f.coalesce(value, f.lit("")) == ""
+    # No shorter text becomes one of ASCII in lower case, and its length is known.
+    is_long_enough = f.octet_length(column) >= len(name) if name.isascii() else f.expr("true")
+    return is_long_enough & (value == name)
 
 
 def _has_open_quote() -> Column:

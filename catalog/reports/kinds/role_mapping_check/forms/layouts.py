@@ -12,6 +12,7 @@ from catalog.reports.kinds.role_mapping_check.forms import plain
 from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
     build_csv_facts,
     find_missing_names,
+    mark_types,
     on_container,
     on_role,
     on_table,
@@ -101,7 +102,7 @@ def _describe_rows(rows: DataFrame, export: Export, pattern: str, layouts: Seque
 
 def build_facts(rows: DataFrame, export: Export, form: LayoutForm) -> DataFrame:
     """Return the facts of described rows."""
-    return build_csv_facts(rows, export, _decide_outcome(form))
+    return build_csv_facts(mark_types(rows), export, _decide_outcome(form))
 
 
 def _decide_outcome(form: LayoutForm) -> RowOutcome:

@@ -23,8 +23,7 @@ _REPLACEMENT = "\ufffd"
 
 def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bool = False) -> DataFrame:
     """Return every line of the files of a pattern with LINE_COLUMNS; it is left to the form to find headers."""
-    # A pattern is what looks at the text of Java, and not at the bytes.
-    is_not_utf8, is_row = f.col("value").rlike(_REPLACEMENT), f.trim("value") != ""
+    is_not_utf8, is_row = _is_not_utf8(f.col("value")), f.trim("value") != ""
     return spark.read.text(f"{folder}/{pattern}").select(
         build_path_column(pattern).alias("row_file"),
         f.col("_metadata.file_block_start").alias("row_block"),
@@ -36,6 +35,14 @@ def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bo
         f.when(is_not_utf8, "It is not UTF-8.").alias("row_problem"),
         (is_row if has_header else f.expr("false")).alias("has_header"),
     )
+
+
+def _is_not_utf8(text: Column) -> Column:
+    """Whether a text has bytes that are not UTF-8, or the sign that something else has put in their place."""
+    if hasattr(f, "is_valid_utf8"):
+        return text.contains(_REPLACEMENT) | ~f.is_valid_utf8(text)
+    # PySpark 3.5 has no such function. A pattern is what looks at the text of Java, and not at the bytes.
+    return text.rlike(_REPLACEMENT)
 
 
 def build_path_column(pattern: str) -> Column:

@@ -7,6 +7,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
     build_csv_facts,
     find_missing_names,
+    mark_types,
     on_container,
     on_role,
     on_table,
@@ -36,8 +37,9 @@ def read_files(spark: SparkSession, folder: str, export: Export, pattern: str) -
     rows = read_csv(spark, folder, export, pattern, COLUMNS).withColumns(
         {name: normalize_word(f.col(name)) for name in ("object_type", "privilege", "grantee_type")}
     )
-    rows = rows.withColumn("grantee", fold_name(export, f.col("grantee")))
-    return build_csv_facts(_resolve_groups(_resolve_wildcards(rows, export)), export, _decide_outcome())
+    rows = mark_types(rows.withColumn("grantee", fold_name(export, f.col("grantee"))))
+    rows = mark_types(_resolve_groups(_resolve_wildcards(rows, export)))
+    return build_csv_facts(rows, export, _decide_outcome())
 
 
 def _resolve_wildcards(rows: DataFrame, export: Export) -> DataFrame:

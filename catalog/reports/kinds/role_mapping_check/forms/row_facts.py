@@ -10,6 +10,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import (
     FACT_COLUMNS,
     FactKind,
+    find_privilege,
     object_key,
     privilege_bit,
     privilege_level,
@@ -27,7 +28,7 @@ FormReader = Callable[[SparkSession, str, Export], list[DataFrame]]
 class RowOutcome:
     """What becomes of a row, as columns; the first one that is not null counts.
 
-    - `reason`: it is quarantined; a sentence.
+    - `reason`: it is quarantined; a sentence. It may use the column `rule`, which is the next one.
     - `rule`: it is passed by this PassRule.
     - `kind`: it is compared, as a fact of this FactKind. A row without any of the three is quarantined.
     """
@@ -46,10 +47,10 @@ def select_facts(
     object, and keep the key. The outcome and `columns` may use the columns `bit` and `level` of the privilege. A row
     that gives several facts has `is_counted` false in all but one of them.
     """
-    rows = rows.withColumns(
-        {"bit": privilege_bit(export, f.col("privilege")), "level": privilege_level(export, f.col("privilege"))}
-    )
-    rows = rows.withColumns({"reason": f.coalesce("row_problem", outcome.reason), "rule": outcome.rule})
+    rows = rows.withColumn("privilege_position", find_privilege(export, f.col("privilege")))
+    position = f.col("privilege_position")
+    rows = rows.withColumns({"bit": privilege_bit(export, position), "level": privilege_level(export, position)})
+    rows = rows.withColumn("rule", outcome.rule).withColumn("reason", f.coalesce("row_problem", outcome.reason))
     rows = rows.withColumn(
         "what",
         f.when(~f.col("is_row"), FactKind.NO_ROW)

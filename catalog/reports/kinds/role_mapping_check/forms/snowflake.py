@@ -12,6 +12,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
     build_csv_facts,
     find_missing_names,
+    mark_types,
     on_all_tables,
     on_container,
     on_role,
@@ -51,7 +52,7 @@ def _rename_grant_columns(export: Export, rows: DataFrame) -> DataFrame:
     """Return rows of GRANTS_TO_ROLES, SHOW GRANTS or SHOW FUTURE GRANTS with the columns of `build_csv_facts`."""
     is_view = "table_catalog" in rows.columns and "table_schema" in rows.columns
     future_type = _pick_column(rows, "grant_on")
-    is_unnamed = f.col("name").rlike(_FUTURE_NAME_PATTERN)
+    is_unnamed = f.col("name").endswith(">") & f.col("name").rlike(_FUTURE_NAME_PATTERN)
     rows = rows.withColumns(
         {
             "is_future": is_unnamed if "granted_on" in rows.columns else f.expr("true"),
@@ -60,8 +61,11 @@ def _rename_grant_columns(export: Export, rows: DataFrame) -> DataFrame:
             "grantee_type": normalize_word(_pick_column(rows, "granted_to", "grant_to", default=f.lit("ROLE"))),
         }
     )
-    rows = rows.withColumn("object_path", _join_view_path(export) if is_view else split_name(export, f.col("name")))
-    database = f.when(on_table() | on_container() | _on_scoped_role(), f.substring_index("object_path", SEPARATOR, 1))
+    rows = mark_types(rows).withColumn(
+        "object_path", _join_view_path(export) if is_view else split_name(export, f.col("name"))
+    )
+    is_in_database = on_table() | on_container() | _on_scoped_role()
+    database = f.when(is_in_database, f.substring_index("object_path", SEPARATOR, 1))
     instance = _pick_column(rows, "object_instance")
     is_instance_role = f.col("grantee_type") == principals.INSTANCE_ROLE
     return _join_grantees(rows, f.when(is_instance_role, instance).otherwise(database)).withColumn(
@@ -89,7 +93,7 @@ def _rename_member_columns(rows: DataFrame) -> DataFrame:
         }
     )
     # A database role is granted to no database role of another database.
-    return _join_grantees(rows, f.when(is_scoped, database))
+    return _join_grantees(mark_types(rows), f.when(is_scoped, database))
 
 
 def _pick_column(rows: DataFrame, *names: str, default: Column | None = None) -> Column:
@@ -131,18 +135,32 @@ def _join_grantees(rows: DataFrame, scope: Column) -> DataFrame:
     name, grantee_type = f.col("grantee_name"), f.col("grantee_type")
     is_scoped = grantee_type.isin(*principals.SCOPED_ROLE_TYPES)
     is_qualified = name.contains(".") & ~name.startswith('"')
-    full_scope = f.when(is_qualified, unquote_name(f.substring_index(name, ".", 1))).otherwise(scope)
-    last_name = unquote_name(f.when(is_qualified, f.substring_index(name, ".", -1)).otherwise(name))
+    # Columns of their own, since names and outcomes are made of them several times.
+    rows = rows.withColumns(
+        {
+            "scope": f.when(is_qualified, f.substring_index(name, ".", 1)),
+            "last_name": f.when(is_qualified, f.substring_index(name, ".", -1)).otherwise(name),
+        }
+    )
+    rows = rows.withColumns(
+        {
+            "scope": f.when(is_scoped, f.when(f.col("scope").isNull(), scope).otherwise(unquote_name(f.col("scope")))),
+            # The account of a share, and the databases of roles, are no part of the name.
+            "last_name": unquote_name(
+                f.when(is_scoped | (grantee_type == principals.SHARE), f.col("last_name")).otherwise(name)
+            ),
+        }
+    )
     return rows.withColumns(
         {
-            "is_unscoped": is_scoped & full_scope.isNull(),
+            "is_unscoped": is_scoped & f.col("scope").isNull(),
             "grantee": f.when(f.trim(name) == "", None)
-            .when(is_scoped, f.concat_ws(SEPARATOR, grantee_type, full_scope, last_name))
-            .when(grantee_type == principals.SHARE, principals.join_name(principals.SHARE, last_name))
+            .when(is_scoped, f.concat_ws(SEPARATOR, grantee_type, "scope", "last_name"))
             .when(
-                grantee_type == principals.APPLICATION, principals.join_name(principals.APPLICATION, unquote_name(name))
+                grantee_type.isin(principals.SHARE, principals.APPLICATION),
+                principals.join_name(grantee_type, f.col("last_name")),
             )
-            .otherwise(unquote_name(name)),
+            .otherwise(f.col("last_name")),
         }
     )
 
@@ -153,7 +171,6 @@ def _join_grantees(rows: DataFrame, scope: Column) -> DataFrame:
 def _decide_outcome(rows: DataFrame) -> RowOutcome:
     # Unloaded files have \N where there is no date, others NULL: without a digit it is none.
     is_revoked = f.coalesce(_pick_column(rows, "deleted_on").rlike("[0-9]"), f.expr("false"))
-    rule = _find_rule(is_revoked)
     reason = (
         f.when(is_revoked, None)
         .when(_on_scoped_role() & f.col("path").isNull(), _UNKNOWN_SCOPE)
@@ -163,9 +180,9 @@ def _decide_outcome(rows: DataFrame) -> RowOutcome:
         f.coalesce(
             reason,
             f.when(~is_revoked & (f.col("privilege") == ""), "It names no privilege."),
-            f.when(rule.isNull() & f.col("is_unscoped"), _UNKNOWN_SCOPE),
+            f.when(f.col("rule").isNull() & f.col("is_unscoped"), _UNKNOWN_SCOPE),
         ),
-        rule,
+        _find_rule(is_revoked),
         _find_kind(),
     )
 

@@ -74,4 +74,6 @@ def _replace_zone(time: Column) -> Column:
 
 def normalize_word(name: Column | str) -> Column:
     """Return a word of a fixed vocabulary in capitals, with spaces for underscores."""
-    return f.replace(f.upper(f.trim(f.coalesce(name, f.lit("")))), f.lit("_"), f.lit(" "))
+    word = f.upper(f.trim(f.coalesce(name, f.lit(""))))
+    # To look for a letter costs less than to replace it, which most words need not.
+    return f.when(word.contains("_"), f.replace(word, f.lit("_"), f.lit(" "))).otherwise(word)

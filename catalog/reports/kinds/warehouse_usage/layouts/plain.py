@@ -6,7 +6,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import csv_rows
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
-from catalog.reports.kinds.role_mapping_check.grant_facts import privilege_level
+from catalog.reports.kinds.role_mapping_check.grant_facts import find_privilege, privilege_level
 from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object
 
@@ -14,7 +14,7 @@ from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object
 def read_plain_history(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files. Raises BadExports."""
     rows = csv_rows.read_csv(spark, folder, export, pattern, ("used_at", "user", "object", "privilege"))
-    level = privilege_level(export, f.upper(f.trim("privilege")))
+    level = privilege_level(export, find_privilege(export, f.upper(f.trim("privilege"))))
     reading = LineReading(
         used_at=f.col("used_at"),
         person=f.col("user"),

@@ -72,8 +72,10 @@ def read(
     # The facets of a million datasets are read and joined once.
     opened_datasets = stage("opens", role_facets.join(datasets.select("number", "export"), "number", "left"))
     opened_datasets = opened_datasets.withColumn("role", _role_identifier("role_urn", _ROLE_PREFIX))
-    named_roles = opened_datasets.groupBy("export", "role").agg(
-        f.min("role_urn").alias("role_urn"), f.count("*").alias("count")
+    # Spark sorts all rows to find the least text of a group, so texts are gathered first.
+    named_urns = opened_datasets.groupBy("export", "role", "role_urn").agg(f.count("*").alias("count"))
+    named_roles = named_urns.groupBy("export", "role").agg(
+        f.min("role_urn").alias("role_urn"), f.sum("count").alias("count")
     )
     named_roles = stage("named_roles", named_roles)
     roles = stage("roles", _collect_roles(entities, facets, named_roles))

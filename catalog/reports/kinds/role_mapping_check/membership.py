@@ -29,7 +29,8 @@ def find_existing_roles(facts: DataFrame) -> DataFrame:
     role_names = granted_roles.select(
         "export", f.col("grantee_key").alias("role"), f.col("grantee").alias("role_name")
     ).union(role_facts.select("export", f.col("object_key").alias("role"), f.col("object").alias("role_name")))
-    return role_names.groupBy(*ROLE_COLUMNS).agg(f.min("role_name").alias("role_name"))
+    # Spark sorts all rows to find the least text of a group: these are few.
+    return role_names.distinct().groupBy(*ROLE_COLUMNS).agg(f.min("role_name").alias("role_name"))
 
 
 # -- roles ------------------------------------------------------------------------------------------------------------

@@ -156,7 +156,9 @@ def _build_proposal_rows(results: UsageResults, exports_by_name: Mapping[str, Ex
 
 
 def _build_loss_rows(results: UsageResults) -> list[dict[str, Any]]:
-    names = results.used_grants.groupBy("export", "kind", "grantee_key").agg(f.min("grantee").alias("grantee"))
+    # Spark sorts all rows to find the least text of a group: these are few.
+    grantees = results.used_grants.select("export", "kind", "grantee_key", "grantee").distinct()
+    names = grantees.groupBy("export", "kind", "grantee_key").agg(f.min("grantee").alias("grantee"))
     rows = results.losses.join(names.filter(f.col("kind") == Grantee.ROLE), ["export", "grantee_key"])
     rows = add_role(rows, results)
     rows = rows.orderBy(f.desc("tables"), "export", "grantee", "person_key").limit(tables.MAX_ROWS)

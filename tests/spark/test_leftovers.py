@@ -1,9 +1,9 @@
 """However a job ends, its processes and its files are gone: cancelled, killed, or on a full disk."""
 
 import os
+import select
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -75,10 +75,13 @@ class Run:
 
 def list_processes_after(spark_folder: Path, seconds: float) -> set[int]:
     """Return the processes of a folder that have not ended within so many seconds; a killed one takes a moment."""
-    deadline = time.monotonic() + seconds
-    while (processes := list_processes(spark_folder)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return processes
+    for process in list_processes(spark_folder):
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(process)
+            # Readable when the process has ended.
+            select.select([descriptor], [], [], seconds)
+            os.close(descriptor)
+    return list_processes(spark_folder)
 
 
 def is_program(process: int, name: str) -> bool:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.processes import measure_work
+from bench.product import prepare_spark
 from bench.tables import Table
 from bench.worlds import dice_of
 from catalog.reports.snapshot.reader import SCHEMA_VERSION
@@ -51,9 +52,10 @@ def run(*, is_quick: bool) -> list[Table]:
         rows = _write(folder / "input", datasets, roles, grants, users)
         job = [sys.executable, "-m", "catalog.reports.kinds.role_mapping_check.job"]
         urls = ["--input", (folder / "input").as_uri(), "--output", (folder / "output").as_uri()]
+        environment = {**os.environ, **prepare_spark(), "VAR_DIR": place}
         start = time.perf_counter()
         with measure_work() as work:
-            subprocess.run([*job, *urls], check=True, env={**os.environ, "VAR_DIR": place}, stdout=subprocess.DEVNULL)
+            subprocess.run([*job, *urls], check=True, env=environment, stdout=subprocess.DEVNULL)
             spent = time.perf_counter() - start
         found = pq.read_table(folder / "output" / "findings").num_rows
     title = f"{datasets:,} datasets x {roles:,} roles x {rows:,} rows of grants"

@@ -28,7 +28,7 @@ django.setup()
 
 from bench import snapshots  # noqa: E402 - needs the settings
 from catalog.reports.kinds.effective_access import spec as effective_access_spec  # noqa: E402
-from catalog.reports.run import launcher  # noqa: E402
+from catalog.reports.run import launcher, preparation  # noqa: E402
 from catalog.reports.storage import parse_address  # noqa: E402
 
 _Postings = Mapping[tuple[str, str], BitMap]
@@ -45,6 +45,7 @@ def run(*, is_quick: bool, is_large: bool = False) -> list[Table]:
     with tempfile.TemporaryDirectory(prefix="authzsite-bench-") as name:
         source, target = Path(name) / "in", Path(name) / "out"
         rows = snapshots.write(company, source, {"privileges": [HOT]})
+        preparation.make_archive()
         began = time.perf_counter()
         with measure_work() as work:
             launcher.run(

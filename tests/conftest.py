@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from pytest_django import DjangoDbBlocker
 
 # Playwright keeps an event loop in the thread of the test, which makes Django take the test for asynchronous code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+# Workers of tests have folders of their own; all use the archive of `make test`, if there is one.
+os.environ.setdefault("SPARK_MAKES_ARCHIVE", "false")
+os.environ.setdefault("SPARK_CLASSES_DIR", str(Path(__file__).parents[1] / "var" / "spark" / "classes"))
 
 NEEDED = {"browser": "Chromium", "redis": "Redis", "spark": "Java"}
 
@@ -23,6 +27,7 @@ def pytest_configure() -> None:
 
     settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.SPARK_MAKES_ARCHIVE = False
     # Tests come from one address, and faster than people; what is counted has tests of its own.
     settings.CALLS_PER_TOKEN = settings.CALLS_PER_ADDRESS = settings.SIGN_INS_PER_ADDRESS = 0
     # The real cost of a password would be a good part of the time of the suite; nobody guesses these.

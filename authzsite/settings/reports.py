@@ -30,6 +30,10 @@ REPORTS_NIGHTLY_HOUR = env.integer("REPORTS_NIGHTLY_HOUR", default=2)
 SPARK_MASTER = env.text("SPARK_MASTER")
 # Seconds for which Spark waits for the next job before it ends; 0 ends it after each.
 SPARK_IDLE_SECONDS = env.integer("SPARK_IDLE_SECONDS", default=60, minimum=0)
+# The folder of the archive of Java's classes, with which Spark starts sooner, and whether a worker makes it when it has
+# run its first report.
+SPARK_CLASSES_DIR = env.text("SPARK_CLASSES_DIR", str(VAR_DIR / "spark" / "classes"))
+SPARK_MAKES_ARCHIVE = env.flag("SPARK_MAKES_ARCHIVE", default=True)
 # The program spark-submit, if jobs have to be started by it, and its further arguments.
 SPARK_SUBMIT = env.text("SPARK_SUBMIT")
 SPARK_SUBMIT_ARGUMENTS = shlex.split(env.text("SPARK_SUBMIT_ARGUMENTS"))

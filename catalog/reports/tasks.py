@@ -17,6 +17,7 @@ from catalog.reports.run import (
     access_answers,
     launcher,
     leftovers,
+    preparation,
     pruning,
     run_state,
     runner,
@@ -37,6 +38,7 @@ def end_jobs(**_: Any) -> None:
     """End the jobs of this worker when it shuts down; their runs are queued again."""
     launcher.STOP_EVENT.set()
     spark_pool.end_idle_processes()
+    preparation.end()
 
 
 @worker_ready.connect
@@ -60,6 +62,8 @@ def run_report(report_id: str, **_: Any) -> str:
     has_ended = status != Report.Status.QUEUED or is_stopping()
     if has_ended and (next_report_id := run_state.find_next_queued()) is not None:
         task_queue.enqueue(run_state.RUN_TASK, str(next_report_id), expires=MESSAGE_EXPIRY_SECONDS)
+    elif status == Report.Status.READY and not is_stopping():
+        preparation.make_in_background()
     due.send_due()
     return status.value
 

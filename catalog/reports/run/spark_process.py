@@ -176,6 +176,7 @@ def build_environment() -> dict[str, str]:
         **inherited_variables,
         "SPARK_MASTER": settings.SPARK_MASTER,
         "SPARK_IDLE_SECONDS": str(settings.SPARK_IDLE_SECONDS),
+        "SPARK_CLASSES_DIR": settings.SPARK_CLASSES_DIR,
         "PYTHONPATH": path,
         "PYTHONUNBUFFERED": "1",
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),

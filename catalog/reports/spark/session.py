@@ -7,7 +7,6 @@ spark-submit starts Java before this process: then only the session is made here
 
 import importlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -18,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import catalog
 from catalog.reports import spark_address
-from catalog.reports.spark import error_sentences, session_settings
+from catalog.reports.spark import class_archive, error_sentences, session_settings
 from catalog.reports.spark.session_settings import LOCAL_MASTER, LOOPBACK
 
 _PROJECT_FOLDER = Path(catalog.__file__).parents[1]
@@ -53,7 +52,7 @@ def open_session(
     address, or a session in this process already.
     """
     address = find_address()
-    if not _needs_no_java(address) and not has_java():
+    if not _needs_no_java(address) and class_archive.find_java() is None:
         raise SparkUnavailable(
             "Spark needs Java 17 or newer, in JAVA_HOME or on the PATH; on Debian: apt-get install default-jre-headless"
         )
@@ -149,12 +148,6 @@ def has_ended(error: Exception) -> bool:
 def _needs_no_java(address: str) -> bool:
     """Whether Java runs already, on a server or as what started this program."""
     return is_connect_address(address) or _SUBMITTED_VARIABLE in os.environ
-
-
-def has_java() -> bool:
-    """Whether Java is in JAVA_HOME, or else on the PATH."""
-    home = os.environ.get("JAVA_HOME")
-    return shutil.which(f"{home}/bin/java" if home else "java") is not None
 
 
 def find_local_folder() -> Path:

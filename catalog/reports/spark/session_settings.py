@@ -9,8 +9,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pyspark
 from pyspark.sql import SparkSession
+
+from catalog.reports.spark import class_archive
 
 #: Default of SPARK_MASTER: this machine, on every core.
 LOCAL_MASTER = "local[*]"
@@ -52,6 +53,7 @@ _MIN_JAVA_MEMORY_MIB, _MAX_JAVA_MEMORY_MIB = 1024, 4096
 #: Partitions for each core on this machine, of what is read and of what is exchanged; Spark's default is meant for
 #: dozens of cores.
 _PARTITIONS_PER_CORE = 4
+_HUGE_PAGES_FILE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _CGROUP_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -90,7 +92,7 @@ def build_defaults(master: str, folder: Path, *, is_short: bool) -> dict[str, st
 
 def find_user_file() -> Path:
     """Return the path of the user's `spark-defaults.conf`, which need not be there."""
-    return _find_conf_folder() / "spark-defaults.conf"
+    return class_archive.find_conf_folder() / "spark-defaults.conf"
 
 
 def read_job_settings(session: SparkSession) -> dict[str, str]:
@@ -128,13 +130,6 @@ def is_local_master(master: str) -> bool:
         return host == "localhost"
 
 
-def _find_conf_folder() -> Path:
-    """Return the folder where Spark looks for the user's configuration."""
-    if folder := os.environ.get("SPARK_CONF_DIR", "").strip():
-        return Path(folder)
-    return Path(os.environ.get("SPARK_HOME", "").strip() or Path(pyspark.__file__).parent) / "conf"
-
-
 def _build_loopback_defaults() -> dict[str, str]:
     partition_count = str(_PARTITIONS_PER_CORE * (os.cpu_count() or 1))
     return {
@@ -146,14 +141,25 @@ def _build_loopback_defaults() -> dict[str, str]:
 
 
 def _build_java_options(folder: Path, user_settings: Mapping[str, str], *, is_short: bool) -> list[str]:
-    """Return the options of Java, without compiler and garbage collector where the user chooses a collector."""
+    """Return the options of Java: without compiler and garbage collector where the user chooses a collector.
+
+    So with the archive of classes.
+    """
     properties = {"java.io.tmpdir": str(folder / "local")}
-    if not (_find_conf_folder() / "log4j2.properties").is_file():
+    if not (class_archive.find_conf_folder() / "log4j2.properties").is_file():
         properties["log4j2.configurationFile"] = _LOG4J_FILE.as_uri()
-    user_options = [os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")]
+    names = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+    user_options = [os.environ.get(name, "") for name in names]
     user_options.append(user_settings.get("spark.driver.extraJavaOptions", ""))
-    chosen_options = () if "GC" in " ".join(user_options) else _SHORT_JOB_JVM if is_short else _LONG_JOB_JVM
-    return [*(f'"-D{name}={value}"' for name, value in properties.items()), *chosen_options]
+    long_job_options = (*_LONG_JOB_JVM, *(("-XX:+UseTransparentHugePages",) if _has_huge_pages() else ()))
+    chosen_options = () if "GC" in " ".join(user_options) else _SHORT_JOB_JVM if is_short else long_job_options
+    archive_options = () if "share" in " ".join(user_options).lower() else class_archive.build_java_options()
+    return [*(f'"-D{name}={value}"' for name, value in properties.items()), *chosen_options, *archive_options]
+
+
+def _has_huge_pages() -> bool:
+    """Whether Linux has large pages for programs that ask for them: joins then wait less for addresses of memory."""
+    return _HUGE_PAGES_FILE.is_file() and "[never]" not in _HUGE_PAGES_FILE.read_text(encoding="ascii")
 
 
 def _find_java_memory() -> int:

@@ -138,7 +138,7 @@ def run_tests(report: Report, *, is_all: bool) -> None:
     usual = USUAL if is_all else f"{USUAL} and not deep"
     on_sqlite = usual if is_all or is_alone else f"{usual} and {TOLD_BY_SQLITE}"
     if "Java" not in {tool.name for tool in lacking}:
-        # Each of many tests then starts Spark in two thirds of the time.
+        # Each of many tests then starts Spark in half the time.
         report.run("spark", ["python", "manage.py", "prepare_spark"], DATABASE_URL="", REDIS_URL="")
     # The tests on SQLite wait for processes for a part of their time, in which a third one runs and types are checked.
     with report.running_beside("types", STATIC_CHECKS["types"]):

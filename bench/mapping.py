@@ -19,9 +19,9 @@ from typing import Any
 import django
 import pyarrow as pa
 import pyarrow.parquet as pq
+from django.conf import settings
 
 from bench.processes import measure_work
-from bench.product import prepare_spark
 from bench.tables import Table
 from bench.worlds import dice_of
 from catalog.reports.snapshot.reader import SCHEMA_VERSION
@@ -52,7 +52,9 @@ def run(*, is_quick: bool) -> list[Table]:
         rows = _write(folder / "input", datasets, roles, grants, users)
         job = [sys.executable, "-m", "catalog.reports.kinds.role_mapping_check.job"]
         urls = ["--input", (folder / "input").as_uri(), "--output", (folder / "output").as_uri()]
-        environment = {**os.environ, **prepare_spark(), "VAR_DIR": place}
+        preparation = importlib.import_module("catalog.reports.run.preparation")  # needs Django, too
+        preparation.make_archive()
+        environment = {**os.environ, "SPARK_CLASSES_DIR": settings.SPARK_CLASSES_DIR, "VAR_DIR": place}
         start = time.perf_counter()
         with measure_work() as work:
             subprocess.run([*job, *urls], check=True, env=environment, stdout=subprocess.DEVNULL)

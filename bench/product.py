@@ -11,14 +11,6 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 
 
-def prepare_spark() -> dict[str, str]:
-    """Have the archive of Java's classes made, as workers do, and return the variable that names its folder."""
-    folder = PROJECT / "var" / "spark" / "classes"
-    environment = {**os.environ, "SPARK_CLASSES_DIR": str(folder)}
-    subprocess.run([sys.executable, "manage.py", "prepare_spark"], cwd=PROJECT, env=environment, check=True)
-    return {"SPARK_CLASSES_DIR": str(folder)}
-
-
 def run_in_product(module: str, world: str, *, database: str) -> Any:
     """Return what the module prints last, as JSON; without an address the database is SQLite."""
     with tempfile.TemporaryDirectory(prefix="authzsite-bench-") as folder:

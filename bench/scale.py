@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench.product import prepare_spark
 from bench.tables import Cell, Table
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -58,7 +57,6 @@ def measure(module: str, size: tuple[int, int, int]) -> dict[str, Any] | None:
     ):
         environment = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
         environment |= {
-            **prepare_spark(),
             "VAR_DIR": folder,
             "DATABASE_URL": address,
             "DJANGO_SETTINGS_MODULE": "authzsite.settings",

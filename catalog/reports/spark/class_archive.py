@@ -1,4 +1,4 @@
-"""The archive of Java's classes, with which Spark starts in two thirds of the time.
+"""The archive of Java's classes, with which Spark starts in half the time.
 
 Java reads, checks and links ten thousand classes of Spark at each start. Its archive (class data sharing) has them as
 Java needs them in memory. It belongs to one Java and one Spark; Java ignores one that does not fit.

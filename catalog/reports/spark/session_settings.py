@@ -141,9 +141,10 @@ def _build_loopback_defaults() -> dict[str, str]:
 
 
 def _build_java_options(folder: Path, user_settings: Mapping[str, str], *, is_short: bool) -> list[str]:
-    """Return the options of Java: without compiler and garbage collector where the user chooses a collector.
+    """Return the options of Java.
 
-    So with the archive of classes.
+    Where the user chooses a collector, they say nothing of compiler and collector; where he says something of archives
+    of classes, they name none.
     """
     properties = {"java.io.tmpdir": str(folder / "local")}
     if not (class_archive.find_conf_folder() / "log4j2.properties").is_file():

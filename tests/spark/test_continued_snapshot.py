@@ -40,3 +40,14 @@ def test_a_frame_has_the_present_rows(spark: SparkSession, tmp_path: Path) -> No
     assert sorted(row.value for row in frame.collect()) == expected
     table = reader.read_table(tmp_path.as_uri(), "facets", ["value"])
     assert sorted(table.column("value").to_pylist()) == expected
+
+
+def test_columns_are_known_without_asking_spark(tmp_path: Path) -> None:
+    _write(tmp_path / "users.parquet", [{"urn": "urn:li:corpuser:mara", "may_act": True}])
+    _write(tmp_path / "facets.parquet" / reader.name_part(0), OLD)
+    (tmp_path / "entities.parquet").mkdir()
+    assert reader.read_schema(tmp_path.as_uri(), "users").names == ["urn", "may_act"]
+    assert reader.read_schema(tmp_path.as_uri(), "facets").field("entity").type == pa.int64()
+    for missing_table in ("entities", "policies"):
+        with pytest.raises(reader.CorruptSnapshot, match=f"{missing_table}.parquet"):
+            reader.read_schema(tmp_path.as_uri(), missing_table)

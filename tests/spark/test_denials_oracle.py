@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check import declared
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.fact_survey import count_fact_blocks, survey_facts
+from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.run_inputs import compute_in_stages, read_exports
@@ -253,7 +253,7 @@ def list_left(spark: SparkSession, folder: Path, made: World) -> dict[str, set[t
         where, exports = read_exports(job)
         facts = stage("facts", readers.read_facts(job.spark, where, exports))
         access = declared.read(job.read_frame, exports, tags=[], stage=stage)
-        reach = find_reach(facts, survey_facts(count_fact_blocks(facts)), access, exports, stage)
+        reach = find_reach(facts, survey_facts(facts), access, exports, stage)
         for row in reach.join(access.datasets.select("number", "key"), "number").collect():
             name = row["grantee"].replace(f"{row['export']}-", "").removesuffix("@x.example")
             project = f"projects/{row['key'].partition('.')[0]}"

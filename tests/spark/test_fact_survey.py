@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from catalog.reports.kinds.role_mapping_check.fact_survey import count_fact_blocks, survey_facts
+from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
 from catalog.reports.kinds.role_mapping_check.grant_facts import FACT_COLUMNS
 from tests.spark.drift_world import interpreted
 
@@ -47,7 +47,7 @@ def test_what_there_is(
     has_user_grants: bool,
 ) -> None:
     with interpreted(spark):
-        survey = survey_facts(count_fact_blocks(write_facts(spark, tmp_path, *facts)))
+        survey = survey_facts(write_facts(spark, tmp_path, *facts))
     assert survey.fact_kinds == {what for what, _, _ in facts}
     assert (survey.has_container_grants, survey.has_user_grants) == (has_container_grants, has_user_grants)
 
@@ -55,7 +55,7 @@ def test_what_there_is(
 def test_no_fact_is_lost_and_what_is_not_there_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
     with interpreted(spark):
         facts = write_facts(spark, tmp_path, ("GRANT", False, "ROLE"), ("MEMBER", None, "USER"), ("ROLE", None, None))
-        known_facts = survey_facts(count_fact_blocks(facts)).select_facts(facts)
+        known_facts = survey_facts(facts).select_facts(facts)
         assert sorted(known_facts.collect()) == sorted(facts.collect())
         others = spark.range(3).withColumnRenamed("id", "line")
         assert known_facts.filter("what = 'MEMBER'").join(others, "line").inputFiles()

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from catalog.reports.spark.frames import collect_table, copy_to_memory, iterate_stored
+from catalog.reports.spark.frames import collect_table, copy_to_memory, describe_columns, iterate_stored
 
 pytestmark = pytest.mark.spark
 
@@ -41,3 +42,14 @@ def test_joins_with_nothing_are_not_computed(spark: SparkSession, tmp_path: Path
     assert list(iterate_stored(nothing)) == []
     assert numbers.join(nothing, "id").inputFiles() == []
     assert numbers.join(nothing, "id", "left_anti").inputFiles() == numbers.inputFiles()
+
+
+def test_columns_of_files_are_named_to_spark_with_their_types(spark: SparkSession) -> None:
+    schema = pa.schema([("a `number`", pa.int64()), ("order", pa.string()), ("is_even", pa.bool_()), ("n", pa.int32())])
+    empty = spark.createDataFrame([], describe_columns(schema))
+    assert empty.dtypes == [("a `number`", "bigint"), ("order", "string"), ("is_even", "boolean"), ("n", "int")]
+
+
+def test_columns_of_other_types_are_refused() -> None:
+    with pytest.raises(KeyError):
+        describe_columns(pa.schema([("at", pa.timestamp("us"))]))

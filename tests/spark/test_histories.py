@@ -1,12 +1,14 @@
 """Histories of access in the vendors' layouts: what becomes of each line, as the table beside says (histories.md)."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.lines import count_blocks, number_lines
+from catalog.reports.kinds.role_mapping_check.forms.blocks import LineNumbers, collect_blocks
 from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
 from tests.spark.drift_world import interpreted
@@ -27,7 +29,7 @@ def expected(name: str) -> list[list[str]]:
     return [[cell.replace("-", "", 1) if cell == "-" else cell for cell in row[1:]] for row in rows if row[0] == name]
 
 
-def described(row: Row) -> list[str]:
+def described(row: Mapping[str, Any]) -> list[str]:
     objects = [f"{one.level}{' ' if one.is_direct else '~'}{one.key}" for one in row["objects"] or ()]
     is_use = row["what"] == HistoryRowKind.USE
     shown = [row["person_key"], row["role_key"], f"{row['used_at']:%Y-%m-%d %H:%M}"] if is_use else ["", "", ""]
@@ -44,10 +46,7 @@ def test_each_line_is_a_use_passed_or_bad(spark: SparkSession, file: str) -> Non
     )
     with interpreted(spark):
         (history,) = read_histories(spark, FILES.as_uri(), [export])
-        rows = (
-            number_lines(history, count_blocks(history))
-            .filter(f"what <> '{HistoryRowKind.NO_ROW}'")
-            .orderBy("line")
-            .collect()
+        rows = LineNumbers(collect_blocks(history)).number_rows(
+            row.asDict() for row in history.filter(f"what <> '{HistoryRowKind.NO_ROW}'").collect()
         )
     assert [described(row) for row in rows] == expected(file)

@@ -15,10 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
-from catalog.reports.kinds.role_mapping_check.forms.lines import count_blocks, find_other_headers, number_lines
+from catalog.reports.kinds.role_mapping_check.forms.blocks import (
+    LineNumbers,
+    collect_blocks,
+    collect_surveyed_blocks,
+    find_other_header,
+)
 from catalog.reports.kinds.role_mapping_check.forms.readers import FORM_READERS, read_facts
 from tests.spark.drift_world import interpreted
 
@@ -26,6 +31,11 @@ pytestmark = pytest.mark.spark
 
 GOLDEN = Path(__file__).with_name("golden_exports")
 CASES = sorted(file.parent.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("exports.json"))
+
+
+def number_rows(facts: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
+    """Return rows of facts with their files and lines as people name them."""
+    return LineNumbers(collect_blocks(facts)).number_rows(row.asDict() for row in rows.collect())
 
 
 def exports_of(folder: Path) -> tuple[Export, ...]:
@@ -75,8 +85,7 @@ def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
     with interpreted(spark):
         facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
         counted = facts.filter("is_counted AND what <> 'NO_ROW'")
-        columns = ("export", "file", "block", "line", "what", "reason", "rule")
-        rows = number_lines(counted.select(*columns), count_blocks(facts)).collect()
+        rows = number_rows(facts, counted.select("export", "file", "block", "line", "what", "reason", "rule"))
         facts.unpersist()
     found: dict[str, dict[str, Any]] = {}
     for export in exports_of(folder):
@@ -93,7 +102,7 @@ def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
 
 def lines_of(spark: SparkSession, folder: Path) -> Iterator[tuple[str, int, str]]:
     facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
-    rows = number_lines(facts.select("export", "file", "block", "line", "grantee"), count_blocks(facts)).collect()
+    rows = number_rows(facts, facts.select("export", "file", "block", "line", "grantee"))
     facts.unpersist()
     yield from sorted((row["file"], row["line"], row["grantee"]) for row in rows)
 
@@ -127,8 +136,9 @@ def test_a_file_with_another_header_is_named(spark: SparkSession, tmp_path: Path
     (tmp_path / "a.csv").write_text(f"object_type,object,privilege,grantee_type,grantee\n{row}\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text(f"object_type,object,privilege,grantee,grantee_type\n{row}\n", encoding="utf-8")
     with interpreted(spark):
-        found = find_other_headers(read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))).collect()
-    assert len(found) == 1
+        facts = read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))
+        found = find_other_header(collect_surveyed_blocks(facts))
+    assert found in {("a.csv", "b.csv"), ("b.csv", "a.csv")}
 
 
 @pytest.mark.parametrize(
@@ -175,10 +185,8 @@ def test_headers_of_all_kinds(spark: SparkSession, tmp_path: Path, text: str, pl
     (tmp_path / "a.csv").write_text(written, encoding="utf-8", newline="")
     with interpreted(spark):
         facts = read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path)).cache()
-        rows = number_lines(
-            facts.filter("what <> 'NO_ROW'").select("export", "file", "block", "line", "what"), count_blocks(facts)
-        )
-        found = sorted((row["line"], row["what"]) for row in rows.collect())
-        assert find_other_headers(facts).isEmpty()
+        rows = number_rows(facts, facts.filter("what <> 'NO_ROW'").select("export", "file", "block", "line", "what"))
+        found = sorted((row["line"], row["what"]) for row in rows)
+        assert find_other_header(collect_surveyed_blocks(facts)) is None
         facts.unpersist()
     assert found == [(place, "GRANT") for place in places]

@@ -62,6 +62,18 @@ def read_table(
         raise CorruptSnapshot(f"{name}.parquet of the snapshot cannot be read.") from error
 
 
+def read_schema(source: str, name: str) -> pa.Schema:
+    """Return the columns of a table of a snapshot, by its first file. Raises CorruptSnapshot."""
+    try:
+        filesystem, folder = parse_address(source).open()
+        path = f"{folder}/{name}.parquet"
+        if filesystem.get_file_info(path).type == fs.FileType.Directory:
+            path = next(iter(_list_parts(filesystem, path).values()))
+        return pq.read_schema(path, filesystem=filesystem)
+    except (OSError, StopIteration, pa.ArrowException) as error:
+        raise CorruptSnapshot(f"{name}.parquet of the snapshot cannot be read.") from error
+
+
 def list_file_ranges(source: str) -> list[tuple[int, int]]:
     """Return the first and last number that the entities of each file can have. Raises CorruptSnapshot."""
     try:

@@ -14,6 +14,13 @@ _ARROW_TYPES = {"string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), 
 _BATCH_ROWS = 50_000
 
 
+def describe_columns(schema: pa.Schema) -> str:
+    """Return the columns of files for Spark, so that it need not read them for that. Raises KeyError."""
+    type_names = {arrow_type: name for name, arrow_type in _ARROW_TYPES.items()}
+    quoted_names = ("`" + name.replace("`", "``") + "`" for name in schema.names)
+    return ", ".join(f"{name} {type_names[column.type]}" for name, column in zip(quoted_names, schema, strict=True))
+
+
 def iterate_stored(frame: DataFrame) -> Iterator[pa.Table]:
     """Yield the rows of a frame of Parquet files, or of one in memory, in batches, in no order."""
     urls = sorted(frame.inputFiles())

@@ -32,6 +32,7 @@ from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
+from catalog.reports.spark.frames import describe_columns
 from catalog.reports.spark.positioned_rows import write_positioned_rows
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
@@ -89,20 +90,21 @@ class Job:
         return ReadableFolders(self.spark, find_local_folder() / f"copies-{uuid4().hex}")
 
     def read_frame(self, name: str) -> DataFrame:
-        """Return a table of the snapshot as a DataFrame. Raises OSError."""
-        frame = self._read_parquet(f"{name}.parquet")
+        """Return a table of the snapshot as a DataFrame. Raises OSError, CorruptSnapshot."""
+        frame = self._read_parquet(name)
         number_column = reader.NUMBER_COLUMNS.get(name)
         if number_column is None or not self.manifest.get("changed"):
             return frame
         numbers, changed_rows = (
-            self._read_parquet(f"{reader.CHANGED_FOLDER}/{table}.parquet") for table in (reader.CHANGED_NUMBERS, name)
+            self._read_parquet(f"{reader.CHANGED_FOLDER}/{table}") for table in (reader.CHANGED_NUMBERS, name)
         )
         valid_rows = frame.join(numbers.withColumnRenamed("number", number_column), on=number_column, how="left_anti")
         return valid_rows.select(*frame.columns).unionByName(changed_rows)
 
     def _read_parquet(self, name: str) -> DataFrame:
-        frame = self.spark.read.parquet(self.readable_folders.find_url(parse_address(self.source), name))
-        return self.merge_partitions(frame)
+        url = self.readable_folders.find_url(parse_address(self.source), f"{name}.parquet")
+        columns = describe_columns(reader.read_schema(self.source, name))
+        return self.merge_partitions(self.spark.read.schema(columns).parquet(url))
 
     def merge_partitions(self, frame: DataFrame) -> DataFrame:
         """Return a frame that was read, in one partition if there is little: nothing has to be exchanged then."""

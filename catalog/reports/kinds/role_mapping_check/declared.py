@@ -206,12 +206,23 @@ def _collect_members(
     inactive_users = table("users").filter("NOT may_act").select(f.col("urn").alias("actor"))
     keeps_groups = f.col("export").isin([export.name for export in exports if export.has_groups])
 
-    def with_member_key(rows: DataFrame) -> DataFrame:
-        active_members = rows.distinct().join(inactive_users, "actor", "left_anti")
-        return active_members.select(
-            "export", "role", "kind", "actor", _member_key(exports, "actor").alias("member_key")
-        )
-
+    # All of them are allowed members, and some of them required ones.
+    possible_members = reduce(
+        DataFrame.union,
+        (
+            rows.select("export", "role", "kind", "actor", is_required.alias("is_required"))
+            for rows, is_required in (
+                (user_rows, f.expr("true")),
+                (group_rows, keeps_groups),
+                (members_through_groups, ~keeps_groups),
+            )
+        ),
+    )
+    possible_members = possible_members.groupBy("export", "role", "kind", "actor").agg(
+        f.max("is_required").alias("is_required")
+    )
+    active_members = possible_members.join(inactive_users, "actor", "left_anti")
+    members = stage("members", active_members.withColumn("member_key", _member_key(exports, "actor")))
     export_memberships = [
         memberships.select(f.lit(export.name).alias("export"), "actor", "user")
         for export in exports
@@ -223,15 +234,8 @@ def _collect_members(
     )
     return {
         "people": users_by_key.groupBy("member_key").agg(f.min("urn").alias("urn")),
-        "members": stage(
-            "members",
-            with_member_key(
-                user_rows.union(group_rows.filter(keeps_groups)).union(members_through_groups.filter(~keeps_groups))
-            ),
-        ),
-        "allowed_members": stage(
-            "allowed", with_member_key(user_rows.union(group_rows).union(members_through_groups)).drop("actor")
-        ),
+        "members": members.filter("is_required").select("export", "role", "kind", "member_key", "actor"),
+        "allowed_members": members.select("export", "role", "kind", "member_key"),
         "group_members": reduce(DataFrame.union, export_memberships, no_memberships).select(
             "export", _member_key(exports, "actor").alias("group_key"), _member_key(exports, "user").alias("member_key")
         ),

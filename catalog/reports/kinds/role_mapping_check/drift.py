@@ -22,7 +22,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.reports.kinds.role_mapping_check.exports import READ, Export
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets, find_policies
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS, find_reach
@@ -63,11 +63,13 @@ def compare(
     when the catalog knows none of the roles of an export.
     """
     role_members = threads.start(lambda: stage("held", membership.select_members(facts)))
-    inherited_roles = compute_role_closure(facts, stage)
+    inherited_roles = compute_role_closure(facts, stage, is_empty=FactKind.INHERIT not in survey.fact_kinds)
     found_roles = existing_roles = stage("there", membership.find_existing_roles(facts))
     declared_access = read_declared()
     check_role_prefixes(existing_roles, declared_access.roles, exports)
-    dataset_policies = threads.start(lambda: stage("policies", find_policies(facts, declared_access)))
+    policies = find_policies(facts, declared_access)
+    has_policies = FactKind.POLICY in survey.fact_kinds
+    dataset_policies = threads.start(lambda: stage("policies", policies) if has_policies else policies.limit(0))
     grants = stage("granted", find_reach(facts, survey, declared_access, exports, stage))
     reaching_grants = grants.filter("number IS NOT NULL")
     role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)

@@ -1,33 +1,40 @@
-"""Which facts there are, so that plans have no part for what no export says."""
+"""Which facts there are: asked of Spark once, so that no query and no plan has a part for what no export says."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check.forms.lines import count_blocks
+from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, collect_surveyed_blocks
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 
 
-def count_fact_blocks(facts: DataFrame) -> DataFrame:
-    """Return the facts of each block of a file, counted by what they are; `survey_facts` tells what else is in it."""
-    return count_blocks(
-        facts,
-        ["what", "rule", "is_counted"],
-        has_containers=f.max("is_container"),
-        has_users=f.max(f.col("kind") == Grantee.USER),
-    )
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FactSurvey:
-    """The kinds of facts of all exports; whether some grants are on containers, and some to users."""
+    """The facts of all exports, by the blocks of their files: `what`, `rule`, `is_counted`.
 
-    fact_kinds: frozenset[str]
-    has_container_grants: bool
-    has_user_grants: bool
+    Each block says whether it `has_containers` (facts about containers) and `has_users` (facts about users).
+    """
+
+    blocks: Sequence[Block]
+
+    @cached_property
+    def fact_kinds(self) -> frozenset[str]:
+        """The kinds of all facts."""
+        return frozenset(block["what"] for block in self.blocks)
+
+    @property
+    def has_container_grants(self) -> bool:
+        """Whether some grants are on containers."""
+        return self._has_grants("has_containers")
+
+    @property
+    def has_user_grants(self) -> bool:
+        """Whether some grants are to users."""
+        return self._has_grants("has_users")
 
     def select_facts(self, facts: DataFrame) -> DataFrame:
         """Return all facts, as rows of which Spark knows that they are of no other kind."""
@@ -36,14 +43,15 @@ class FactSurvey:
         conditions = (f.col("what") == fact_kind for fact_kind in sorted(self.fact_kinds))
         return facts.filter(reduce(or_, conditions, f.expr("false")))
 
+    def _has_grants(self, mark: str) -> bool:
+        return any(block[mark] for block in self.blocks if block["what"] == FactKind.GRANT)
 
-def survey_facts(fact_blocks: DataFrame) -> FactSurvey:
-    """Return the survey of facts of which `count_fact_blocks` is given."""
-    has_any = (f.coalesce(f.max(name), f.expr("false")).alias(name) for name in ("has_containers", "has_users"))
-    rows = {row["what"]: row for row in fact_blocks.groupBy("what").agg(*has_any).collect()}
-    grants = rows.get(FactKind.GRANT)
+
+def survey_facts(facts: DataFrame) -> FactSurvey:
+    """Return the survey of stored facts: they are read once."""
+    has_users = f.max(f.col("kind") == Grantee.USER)
     return FactSurvey(
-        fact_kinds=frozenset(rows),
-        has_container_grants=bool(grants and grants["has_containers"]),
-        has_user_grants=bool(grants and grants["has_users"]),
+        collect_surveyed_blocks(
+            facts, ["rule", "is_counted"], has_containers=f.max("is_container"), has_users=has_users
+        )
     )

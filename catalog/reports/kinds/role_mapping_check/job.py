@@ -21,7 +21,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.reports.kinds.role_mapping_check.drift import ComparisonResult
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
-from catalog.reports.kinds.role_mapping_check.fact_survey import count_fact_blocks, survey_facts
+from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
@@ -54,16 +54,14 @@ def _compare_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
     facts = readers.read_facts(job.spark, folder, export_list)
     # Nothing is compared with the time of a grant, and with its many forms the plan is too large to compile as a whole.
     facts = stage("facts", facts.withColumn("granted_at", f.lit(None).cast("timestamp")))
-    counted_blocks = threads.start(lambda: stage("blocks", count_fact_blocks(facts)))
-    check_headers(facts)
-    fact_blocks = counted_blocks.result()
-    survey = survey_facts(fact_blocks)
+    survey = survey_facts(facts)
+    check_headers(survey.blocks)
     facts = survey.select_facts(facts)
     print_progress("Comparing with the catalog", 1, 3)
     comparison = drift.compare(facts, survey, declared_access.result, export_list, stage=stage, threads=threads)
     print_progress("Writing the findings", 2, 3)
     bad_row_count = threads.start(
-        lambda: _write_accounts(job, RowAccounts(facts, comparison.grants, fact_blocks, stage), export_list)
+        lambda: _write_accounts(job, RowAccounts(facts, survey, comparison.grants), export_list)
     )
     sensitive_access = threads.start(lambda: _write_sensitive_access(job, comparison))
     differences = stage("differences", comparison.differences)
@@ -80,7 +78,7 @@ def _write_accounts(job: Job, accounts: RowAccounts, exports: Sequence[Export]) 
     """Write what became of the rows of the exports, and return the number of those that were not understood."""
     job.write_rows(tables.EXPORTS, [accounts.describe_export(export) for export in exports])
     job.write_rows(tables.PASSED, accounts.build_passed())
-    job.write_table(tables.QUARANTINE.name, accounts.collect_quarantine())
+    job.write_rows(tables.QUARANTINE, accounts.collect_quarantine())
     return accounts.count_quarantined()
 
 

@@ -7,8 +7,10 @@ from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 
 
-def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
+def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = False) -> DataFrame:
     """Return the closure of role inheritance: export, role, given, given_name (`role` has all that `given` has).
+
+    `is_empty` says that no fact is about inheritance.
 
     Each iteration doubles the distance, so a chain of a thousand roles takes ten; cycles end as well.
     """
@@ -19,10 +21,12 @@ def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
     pairs = (
         inheritance.filter("role <> given").groupBy("export", "role", "given").agg(f.min("name").alias("given_name"))
     )
+    if is_empty:
+        # Spark knows that this is empty, and drops the joins with it.
+        return pairs.limit(0)
     pairs = stage("closure", pairs)
     previous_count, pair_count = 0, pairs.count()
     if not pair_count:
-        # Spark knows that this is empty, and drops the joins with it.
         return pairs.limit(0)
     while pair_count > previous_count:
         left, right = pairs.alias("one"), pairs.alias("other")

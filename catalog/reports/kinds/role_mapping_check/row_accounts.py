@@ -2,47 +2,43 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import tables
-from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.lines import count_blocks, number_lines
+from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
+from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, LineNumbers, collect_blocks
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.frames import collect_table
 
 #: Rows of a rule that are shown.
 _SAMPLE_COUNT = 3
 
+_PLACE_COLUMNS = ("export", "file", "block", "line")
+
 
 class RowAccounts:
-    """Counts and samples of the rows of all exports; `grants` says which of them reach no dataset.
+    """Counts and samples of the rows of all exports; `grants` says which of them reach no dataset."""
 
-    `fact_blocks` is what `count_fact_blocks` returned.
-    """
-
-    def __init__(self, facts: DataFrame, grants: DataFrame, fact_blocks: DataFrame, stage: Stage) -> None:
+    def __init__(self, facts: DataFrame, survey: FactSurvey, grants: DataFrame) -> None:
         self._facts = facts
-        self._fact_blocks = fact_blocks
-        self._passed_grants = grants.filter("rule IS NOT NULL AND is_counted")
-        self._grant_blocks = stage("passed", count_blocks(self._passed_grants, ["rule"]))
+        self._line_numbers = LineNumbers(survey.blocks)
+        counted_blocks = [block for block in survey.blocks if block["is_counted"]]
         #: Rows by (export, kind of fact), and those passed by (export, rule).
         self._kind_counts: Counter[tuple[str, str]] = Counter()
+        for block in counted_blocks:
+            if block["what"] != FactKind.NO_ROW:
+                self._kind_counts[block["export"], block["what"]] += block["count"]
+        self._passed_blocks = [block for block in counted_blocks if block["what"] == FactKind.PASSED]
+        self._passed_grants = grants.filter("rule IS NOT NULL AND is_counted")
+        self._grant_blocks = collect_blocks(self._passed_grants, ["rule"])
         self._rule_counts: Counter[tuple[str, str]] = Counter()
-        self._count_rows()
-
-    def _count_rows(self) -> None:
-        blocks = self._fact_blocks.filter(f.col("is_counted") & (f.col("what") != FactKind.NO_ROW))
-        for row in blocks.groupBy("export", "what", "rule").agg(f.sum("count").alias("count")).collect():
-            self._kind_counts[row["export"], row["what"]] += row["count"]
-            if row["what"] == FactKind.PASSED:
-                self._rule_counts[row["export"], row["rule"]] += row["count"]
-        for row in self._grant_blocks.groupBy("export", "rule").agg(f.sum("count").alias("count")).collect():
-            self._rule_counts[row["export"], row["rule"]] += row["count"]
+        for block in (*self._passed_blocks, *self._grant_blocks):
+            self._rule_counts[block["export"], block["rule"]] += block["count"]
 
     def count_quarantined(self) -> int:
         """Return the number of rows of all exports that were not understood."""
@@ -65,34 +61,59 @@ class RowAccounts:
             "inherited": kinds[FactKind.INHERIT],
         }
 
-    def collect_quarantine(self) -> pa.Table:
+    def collect_quarantine(self) -> list[dict[str, Any]]:
         """Return the first rows that were not understood, in the order of the files."""
+        if not self.count_quarantined():
+            return []
         bad_rows = self._facts.filter(f.col("what") == FactKind.BAD)
-        first_rows = bad_rows.orderBy("export", "file", "block", "line", "object").limit(tables.MAX_BAD_ROWS)
-        rows = number_lines(first_rows, self._fact_blocks)
-        rows = rows.select("export", "file", "line", "reason", f.col("object").alias("row"))
-        return collect_table(rows.orderBy("export", "file", "line", "row"))
+        bad_rows = bad_rows.select(*_PLACE_COLUMNS, "reason", f.col("object").alias("row"))
+        first_rows = bad_rows.orderBy(*_PLACE_COLUMNS, "row").limit(tables.MAX_BAD_ROWS)
+        return self._line_numbers.number_rows(collect_table(first_rows).to_pylist())
 
     def build_passed(self) -> Sequence[Mapping[str, Any]]:
         """Return the rules that passed rows over, with the number of rows and a sample of them."""
-        is_passed = (f.col("what") == FactKind.PASSED) & f.col("is_counted")
-        passed_facts = self._facts.filter(is_passed)
-        granted = f.concat_ws(" to ", f.translate("object", SEPARATOR, "."), f.translate("grantee", SEPARATOR, " "))
-        samples = _select_samples(passed_facts.withColumn("text", f.col("object")), self._fact_blocks.filter(is_passed))
-        samples = samples.union(_select_samples(self._passed_grants.withColumn("text", granted), self._grant_blocks))
-        first_samples = Window.partitionBy("export", "rule").orderBy("file", "line", "text")
-        rows = number_lines(samples, self._fact_blocks).withColumn("number", f.row_number().over(first_samples))
-        texts: dict[tuple[str, str], list[str]] = {}
-        for row in rows.filter(f.col("number") <= _SAMPLE_COUNT).orderBy("number").collect():
-            texts.setdefault((row["export"], row["rule"]), []).append(f"{row['file']}:{row['line']} {row['text']}")
+        samples = self._collect_samples()
         return [
-            {"export": export, "rule": rule, "count": count, "sample": " · ".join(texts.get((export, rule), ()))}
+            {"export": export, "rule": rule, "count": count, "sample": " · ".join(samples.get((export, rule), ()))}
             for (export, rule), count in sorted(self._rule_counts.items())
         ]
 
+    def _collect_samples(self) -> dict[tuple[str, str], list[str]]:
+        """Return the first rows that each rule of an export passed, as people name and read them.
 
-def _select_samples(rows: DataFrame, blocks: DataFrame) -> DataFrame:
-    """Return (export, rule, file, block, line, text) of the first and the last row of each block."""
-    columns = ["export", "rule", "file", "block", "line"]
-    lines = blocks.withColumn("line", f.explode(f.array_distinct(f.array("first", "last")))).select(*columns)
-    return rows.join(f.broadcast(lines), columns).select(*columns, "text")
+        They are looked for among the first and last rows of the blocks, whose places are known.
+        """
+        granted = f.concat_ws(" to ", f.translate("object", SEPARATOR, "."), f.translate("grantee", SEPARATOR, " "))
+        passed_facts = self._facts.filter((f.col("what") == FactKind.PASSED) & f.col("is_counted"))
+        rows = [
+            *self._collect_lines(passed_facts, f.col("object"), self._passed_blocks),
+            *self._collect_lines(self._passed_grants, granted, self._grant_blocks),
+        ]
+        samples: dict[tuple[str, str], list[str]] = {}
+        for row in self._line_numbers.number_rows(sorted(rows, key=itemgetter("text"))):
+            texts = samples.setdefault((row["export"], row["rule"]), [])
+            if len(texts) < _SAMPLE_COUNT:
+                texts.append(f"{row['file']}:{row['line']} {row['text']}")
+        return samples
+
+    def _collect_lines(self, rows: DataFrame, text: Column, blocks: Sequence[Block]) -> list[dict[str, Any]]:
+        """Return rule, place and text of the rows in the first lines that each rule passed in these blocks."""
+        lines_by_rule: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for block in blocks:
+            block_ends = ({**block, "line": block[end]} for end in ("first", "last"))
+            lines_by_rule.setdefault((block["export"], block["rule"]), []).extend(block_ends)
+        sample_lines = {
+            _get_sample_line(line)
+            for lines in lines_by_rule.values()
+            # The first and the last line of a block may be one.
+            for line in sorted(lines, key=self._line_numbers.find_place)[: 2 * _SAMPLE_COUNT]
+        }
+        if not sample_lines:
+            return []
+        # Lines of other blocks may have the same number, and are few.
+        samples = rows.filter(f.col("line").isin(sorted({line[-1] for line in sample_lines})))
+        samples = samples.select("rule", *_PLACE_COLUMNS, f.coalesce(text, f.lit("")).alias("text"))
+        return [row for row in collect_table(samples).to_pylist() if _get_sample_line(row) in sample_lines]
+
+
+_get_sample_line = itemgetter("rule", *_PLACE_COLUMNS)

@@ -1,6 +1,6 @@
 """What jobs about exports of grants begin with: the exports, and a place for intermediate tables."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
@@ -11,7 +11,7 @@ from catalog.reports import storage_problems
 from catalog.reports.kinds.role_mapping_check import exports
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
-from catalog.reports.kinds.role_mapping_check.forms.lines import find_other_headers
+from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, find_other_header
 from catalog.reports.snapshot import reader
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.frames import copy_to_memory
@@ -107,13 +107,13 @@ def _find_readable(job: Job, address: str) -> str:
         raise BadInput(f"GRANTS_EXPORTS: {storage_problems.describe_error(folder, error)}") from error
 
 
-def check_headers(rows: DataFrame) -> None:
+def check_headers(blocks: Iterable[Block]) -> None:
     """Raise BadExports when a file has another header than the other files of its export."""
-    for row in find_other_headers(rows).orderBy("file").head(1):
-        other_files = row["neighbour"] or "the other files of its export"
+    if other_header := find_other_header(blocks):
+        file, neighbour = other_header
         raise BadExports(
-            f"{row['file']} has other columns in its first line than {other_files}. Files that one pattern names need "
-            "the same columns: export both in the same way."
+            f"{file} has other columns in its first line than {neighbour or 'the other files of its export'}. Files "
+            "that one pattern names need the same columns: export both in the same way."
         )
 
 

@@ -14,8 +14,10 @@ from catalog.reports.kinds.role_mapping_check import declared, membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.fact_survey import count_fact_blocks, survey_facts
+from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
 from catalog.reports.kinds.role_mapping_check.forms import readers
+from catalog.reports.kinds.role_mapping_check.forms.blocks import collect_surveyed_blocks
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
@@ -56,7 +58,8 @@ def _join_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
         )
     )
     history = stage("history", reduce(DataFrame.union, read_histories(job.spark, folder, watched_exports)))
-    check_headers(history)
+    blocks = collect_surveyed_blocks(history)
+    check_headers(blocks)
     declared_access = declared_future.result()
     print_progress("Comparing with the catalog", 1, 4)
     touched = stage("touched", uses.find_touched(history, declared_access.datasets))
@@ -68,7 +71,7 @@ def _join_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
     print_progress("Joining with grants and members", 2, 4)
     results = _judge_access(access, declared_access, recent_uses, coverages, watched_exports, stage, threads, days=days)
     print_progress("Writing the findings", 3, 4)
-    summary = result_rows.write_results(job, results, exports, rows, history, threads)
+    summary = result_rows.write_results(job, results, exports, rows, blocks, threads)
     print_progress("Done", 4, 4)
     return summary
 
@@ -78,10 +81,10 @@ def _read_access(
 ) -> HeldAccess:
     """Return the grants and members of the exports; `read_declared` is called after these. Raises BadExports."""
     facts = stage("facts", fact_rows)
-    check_headers(facts)
-    survey = survey_facts(count_fact_blocks(facts))
+    survey = survey_facts(facts)
+    check_headers(survey.blocks)
     facts = survey.select_facts(facts)
-    inherited_roles = compute_role_closure(facts, stage)
+    inherited_roles = compute_role_closure(facts, stage, is_empty=FactKind.INHERIT not in survey.fact_kinds)
     members = stage("held", membership.select_members(facts))
     declared_access = read_declared()
     reach = find_reach(facts, survey, declared_access, exports, stage)

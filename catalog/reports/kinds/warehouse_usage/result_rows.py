@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.lines import count_blocks, number_lines
+from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, LineNumbers
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.principals import describe_principal
 from catalog.reports.kinds.warehouse_usage import tables, wording
 from catalog.reports.kinds.warehouse_usage.catalog_policies import find_viewing_policies
 from catalog.reports.kinds.warehouse_usage.findings import UsageFindingType, build_findings
-from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
+from catalog.reports.kinds.warehouse_usage.history import PLACE_COLUMNS, HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
 from catalog.reports.kinds.warehouse_usage.results import (
     UsageResults,
@@ -48,10 +48,13 @@ def write_results(
     results: UsageResults,
     exports: Sequence[Export],
     rows: DataFrame,
-    history: DataFrame,
+    blocks: Sequence[Block],
     threads: JobThreads,
 ) -> Summary:
-    """Write every table and return the summary; `rows` are those of the histories that count, `exports` all of them."""
+    """Write every table and return the summary.
+
+    `rows` are those of the histories that count, `blocks` those of all rows, `exports` all of them.
+    """
     exports_by_name = {export.name: export for export in results.exports}
     writing = [
         threads.start(write)
@@ -60,7 +63,7 @@ def write_results(
             lambda: _write_memberships(job, results),
             lambda: job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name)),
             lambda: job.write_rows(tables.LOSSES, _build_loss_rows(results)),
-            lambda: _write_accounts(job, rows, history),
+            lambda: _write_accounts(job, rows, blocks),
         )
     ]
     job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages))
@@ -86,14 +89,21 @@ def _write_memberships(job: Job, results: UsageResults) -> None:
     job.write_rows(tables.MEMBERSHIPS, rows, left_out=_count_left_out(rows, results.used_members))
 
 
-def _write_accounts(job: Job, rows: DataFrame, history: DataFrame) -> None:
+def _write_accounts(job: Job, rows: DataFrame, blocks: Sequence[Block]) -> None:
     """Write which rows were passed over, and which were not understood."""
     passed = rows.filter(f.col("what") == HistoryRowKind.PASSED).groupBy("export", f.col("reason").alias("rule"))
     passed_rows = passed.agg(f.count("*").alias("count"), f.min("text").alias("sample")).orderBy("export", "rule")
     job.write_rows(tables.PASSED, list_rows(passed_rows))
-    bad_rows = number_lines(rows.filter(f.col("what") == HistoryRowKind.BAD), count_blocks(history))
-    bad_rows = bad_rows.select("export", "file", "line", "reason", f.col("text").alias("row"))
-    job.write_rows(tables.QUARANTINE, list_rows(bad_rows.orderBy("export", "file", "line").limit(tables.MAX_ROWS)))
+    job.write_rows(tables.QUARANTINE, _collect_bad_rows(rows, blocks))
+
+
+def _collect_bad_rows(rows: DataFrame, blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    """Return the first rows that were not understood, in the order of the files."""
+    if not any(block["what"] == HistoryRowKind.BAD for block in blocks):
+        return []
+    bad_rows = rows.filter(f.col("what") == HistoryRowKind.BAD).orderBy(*PLACE_COLUMNS).limit(tables.MAX_ROWS)
+    bad_rows = bad_rows.select(*PLACE_COLUMNS, "reason", f.col("text").alias("row"))
+    return LineNumbers(blocks).number_rows(list_rows(bad_rows))
 
 
 def _count_left_out(rows: Sequence[Mapping[str, Any]], frame: DataFrame) -> int:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
+from catalog.reports.spark.sql_text import quote_name
 from catalog.reports.storage import parse_address
 
 #: The types of columns of jobs: Spark's name -> Arrow's type.
@@ -17,8 +18,7 @@ _BATCH_ROWS = 50_000
 def describe_columns(schema: pa.Schema) -> str:
     """Return the columns of files for Spark, so that it need not read them for that. Raises KeyError."""
     type_names = {arrow_type: name for name, arrow_type in _ARROW_TYPES.items()}
-    quoted_names = ("`" + name.replace("`", "``") + "`" for name in schema.names)
-    return ", ".join(f"{name} {type_names[column.type]}" for name, column in zip(quoted_names, schema, strict=True))
+    return ", ".join(f"{quote_name(column.name)} {type_names[column.type]}" for column in schema)
 
 
 def iterate_stored(frame: DataFrame) -> Iterator[pa.Table]:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, select_columns
+from catalog.reports.spark.sql_text import list_texts, quote_text
 
 
 class DifferenceType(StrEnum):
@@ -102,10 +103,11 @@ def same_named_columns(*names: str) -> dict[str, Column | str]:
 
 def is_named_role(exports: Sequence[Export], names: Callable[[Export], Iterable[str]]) -> Column:
     """Whether the role of a row is one of `names`, which are names in its export."""
-    condition = f.expr("false")
+    conditions = ["false"]
     for export in exports:
         identifiers = [
             identifier for name in names(export) for identifier in (export.role_identifier(name), name.lower())
         ]
-        condition |= (f.col("export") == export.name) & f.col("role").isin(identifiers)
-    return condition
+        if identifiers:
+            conditions.append(f"export = {quote_text(export.name)} AND role IN {list_texts(identifiers)}")
+    return f.expr(" OR ".join(conditions))

@@ -6,13 +6,13 @@ a PASSED one with its rule, so that no row of a file is lost.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import principals
 from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.spark.sql_text import quote_name, quote_text
 
 #: Separator of the parts of a name in `object`; any printable character may be in a part.
 SEPARATOR = principals.SEPARATOR
@@ -151,21 +151,20 @@ def object_key(export: Export, path: Column) -> Column:
     return f.lower(dotted_path) if export.spelling == "lower" and export.dialect != "postgres" else dotted_path
 
 
-def find_privilege(export: Export, privilege: Column) -> Column:
-    """Return the position of a privilege in the vocabulary, null for one that does not reach data."""
-    choices = [(privilege == name, f.lit(position)) for position, name in enumerate(export.vocabulary)]
-    first_choice, *other_choices = choices
-    return reduce(lambda chain, choice: chain.when(*choice), other_choices, f.when(*first_choice))
+def find_privilege(export: Export, privilege: str) -> Column:
+    """Return the position of a privilege, an expression of SQL, in the vocabulary; null if it does not reach data."""
+    choices = (f"WHEN {quote_text(name)} THEN {position}" for position, name in enumerate(export.vocabulary))
+    return f.expr(f"CASE {privilege} {' '.join(choices)} END")
 
 
 def privilege_bit(export: Export, position: Column) -> Column:
     """Return the bit of a privilege with this position."""
-    return f.get(f.array(*(f.lit(1 << index).cast("long") for index in range(len(export.vocabulary)))), position)
+    return f.get(f.expr(f"array({', '.join(f'{1 << index}L' for index in range(len(export.vocabulary)))})"), position)
 
 
 def privilege_level(export: Export, position: Column) -> Column:
     """Return the level of a privilege with this position."""
-    return f.get(f.array(*map(f.lit, export.vocabulary.values())), position)
+    return f.get(f.expr(f"array({', '.join(map(str, export.vocabulary.values()))})"), position)
 
 
 def list_privileges(export: Export, bits: int) -> list[str]:
@@ -175,10 +174,11 @@ def list_privileges(export: Export, bits: int) -> list[str]:
 
 def select_columns(rows: DataFrame, types: Mapping[str, str], columns: Mapping[str, Column | str]) -> DataFrame:
     """Return rows with columns of these types; columns that are not given are null."""
-    values = {name: columns.get(name, f.lit(None)) for name in types}
-    return rows.select(
-        *(
-            (f.col(value) if isinstance(value, str) else value).cast(types[name]).alias(name)
-            for name, value in values.items()
-        )
-    )
+    return rows.select(*(_cast_column(columns.get(name), type_name, name) for name, type_name in types.items()))
+
+
+def _cast_column(value: Column | str | None, type_name: str, name: str) -> Column:
+    if value is None or isinstance(value, str):
+        text = "NULL" if value is None else quote_name(value)
+        return f.expr(f"CAST({text} AS {type_name}) AS {quote_name(name)}")
+    return value.cast(type_name).alias(name)

@@ -13,6 +13,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import (
     name_key,
     object_key,
 )
+from catalog.reports.spark.sql_text import list_texts, quote_text
 
 TABLE_TYPES = (
     *("TABLE", "VIEW", "MATERIALIZED VIEW", "EXTERNAL TABLE", "DYNAMIC TABLE", "EVENT TABLE", "HYBRID TABLE"),
@@ -29,20 +30,18 @@ def mark_types(rows: DataFrame) -> DataFrame:
 
     Each is a column of its own: written out in every condition they would be most of what Spark compiles and computes.
     """
-    object_type, grantee_type = f.col("object_type"), f.col("grantee_type")
-    on_all = object_type.startswith("ALL ") & object_type.rlike(_ALL_TABLES_PATTERN)
-    is_role = grantee_type.isin(*ROLE_TYPES, *principals.OUTSIDE_TYPES)
-    return rows.withColumns(
-        {
-            "on_role": object_type.isin(*ROLE_TYPES),
-            "on_table": object_type.isin(*TABLE_TYPES),
-            "on_container": object_type.isin(*CONTAINER_TYPES) | on_all,
-            "on_all_tables": on_all,
-            "to_role": is_role,
-            "to_person": grantee_type.isin(Grantee.USER, Grantee.GROUP),
-            "to_holder": is_role | (grantee_type == Grantee.USER),
-        }
-    )
+    on_all = f"(startswith(object_type, 'ALL ') AND object_type RLIKE {quote_text(_ALL_TABLES_PATTERN)})"
+    is_role = f"grantee_type IN {list_texts((*ROLE_TYPES, *principals.OUTSIDE_TYPES))}"
+    marks = {
+        "on_role": f"object_type IN {list_texts(ROLE_TYPES)}",
+        "on_table": f"object_type IN {list_texts(TABLE_TYPES)}",
+        "on_container": f"object_type IN {list_texts(CONTAINER_TYPES)} OR {on_all}",
+        "on_all_tables": on_all,
+        "to_role": is_role,
+        "to_person": f"grantee_type IN {list_texts((Grantee.USER, Grantee.GROUP))}",
+        "to_holder": f"{is_role} OR grantee_type = {quote_text(Grantee.USER)}",
+    }
+    return rows.withColumns({name: f.expr(mark) for name, mark in marks.items()})
 
 
 def on_role() -> Column:

@@ -2,14 +2,13 @@
 
 import csv
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, find_first_line, read_lines
+from catalog.reports.spark.sql_text import quote_text
 
 _MARKS_OTHER_COLUMNS = "has_other_columns"
 #: What stands around names of columns, such as the mark at the beginning of a file in UTF-8.
@@ -30,20 +29,17 @@ def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, req
         )
     if len({*header, *LINE_COLUMNS}) < len(header) + len(LINE_COLUMNS):
         raise BadExports(f"The files {pattern} of the export {export.name} have a column twice.")
-    quoted_names = ["`" + name.replace("`", "``") + "`" for name in header]
-    rows = _parse_rows(lines, header, quoted_names)
-    # A file may be put together from several, each with its header. Long names first: few values are as long.
-    columns = sorted(zip(quoted_names, header, strict=True), key=lambda column: -len(column[1]))
-    is_header = reduce(and_, (_is_heading(name, text) for name, text in columns))
-    return rows.withColumn("is_row", f.col("is_row") & ~f.coalesce(is_header, f.expr("false")))
+    rows = _parse_rows(lines, len(header))
+    is_row = f.expr(f"is_row AND NOT coalesce({_is_header(header)}, false)")
+    return rows.withColumn("is_row", is_row).toDF(*LINE_COLUMNS, *header)
 
 
-def _parse_rows(lines: DataFrame, header: Sequence[str], quoted_names: Sequence[str]) -> DataFrame:
-    """Return LINE_COLUMNS, with the reason of lines that have not the columns of the header, and these columns."""
+def _parse_rows(lines: DataFrame, column_count: int) -> DataFrame:
+    """Return LINE_COLUMNS, with the reason of lines that have not so many columns, and columns named by position."""
     text, is_plain = f.col("row_text"), f.col("is_plain")
     # Text without quotation marks is divided at its commas, in a third of the time of a parser. NUL begins a comment.
     marked_lines = lines.withColumn("is_plain", ~(text.contains('"') | text.contains("\0")))
-    schema = ", ".join(f"{name} string" for name in (*quoted_names, _MARKS_OTHER_COLUMNS))
+    schema = ", ".join(f"{name} string" for name in (*map(_name_column, range(column_count)), _MARKS_OTHER_COLUMNS))
     options = {"columnNameOfCorruptRecord": _MARKS_OTHER_COLUMNS, "mode": "PERMISSIVE", "escape": '"'}
     divided_lines = marked_lines.withColumns(
         {
@@ -52,20 +48,20 @@ def _parse_rows(lines: DataFrame, header: Sequence[str], quoted_names: Sequence[
             "has_open_quote": f.when(is_plain, f.expr("false")).otherwise(_has_open_quote()),
         }
     )
-    parsed, parts = f.col("parsed"), f.col("parts")
-    has_other_columns = f.coalesce(
-        f.array_size(parts) != len(header), parsed.getField(_MARKS_OTHER_COLUMNS).isNotNull()
-    )
-    problem = f.when(f.col("has_open_quote"), "A quotation mark is not closed.").when(
-        has_other_columns, "It has not the columns of the first line."
-    )
-    line_columns = {name: f.col(name) for name in LINE_COLUMNS} | {"row_problem": f.coalesce("row_problem", problem)}
+    problem = f"""CASE WHEN has_open_quote THEN 'A quotation mark is not closed.'
+        WHEN coalesce(array_size(parts) <> {column_count}, parsed.{_MARKS_OTHER_COLUMNS} IS NOT NULL)
+        THEN 'It has not the columns of the first line.' END"""
+    line_columns = {name: name for name in LINE_COLUMNS} | {"row_problem": f"coalesce(row_problem, {problem})"}
     # One of both is null; an empty part is, too.
-    values = [
-        f.coalesce(parsed.getField(name), f.nullif(f.get(parts, f.lit(index)), f.lit(""))).alias(name)
-        for index, name in enumerate(header)
-    ]
-    return divided_lines.select(*(column.alias(name) for name, column in line_columns.items()), *values)
+    values = {
+        name: f"coalesce(parsed.{name}, nullif(get(parts, {position}), ''))"
+        for position, name in enumerate(map(_name_column, range(column_count)))
+    }
+    return divided_lines.selectExpr(*(f"{value} AS {name}" for name, value in (line_columns | values).items()))
+
+
+def _name_column(position: int) -> str:
+    return f"column_{position}"
 
 
 def _read_header(line: str) -> Iterator[str]:
@@ -74,14 +70,20 @@ def _read_header(line: str) -> Iterator[str]:
         yield name.strip(_MARKS_AROUND).lower() or f"{_UNNAMED}{position}"
 
 
-def _is_heading(column: str, name: str) -> Column:
-    """Whether a value is the name of its column."""
-    value = f.lower(f.btrim(f.col(column), f.lit(_MARKS_AROUND)))
+def _is_header(header: Sequence[str]) -> str:
+    """Return the expression of whether each value is the name of its column: a file may be several, put together."""
+    # Long names first: few values are as long.
+    columns = sorted(enumerate(header), key=lambda column: -len(column[1]))
+    return " AND ".join(_is_heading(_name_column(position), name) for position, name in columns)
+
+
+def _is_heading(column: str, name: str) -> str:
+    value = f"lower(btrim({column}, {quote_text(_MARKS_AROUND)}))"
     if name.startswith(_UNNAMED):
-        return f.coalesce(value, f.lit("")) == ""
+        return f"coalesce({value}, '') = ''"
     # No shorter text becomes one of ASCII in lower case, and its length is known.
-    is_long_enough = f.octet_length(column) >= len(name) if name.isascii() else f.expr("true")
-    return is_long_enough & (value == name)
+    is_long_enough = f"octet_length({column}) >= {len(name)} AND " if name.isascii() else ""
+    return f"{is_long_enough}{value} = {quote_text(name)}"
 
 
 def _has_open_quote() -> Column:

@@ -8,6 +8,8 @@ makes numbers of the file out of these.
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from catalog.reports.spark.sql_text import quote_text
+
 #: Columns that every form's rows have: the path of the file in the folder, the block and the line; whether the line is
 #: a row (and neither blank nor a header); its text, and why it cannot be read; whether the first such line of its file,
 #: which is no blank one, has to be a header.
@@ -19,32 +21,32 @@ _REPLACEMENT = "\ufffd"
 
 def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bool = False) -> DataFrame:
     """Return every line of the files of a pattern with LINE_COLUMNS; it is left to the form to find headers."""
-    is_not_utf8, is_row = _is_not_utf8(f.col("value")), f.trim("value") != ""
-    return spark.read.text(f"{folder}/{pattern}").select(
-        build_path_column(pattern).alias("row_file"),
-        f.col("_metadata.file_block_start").alias("row_block"),
-        f.monotonically_increasing_id().alias("row_line"),
-        is_row.alias("is_row"),
-        f.when(is_not_utf8, f.regexp_replace("value", _REPLACEMENT, _REPLACEMENT))
-        .otherwise(f.col("value"))
-        .alias("row_text"),
-        f.when(is_not_utf8, "It is not UTF-8.").alias("row_problem"),
-        (is_row if has_header else f.expr("false")).alias("has_header"),
-    )
-
-
-def _is_not_utf8(text: Column) -> Column:
-    """Whether a text has bytes that are not UTF-8, or the sign that something else has put in their place."""
-    if hasattr(f, "is_valid_utf8"):
-        return text.contains(_REPLACEMENT) | ~f.is_valid_utf8(text)
-    # PySpark 3.5 has no such function. A pattern is what looks at the text of Java, and not at the bytes.
-    return text.rlike(_REPLACEMENT)
+    replacement = quote_text(_REPLACEMENT)
+    is_not_utf8 = f"contains(value, {replacement}) OR NOT is_valid_utf8(value)"
+    if not hasattr(f, "is_valid_utf8"):
+        # PySpark 3.5 has no such function. A pattern is what looks at the text of Java, and not at the bytes.
+        is_not_utf8 = f"value RLIKE {replacement}"
+    columns = {
+        "row_file": _get_path(pattern),
+        "row_block": "_metadata.file_block_start",
+        "row_line": "monotonically_increasing_id()",
+        "is_row": "trim(value) <> ''",
+        "row_text": f"CASE WHEN {is_not_utf8} THEN regexp_replace(value, {replacement}, {replacement}) ELSE value END",
+        "row_problem": f"CASE WHEN {is_not_utf8} THEN 'It is not UTF-8.' END",
+        "has_header": "trim(value) <> ''" if has_header else "false",
+    }
+    lines = spark.read.text(f"{folder}/{pattern}")
+    return lines.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
 
 
 def build_path_column(pattern: str) -> Column:
     """Return the path in the folder of the file of a row, as Spark writes it."""
+    return f.expr(_get_path(pattern))
+
+
+def _get_path(pattern: str) -> str:
     # The stars of a pattern match no slash, so that paths have as many parts as the pattern.
-    return f.substring_index("_metadata.file_path", "/", -(pattern.count("/") + 1))
+    return f"substring_index(_metadata.file_path, '/', {-(pattern.count('/') + 1)})"
 
 
 def find_first_line(lines: DataFrame) -> str:

@@ -47,7 +47,7 @@ def select_facts(
     object, and keep the key. The outcome and `columns` may use the columns `bit` and `level` of the privilege. A row
     that gives several facts has `is_counted` false in all but one of them.
     """
-    rows = rows.withColumn("privilege_position", find_privilege(export, f.col("privilege")))
+    rows = rows.withColumn("privilege_position", find_privilege(export, "privilege"))
     position = f.col("privilege_position")
     rows = rows.withColumns({"bit": privilege_bit(export, position), "level": privilege_level(export, position)})
     rows = rows.withColumn("rule", outcome.rule).withColumn("reason", f.coalesce("row_problem", outcome.reason))

@@ -7,6 +7,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.zones import ZONE_OFFSETS
 from catalog.reports.kinds.role_mapping_check.grant_facts import spell
 from catalog.reports.kinds.role_mapping_check.principals import SEPARATOR
+from catalog.reports.spark.sql_text import list_texts
 
 #: One part of a name: quoted, with doubled quotation marks, or up to the next dot.
 _NAME_PART_PATTERN = r'"((?:[^"]|"")*)"|([^."]+)'
@@ -17,6 +18,8 @@ _PLAIN_TIME_PATTERN = r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?$"
 
 #: The abbreviation of a zone, as PostgreSQL ends times of its log with.
 _ZONE_PATTERN = r" ([A-Z]{2,5})$"
+
+_OFFSETS_MAP = f"map{list_texts(text for pair in ZONE_OFFSETS.items() for text in pair)}"
 
 _QUOTED_NAME_PATTERN = r'^"([^"]|"")+"$'
 
@@ -67,8 +70,7 @@ def parse_time(time: Column) -> Column:
 def _replace_zone(time: Column) -> Column:
     """Return a time with its offset in place of the abbreviation of its zone, null for an unknown one."""
     zone = f.regexp_extract(time, _ZONE_PATTERN, 1)
-    offsets = f.create_map(*(f.lit(text) for pair in ZONE_OFFSETS.items() for text in pair))
-    offset_time = f.concat(f.regexp_replace(time, _ZONE_PATTERN, ""), f.try_element_at(offsets, zone))
+    offset_time = f.concat(f.regexp_replace(time, _ZONE_PATTERN, ""), f.try_element_at(f.expr(_OFFSETS_MAP), zone))
     return f.when(zone == "", time).otherwise(offset_time)
 
 

@@ -14,7 +14,7 @@ from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object
 def read_plain_history(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files. Raises BadExports."""
     rows = csv_rows.read_csv(spark, folder, export, pattern, ("used_at", "user", "object", "privilege"))
-    level = privilege_level(export, find_privilege(export, f.upper(f.trim("privilege"))))
+    level = privilege_level(export, find_privilege(export, "upper(trim(privilege))"))
     reading = LineReading(
         used_at=f.col("used_at"),
         person=f.col("user"),

@@ -67,9 +67,11 @@ def compare(
     found_roles = existing_roles = stage("there", membership.find_existing_roles(facts))
     declared_access = read_declared()
     check_role_prefixes(existing_roles, declared_access.roles, exports)
-    policies = find_policies(facts, declared_access)
+    found_policies = find_policies(facts, declared_access)
     has_policies = FactKind.POLICY in survey.fact_kinds
-    dataset_policies = threads.start(lambda: stage("policies", policies) if has_policies else policies.limit(0))
+    dataset_policies = threads.start(
+        lambda: stage("policies", found_policies) if has_policies else found_policies.limit(0)
+    )
     grants = stage("granted", find_reach(facts, survey, declared_access, exports, stage))
     reaching_grants = grants.filter("number IS NOT NULL")
     role_grants = reaching_grants.filter(f.col("kind") == Grantee.ROLE)

@@ -58,10 +58,10 @@ class LineNumbers:
     def find_place(self, row: Mapping[str, Any]) -> tuple[str, int]:
         """Return the file and the line, as people name them, of a row with export, file, block and line."""
         export, file, block, line = (row[name] for name in ("export", "file", "block", "line"))
-        return decode_path(file), line + self._offsets[export, file, block]
+        return _decode_path(file), line + self._offsets[export, file, block]
 
     def number_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return rows with file and line as people name them, in this order within an export."""
+        """Return rows with file and line as people name them, sorted by export, file and line."""
         numbered_rows = [dict(row) | dict(zip(("file", "line"), self.find_place(row), strict=True)) for row in rows]
         return sorted(numbered_rows, key=itemgetter("export", "file", "line"))
 
@@ -70,7 +70,7 @@ def _sort_block(block: Block) -> tuple[str, str, int]:
     return block["export"], block["file"], block["block"]
 
 
-def decode_path(path: str) -> str:
+def _decode_path(path: str) -> str:
     """Return a path as people write it: Spark's have spaces and percent signs as in addresses."""
     return unquote(path)
 
@@ -88,6 +88,6 @@ def find_other_header(blocks: Iterable[Block]) -> tuple[str, str] | None:
         files[first["what"] == FactKind.NO_ROW].add((export, file))
     if not files[False]:
         return None
-    export, file = min(files[False], key=lambda names: (decode_path(names[1]), names[0]))
-    neighbours = sorted(decode_path(name) for other_export, name in files[True] if other_export == export)
-    return decode_path(file), next(iter(get_close_matches(decode_path(file), neighbours, n=1, cutoff=0)), "")
+    export, file = min(files[False], key=lambda names: (_decode_path(names[1]), names[0]))
+    neighbours = sorted(_decode_path(name) for other_export, name in files[True] if other_export == export)
+    return _decode_path(file), next(iter(get_close_matches(_decode_path(file), neighbours, n=1, cutoff=0)), "")

@@ -21,7 +21,7 @@ _REPLACEMENT = "\ufffd"
 
 def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bool = False) -> DataFrame:
     """Return every line of the files of a pattern with LINE_COLUMNS; it is left to the form to find headers."""
-    replacement = quote_text(_REPLACEMENT)
+    replacement, is_row = quote_text(_REPLACEMENT), "trim(value) <> ''"
     is_not_utf8 = f"contains(value, {replacement}) OR NOT is_valid_utf8(value)"
     if not hasattr(f, "is_valid_utf8"):
         # PySpark 3.5 has no such function. A pattern is what looks at the text of Java, and not at the bytes.
@@ -30,10 +30,10 @@ def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bo
         "row_file": _get_path(pattern),
         "row_block": "_metadata.file_block_start",
         "row_line": "monotonically_increasing_id()",
-        "is_row": "trim(value) <> ''",
+        "is_row": is_row,
         "row_text": f"CASE WHEN {is_not_utf8} THEN regexp_replace(value, {replacement}, {replacement}) ELSE value END",
         "row_problem": f"CASE WHEN {is_not_utf8} THEN 'It is not UTF-8.' END",
-        "has_header": "trim(value) <> ''" if has_header else "false",
+        "has_header": is_row if has_header else "false",
     }
     lines = spark.read.text(f"{folder}/{pattern}")
     return lines.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))

@@ -118,8 +118,8 @@ class World:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
-    def checked(self, spark: SparkSession, folder: Path, *, is_short: bool = False) -> dict[str, Any]:
-        """Run the job, and return its tables and its summary."""
+    def checked(self, spark: SparkSession, folder: Path, *, is_short: bool = True) -> dict[str, Any]:
+        """Run the job, as short ones are unless it says otherwise, and return its tables and its summary."""
         self.write(folder / "input")
         parameters = {"tags": [PII]}
         job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {}, is_short=is_short)

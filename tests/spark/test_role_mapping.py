@@ -221,7 +221,8 @@ def world() -> World:
 @pytest.fixture(scope="module")
 def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with interpreted(spark):
-        return world().checked(spark, tmp_path_factory.mktemp("mapping"))
+        # Through files, as jobs that are not short store what they compute.
+        return world().checked(spark, tmp_path_factory.mktemp("mapping"), is_short=False)
 
 
 def short(finding: dict[str, Any]) -> list[str]:

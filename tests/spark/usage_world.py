@@ -11,11 +11,12 @@ from catalog.reports.spark.job import Job
 from tests.spark.drift_world import PII, World
 
 
-def find_usage(spark: SparkSession, world: World, folder: Path, *, days: int) -> dict[str, Any]:
-    """Run the job, and return its tables and its summary."""
+def find_usage(spark: SparkSession, world: World, folder: Path, *, days: int, is_short: bool = True) -> dict[str, Any]:
+    """Run the job, as short ones are unless it says otherwise, and return its tables and its summary."""
     world.write(folder / "input")
     parameters = {"tags": [PII], "days": days}
-    job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {"policy_version": 1})
+    source, target = ((folder / name).as_uri() for name in ("input", "output"))
+    job = Job(spark, source, target, parameters, {"policy_version": 1}, is_short=is_short)
     summary = warehouse_usage_job.compute_results(job)
     tables = {path.name: pq.read_table(path).to_pylist() for path in (folder / "output").iterdir()}
     return {"summary": summary, **tables}

@@ -11,14 +11,12 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
-from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, LineNumbers, collect_blocks
+from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS, Block, LineNumbers, collect_blocks
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.frames import collect_table
 
 #: Rows of a rule that are shown.
 _SAMPLE_COUNT = 3
-
-_PLACE_COLUMNS = ("export", "file", "block", "line")
 
 
 class RowAccounts:
@@ -66,8 +64,8 @@ class RowAccounts:
         if not self.count_quarantined():
             return []
         bad_rows = self._facts.filter(f.col("what") == FactKind.BAD)
-        bad_rows = bad_rows.select(*_PLACE_COLUMNS, "reason", f.col("object").alias("row"))
-        first_rows = bad_rows.orderBy(*_PLACE_COLUMNS, "row").limit(tables.MAX_BAD_ROWS)
+        bad_rows = bad_rows.select(*PLACE_COLUMNS, "reason", f.col("object").alias("row"))
+        first_rows = bad_rows.orderBy(*PLACE_COLUMNS, "row").limit(tables.MAX_BAD_ROWS)
         return self._line_numbers.number_rows(collect_table(first_rows).to_pylist())
 
     def build_passed(self) -> Sequence[Mapping[str, Any]]:
@@ -100,20 +98,20 @@ class RowAccounts:
         """Return rule, place and text of the rows in the first lines that each rule passed in these blocks."""
         lines_by_rule: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for block in blocks:
-            block_ends = ({**block, "line": block[end]} for end in ("first", "last"))
+            # The first and the last line of a block may be one.
+            block_ends = ({**block, "line": line} for line in {block["first"], block["last"]})
             lines_by_rule.setdefault((block["export"], block["rule"]), []).extend(block_ends)
         sample_lines = {
             _get_sample_line(line)
             for lines in lines_by_rule.values()
-            # The first and the last line of a block may be one.
-            for line in sorted(lines, key=self._line_numbers.find_place)[: 2 * _SAMPLE_COUNT]
+            for line in sorted(lines, key=self._line_numbers.find_place)[:_SAMPLE_COUNT]
         }
         if not sample_lines:
             return []
         # Lines of other blocks may have the same number, and are few.
         samples = rows.filter(f.col("line").isin(sorted({line[-1] for line in sample_lines})))
-        samples = samples.select("rule", *_PLACE_COLUMNS, f.coalesce(text, f.lit("")).alias("text"))
+        samples = samples.select("rule", *PLACE_COLUMNS, f.coalesce(text, f.lit("")).alias("text"))
         return [row for row in collect_table(samples).to_pylist() if _get_sample_line(row) in sample_lines]
 
 
-_get_sample_line = itemgetter("rule", *_PLACE_COLUMNS)
+_get_sample_line = itemgetter("rule", *PLACE_COLUMNS)

@@ -55,7 +55,6 @@ HISTORY_COLUMNS = {
     "role_key": "string",
     "objects": "array<struct<key: string, level: int, is_direct: boolean>>",
 }
-PLACE_COLUMNS = ["export", "file", "block", "line"]
 
 
 @dataclass(frozen=True, slots=True)

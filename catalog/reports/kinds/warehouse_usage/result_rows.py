@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, LineNumbers
+from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS, Block, LineNumbers
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.principals import describe_principal
 from catalog.reports.kinds.warehouse_usage import tables, wording
 from catalog.reports.kinds.warehouse_usage.catalog_policies import find_viewing_policies
 from catalog.reports.kinds.warehouse_usage.findings import UsageFindingType, build_findings
-from catalog.reports.kinds.warehouse_usage.history import PLACE_COLUMNS, HistoryRowKind
+from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
 from catalog.reports.kinds.warehouse_usage.results import (
     UsageResults,

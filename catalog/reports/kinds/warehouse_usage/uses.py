@@ -9,7 +9,8 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.warehouse_usage.history import PLACE_COLUMNS, HistoryRowKind
+from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS
+from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.layouts.register import FORMS_WITHOUT_VIEWS
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 

@@ -20,6 +20,8 @@ from catalog.reports.spark.frames import collect_table
 #: Rows of one block that have some columns in common: `export`, `file`, `block`, these columns, the `count` of the
 #: rows, and their `first` and `last` number.
 Block = Mapping[str, Any]
+#: The place of a row.
+PLACE_COLUMNS = ["export", "file", "block", "line"]
 
 _get_file, _get_block = itemgetter("export", "file"), itemgetter("block")
 
@@ -57,7 +59,7 @@ class LineNumbers:
 
     def find_place(self, row: Mapping[str, Any]) -> tuple[str, int]:
         """Return the file and the line, as people name them, of a row with export, file, block and line."""
-        export, file, block, line = (row[name] for name in ("export", "file", "block", "line"))
+        export, file, block, line = (row[name] for name in PLACE_COLUMNS)
         return _decode_path(file), line + self._offsets[export, file, block]
 
     def number_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

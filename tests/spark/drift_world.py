@@ -119,7 +119,7 @@ class World:
             path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
     def checked(self, spark: SparkSession, folder: Path, *, is_short: bool = True) -> dict[str, Any]:
-        """Run the job, as short ones are unless it says otherwise, and return its tables and its summary."""
+        """Run the job, as a short one unless `is_short` is false, and return its tables and its summary."""
         self.write(folder / "input")
         parameters = {"tags": [PII]}
         job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {}, is_short=is_short)

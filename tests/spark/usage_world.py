@@ -12,7 +12,7 @@ from tests.spark.drift_world import PII, World
 
 
 def find_usage(spark: SparkSession, world: World, folder: Path, *, days: int, is_short: bool = True) -> dict[str, Any]:
-    """Run the job, as short ones are unless it says otherwise, and return its tables and its summary."""
+    """Run the job, as a short one unless `is_short` is false, and return its tables and its summary."""
     world.write(folder / "input")
     parameters = {"tags": [PII], "days": days}
     source, target = ((folder / name).as_uri() for name in ("input", "output"))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check import declared
-from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.run_inputs import compute_in_stages, read_exports
+from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Summary
@@ -249,11 +250,12 @@ def list_left(spark: SparkSession, folder: Path, made: World) -> dict[str, set[t
     job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), {}, {}, is_short=True)
     left: dict[str, set[tuple[str, str, int]]] = {}
 
-    def compute(job: Job, stage: Stage, _: JobThreads) -> Summary:
+    def compute(job: Job, stages: Stages, threads: JobThreads) -> Summary:
         where, exports = read_exports(job)
-        facts = stage("facts", readers.read_facts(job.spark, where, exports))
-        access = declared.read(job.read_frame, exports, tags=[], stage=stage)
-        reach = find_reach(facts, survey_facts(facts), access, exports, stage)
+        parts = [stages.start("facts", partial(readers.read_facts, job.spark, where, export)) for export in exports]
+        facts = stages.read_union("facts", parts)
+        access = declared.read(job.read_frame, exports, tags=[], stage=stages.store, threads=threads)
+        reach = find_reach(facts, survey_facts(facts), access, exports, stages.store)
         for row in reach.join(access.datasets.select("number", "key"), "number").collect():
             name = row["grantee"].replace(f"{row['export']}-", "").removesuffix("@x.example")
             project = f"projects/{row['key'].partition('.')[0]}"

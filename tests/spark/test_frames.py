@@ -6,7 +6,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from catalog.reports.spark.frames import collect_table, copy_to_memory, describe_columns, iterate_stored
+from catalog.reports.spark.frames import (
+    collect_small_table,
+    collect_table,
+    describe_columns,
+    iterate_stored,
+    make_frame,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -19,26 +25,35 @@ FROM range(0, 10, 1, 3) ORDER BY id DESC
 
 def test_rows_order_and_types_stay(spark: SparkSession) -> None:
     frame = spark.sql(ROWS)
-    copy = copy_to_memory(frame, 10)
-    assert copy is not None
+    table = collect_small_table(frame, 10)
+    assert table is not None
+    copy = make_frame(spark, [table], frame.schema)
     assert copy.schema == frame.schema
     assert copy.collect() == frame.collect()
     assert [table.to_pylist() for table in iterate_stored(copy)] == [collect_table(frame).to_pylist()]
 
 
+def test_tables_of_which_one_never_has_nulls_are_one_frame(spark: SparkSession) -> None:
+    frames = [spark.sql(f"SELECT {number} AS number, 'a' AS name") for number in ("1", "CAST(NULL AS int)")]
+    tables = [collect_small_table(frame, 1) for frame in frames]
+    union = make_frame(spark, [table for table in tables if table is not None], frames[0].schema)
+    assert collect_table(union).to_pylist() == [{"number": 1, "name": "a"}, {"number": None, "name": "a"}]
+
+
 def test_more_rows_than_allowed_are_not_copied(spark: SparkSession) -> None:
-    assert copy_to_memory(spark.sql(ROWS), 9) is None
+    assert collect_small_table(spark.sql(ROWS), 9) is None
 
 
 def test_structs_are_left_to_files(spark: SparkSession) -> None:
-    assert copy_to_memory(spark.sql("SELECT array(struct(1 AS number)) AS parts"), 9) is None
+    assert collect_small_table(spark.sql("SELECT array(struct(1 AS number)) AS parts"), 9) is None
 
 
 def test_joins_with_nothing_are_not_computed(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(5).write.parquet(str(tmp_path / "numbers"))
     numbers = spark.read.parquet(str(tmp_path / "numbers"))
-    nothing = copy_to_memory(numbers.filter("id > 9"), 5)
-    assert nothing is not None
+    no_rows = collect_small_table(numbers.filter("id > 9"), 5)
+    assert no_rows is not None
+    nothing = make_frame(spark, [no_rows], numbers.schema)
     assert list(iterate_stored(nothing)) == []
     assert numbers.join(nothing, "id").inputFiles() == []
     assert numbers.join(nothing, "id", "left_anti").inputFiles() == numbers.inputFiles()

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,10 @@ def count_bindings(line: str) -> int:
     return 1
 
 
+def read_all_facts(spark: SparkSession, folder: Path) -> DataFrame:
+    return reduce(DataFrame.union, (read_facts(spark, folder.as_uri(), export) for export in exports_of(folder)))
+
+
 def test_every_form_has_a_case() -> None:
     assert {one.form for case in CASES for one in exports_of(GOLDEN / case)} == set(FORM_READERS)
 
@@ -83,7 +88,7 @@ def test_every_form_has_a_case() -> None:
 def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
     folder = GOLDEN / case
     with interpreted(spark):
-        facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
+        facts = read_all_facts(spark, folder).cache()
         counted = facts.filter("is_counted AND what <> 'NO_ROW'")
         rows = number_rows(facts, counted.select("export", "file", "block", "line", "what", "reason", "rule"))
         facts.unpersist()
@@ -101,7 +106,7 @@ def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
 
 
 def lines_of(spark: SparkSession, folder: Path) -> Iterator[tuple[str, int, str]]:
-    facts = read_facts(spark, folder.as_uri(), exports_of(folder)).cache()
+    facts = read_all_facts(spark, folder).cache()
     rows = number_rows(facts, facts.select("export", "file", "block", "line", "grantee"))
     facts.unpersist()
     yield from sorted((row["file"], row["line"], row["grantee"]) for row in rows)
@@ -121,7 +126,7 @@ def test_lines_are_those_of_the_file_in_however_many_blocks_it_is_read(spark: Sp
     spark.conf.set("spark.sql.files.maxPartitionBytes", "1000")
     try:
         with interpreted(spark):
-            facts = read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))
+            facts = read_all_facts(spark, tmp_path)
             assert facts.select("block").distinct().count() > 5
             found = [one for one in lines_of(spark, tmp_path) if one[2] not in (None, "grantee")]
     finally:
@@ -136,7 +141,7 @@ def test_a_file_with_another_header_is_named(spark: SparkSession, tmp_path: Path
     (tmp_path / "a.csv").write_text(f"object_type,object,privilege,grantee_type,grantee\n{row}\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text(f"object_type,object,privilege,grantee,grantee_type\n{row}\n", encoding="utf-8")
     with interpreted(spark):
-        facts = read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))
+        facts = read_all_facts(spark, tmp_path)
         found = find_other_header(collect_surveyed_blocks(facts))
     assert found in {("a.csv", "b.csv"), ("b.csv", "a.csv")}
 
@@ -150,7 +155,7 @@ def test_an_empty_file_lacks_its_columns(spark: SparkSession, tmp_path: Path, fo
     (tmp_path / "exports.json").write_text(json.dumps({"exports": [export]}), encoding="utf-8")
     (tmp_path / "a.csv").touch()
     with pytest.raises(BadExports, match=sentence):
-        read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path))
+        read_all_facts(spark, tmp_path)
 
 
 def test_a_file_that_two_exports_name_has_its_own_name_and_lines_in_both(spark: SparkSession, tmp_path: Path) -> None:
@@ -184,7 +189,7 @@ def test_headers_of_all_kinds(spark: SparkSession, tmp_path: Path, text: str, pl
     written = text.format(header=header, row="table,t,READ,user,mara")
     (tmp_path / "a.csv").write_text(written, encoding="utf-8", newline="")
     with interpreted(spark):
-        facts = read_facts(spark, tmp_path.as_uri(), exports_of(tmp_path)).cache()
+        facts = read_all_facts(spark, tmp_path).cache()
         rows = number_rows(facts, facts.filter("what <> 'NO_ROW'").select("export", "file", "block", "line", "what"))
         found = sorted((row["line"], row["what"]) for row in rows)
         assert find_other_header(collect_surveyed_blocks(facts)) is None

@@ -1,10 +1,11 @@
 """Tables of Spark as tables of Arrow, in any version."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
 
 from catalog.reports.spark.sql_text import quote_name
 from catalog.reports.storage import parse_address
@@ -33,18 +34,26 @@ def iterate_stored(frame: DataFrame) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([batch])
 
 
-def copy_to_memory(frame: DataFrame, max_rows: int) -> DataFrame | None:
-    """Return a frame of the same rows in memory; None if there are more than `max_rows`, or PySpark makes none of them.
-
-    Spark knows the rows when it plans: it computes at once what depends on them alone, and drops joins with nothing.
-    """
+def collect_small_table(frame: DataFrame, max_rows: int) -> pa.Table | None:
+    """Return the rows of a frame; None if there are more than `max_rows`, or PySpark makes no frame of them again."""
     # PySpark 3.5 makes no frames from Arrow, and 4 fails on a struct that is null and has parts that never are.
     if not hasattr(frame, "toArrow") or any("struct<" in data_type for _, data_type in frame.dtypes):
         return None
     table = frame.limit(max_rows + 1).toArrow()
-    if table.num_rows > max_rows:
-        return None
-    return frame.sparkSession.createDataFrame(table, frame.schema)
+    return None if table.num_rows > max_rows else table
+
+
+def make_frame(session: SparkSession, tables: Sequence[pa.Table], schema: StructType) -> DataFrame:
+    """Return a frame of the rows of tables, which have the columns of `schema` and, if several, any nulls.
+
+    Spark knows the rows when it plans: it computes at once what depends on them alone, and drops joins with nothing.
+    """
+    if len(tables) == 1:
+        return session.createDataFrame(tables[0], schema)
+    # Some tables have nulls where others never have any.
+    arrow_schema = pa.schema([field.with_nullable(nullable=True) for field in tables[0].schema])
+    nullable_schema = StructType([StructField(field.name, field.dataType) for field in schema.fields])
+    return session.createDataFrame(pa.concat_tables([table.cast(arrow_schema) for table in tables]), nullable_schema)
 
 
 def collect_table(frame: DataFrame) -> pa.Table:

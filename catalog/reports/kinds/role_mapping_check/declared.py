@@ -7,12 +7,20 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from catalog.reports.kinds.role_mapping_check.declared_members import (
+    DeclaredMembers,
+    collect_members,
+    read_group_members,
+    read_people,
+)
+from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import ROLE_TYPE_LEVELS, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, spell, without_domain
+from catalog.reports.kinds.role_mapping_check.grant_facts import spell
+from catalog.reports.spark.job_threads import JobTask, JobThreads
 
 #: Before the platform, name and environment of a dataset, which are separated by commas; only a name may have some.
 _DATASET_PREFIX = "urn:li:dataset:(urn:li:dataPlatform:"
-_ROLE_PREFIX, _USER_PREFIX, _GROUP_PREFIX = "urn:li:role:", "urn:li:corpuser:", "urn:li:corpGroup:"
+_ROLE_PREFIX = "urn:li:role:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +32,7 @@ class DeclaredAccess:
     - `role_datasets`: export, number, role; of those datasets; twice where the catalog names a role in two spellings.
     - `roles`: role, role_urn, declared_level (null: not declared), is_described, count (of datasets of any platform).
     - `expected_roles`: export, role; the roles that an export should contain.
-    - `members`: export, role, kind, member_key, actor; the members that these roles should have.
-    - `allowed_members`: export, role, kind, member_key; the members that these roles may have.
+    - `members`: the members of the expected roles, as soon as they are computed.
     - `group_members`: export, group_key, member_key; the members of groups.
     - `people`: member_key, urn; the users of the catalog.
     - `uncovered_datasets`: urn; sensitive datasets of any platform without a role.
@@ -36,8 +43,7 @@ class DeclaredAccess:
     role_datasets: DataFrame
     roles: DataFrame
     expected_roles: DataFrame
-    members: DataFrame
-    allowed_members: DataFrame
+    members: JobTask[DeclaredMembers]
     group_members: DataFrame
     people: DataFrame
     uncovered_datasets: DataFrame
@@ -50,11 +56,12 @@ def read(
     exports: Sequence[Export],
     *,
     tags: Sequence[str],
-    stage: Callable[[str, DataFrame], DataFrame],
+    stage: Stage,
+    threads: JobThreads,
 ) -> DeclaredAccess:
     """Return the declared access to the datasets of the exports; `tags` mark sensitive datasets.
 
-    `table` reads a table of the snapshot, `stage` writes an intermediate table and returns it.
+    `table` reads a table of the snapshot.
     """
     facets = table("facets")
     entities = table("entities").filter(f.col("type").isin("dataset", "role"))
@@ -80,7 +87,8 @@ def read(
     named_roles = stage("named_roles", named_roles)
     roles = stage("roles", _collect_roles(entities, facets, named_roles))
     expected_roles = stage("expected", _find_expected_roles(named_roles, roles, exports))
-    membership = _collect_members(table, entities, facets, expected_roles, exports, stage)
+    described_roles = _select_described_roles(entities)
+    members = threads.start(lambda: collect_members(table, described_roles, expected_roles, exports, stage))
     # Few of all rows are about sensitive datasets, and the others need not be exchanged for the join.
     opened_sensitive_datasets = opened_datasets.join(sensitive_datasets.select("number"), "number", "left_semi")
     sensitive_role_facets = sensitive_datasets.join(all_datasets, "number").join(
@@ -91,10 +99,12 @@ def read(
         role_datasets=opened_datasets.filter("export IS NOT NULL").select("export", "number", "role"),
         roles=roles,
         expected_roles=expected_roles,
+        members=members,
+        group_members=read_group_members(table, exports),
+        people=read_people(table),
         uncovered_datasets=sensitive_role_facets.filter("role IS NULL").select("urn").distinct(),
         sensitive_datasets=sensitive_datasets,
         sensitive_role_datasets=sensitive_role_facets.filter("role IS NOT NULL").select("tag", "number", "role"),
-        **membership,
     )
 
 
@@ -127,13 +137,18 @@ def _role_identifier(column: str, prefix: str) -> Column:
     return f.lower(f.substring(column, len(prefix) + 1, 1 << 30))
 
 
+def _select_described_roles(entities: DataFrame) -> DataFrame:
+    """Return number, urn and role of the roles that the catalog describes."""
+    return entities.filter("type = 'role'").select("number", "urn", _role_identifier("urn", _ROLE_PREFIX).alias("role"))
+
+
 def _collect_roles(entities: DataFrame, facets: DataFrame, named_roles: DataFrame) -> DataFrame:
     """Return `DeclaredAccess.roles`; `named_roles` are export, role, role_urn and the count of datasets."""
-    described_roles = entities.filter("type = 'role'").select("number", "urn")
+    described_roles = _select_described_roles(entities)
     types = facets.filter("field = 'ROLE_TYPE'").select(f.col("entity").alias("number"), f.col("value").alias("said"))
     levels = f.create_map(*(f.lit(item) for pair in ROLE_TYPE_LEVELS.items() for item in pair))
     described_roles = described_roles.join(types, "number", "left").select(
-        _role_identifier("urn", _ROLE_PREFIX).alias("role"),
+        "role",
         f.col("urn").alias("role_urn"),
         f.try_element_at(levels, f.col("said")).alias("declared_level"),
         f.expr("true").alias("is_described"),
@@ -171,81 +186,3 @@ def _find_expected_roles(named_roles: DataFrame, roles: DataFrame, exports: Sequ
             roles.filter(is_expected & f.col("is_described")).select(f.lit(export.name), "role")
         )
     return expected_roles.distinct()
-
-
-def _collect_members(
-    table: Callable[[str], DataFrame],
-    entities: DataFrame,
-    facets: DataFrame,
-    expected_roles: DataFrame,
-    exports: Sequence[Export],
-    stage: Callable[[str, DataFrame], DataFrame],
-) -> dict[str, DataFrame]:
-    """Return people, members, allowed_members and group_members, as the fields of `DeclaredAccess`.
-
-    Users who may not act are neither required nor allowed members.
-    """
-    described_roles = entities.filter("type = 'role'").select(
-        f.col("number").alias("entity"), _role_identifier("urn", _ROLE_PREFIX).alias("role")
-    )
-    kinds = f.when(f.col("field") == "ROLE_USER", Grantee.USER).when(f.col("field") == "ROLE_GROUP", Grantee.GROUP)
-    member_facets = facets.filter(f.col("field").isin("ROLE_USER", "ROLE_GROUP")).withColumn("kind", kinds)
-    declared_members = (
-        member_facets.join(described_roles, "entity")
-        .join(expected_roles, "role")
-        .select("export", "role", "kind", f.col("value").alias("actor"))
-    )
-    user_rows, group_rows = (
-        declared_members.filter(f.col("kind") == Grantee.USER),
-        declared_members.filter(f.col("kind") == Grantee.GROUP),
-    )
-    memberships = table("memberships").select(f.col("group").alias("actor"), f.col("user"))
-    members_through_groups = group_rows.join(memberships, "actor").select(
-        "export", "role", f.lit(Grantee.USER).alias("kind"), f.col("user").alias("actor")
-    )
-    inactive_users = table("users").filter("NOT may_act").select(f.col("urn").alias("actor"))
-    keeps_groups = f.col("export").isin([export.name for export in exports if export.has_groups])
-
-    # All of them are allowed members, and some of them required ones.
-    possible_members = reduce(
-        DataFrame.union,
-        (
-            rows.select("export", "role", "kind", "actor", is_required.alias("is_required"))
-            for rows, is_required in (
-                (user_rows, f.expr("true")),
-                (group_rows, keeps_groups),
-                (members_through_groups, ~keeps_groups),
-            )
-        ),
-    )
-    possible_members = possible_members.groupBy("export", "role", "kind", "actor").agg(
-        f.max("is_required").alias("is_required")
-    )
-    active_members = possible_members.join(inactive_users, "actor", "left_anti")
-    members = stage("members", active_members.withColumn("member_key", _member_key(exports, "actor")))
-    export_memberships = [
-        memberships.select(f.lit(export.name).alias("export"), "actor", "user")
-        for export in exports
-        if export.has_groups
-    ]
-    no_memberships = memberships.select(f.lit("").alias("export"), "actor", "user").limit(0)
-    users_by_key = table("users").select(
-        f.lower(f.substring("urn", len(_USER_PREFIX) + 1, 1 << 30)).alias("member_key"), "urn"
-    )
-    return {
-        "people": users_by_key.groupBy("member_key").agg(f.min("urn").alias("urn")),
-        "members": members.filter("is_required").select("export", "role", "kind", "member_key", "actor"),
-        "allowed_members": members.select("export", "role", "kind", "member_key"),
-        "group_members": reduce(DataFrame.union, export_memberships, no_memberships).select(
-            "export", _member_key(exports, "actor").alias("group_key"), _member_key(exports, "user").alias("member_key")
-        ),
-    }
-
-
-def _member_key(exports: Sequence[Export], actor: str) -> Column:
-    """Return the comparison key of the URN of a user or group, as `Export.normalize` of the row's export."""
-    bare_name = f.regexp_replace(actor, f"^({_USER_PREFIX}|{_GROUP_PREFIX})", "")
-    key: Column = f.lower(bare_name)
-    for export in exports:
-        key = f.when(f.col("export") == export.name, without_domain(export, bare_name)).otherwise(key)
-    return key

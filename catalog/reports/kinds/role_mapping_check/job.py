@@ -6,6 +6,7 @@ The snapshot has `grants_exports.json`: {"folder": "exports"}, the folder of `ex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,10 +17,8 @@ from catalog.reports.kinds.role_mapping_check import declared, drift, tables
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
-    Stage,
     render_names,
 )
-from catalog.reports.kinds.role_mapping_check.drift import ComparisonResult
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
@@ -32,7 +31,9 @@ from catalog.reports.kinds.role_mapping_check.run_inputs import (
     list_inputs,
     read_exports,
 )
-from catalog.reports.spark.frames import collect_table, iterate_stored
+from catalog.reports.kinds.role_mapping_check.source_access import find_source_access
+from catalog.reports.kinds.role_mapping_check.stages import Stages
+from catalog.reports.spark.frames import iterate_stored
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Bar, Chart, Number, Summary
@@ -45,31 +46,40 @@ def compute_results(job: Job) -> Summary:
     return compute_in_stages(job, _compare_exports)
 
 
-def _compare_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
+def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     print_progress("Reading the exports of grants")
     folder, export_list = read_exports(job)
-    declared_access = threads.start(
-        lambda: declared.read(job.read_frame, export_list, tags=job.parameters["tags"], stage=stage)
+    declared_task = threads.start(
+        lambda: declared.read(
+            job.read_frame, export_list, tags=job.parameters["tags"], stage=stages.store, threads=threads
+        )
     )
-    facts = readers.read_facts(job.spark, folder, export_list)
-    # Nothing is compared with the time of a grant, and with its many forms the plan is too large to compile as a whole.
-    facts = stage("facts", facts.withColumn("granted_at", f.lit(None).cast("timestamp")))
+
+    def read_facts(export: Export) -> DataFrame:
+        facts = readers.read_facts(job.spark, folder, export)
+        # Nothing is compared with the time of a grant, and with its many forms the plan is too large to compile as a
+        # whole.
+        return facts.withColumn("granted_at", f.lit(None).cast("timestamp"))
+
+    fact_parts = [stages.start("facts", partial(read_facts, export)) for export in export_list]
+    facts = stages.read_union("facts", fact_parts)
     survey = survey_facts(facts)
     check_headers(survey.blocks)
     facts = survey.select_facts(facts)
     print_progress("Comparing with the catalog", 1, 3)
-    comparison = drift.compare(facts, survey, declared_access.result, export_list, stage=stage, threads=threads)
-    print_progress("Writing the findings", 2, 3)
-    bad_row_count = threads.start(
-        lambda: _write_accounts(job, RowAccounts(facts, survey, comparison.grants), export_list)
+    source = find_source_access(facts, survey, declared_task.get_result, export_list, stages=stages, threads=threads)
+    bad_row_count = threads.start(lambda: _write_accounts(job, RowAccounts(facts, survey, source.grants), export_list))
+    policies_table = threads.start(
+        lambda: job.write_table(tables.POLICIES.name, collect_policies(source.policies.get_result()))
     )
-    sensitive_access = threads.start(lambda: _write_sensitive_access(job, comparison))
-    differences = stage("differences", comparison.differences)
-    findings = build_findings(differences, {export.name: export for export in export_list})
-    job.write_batches("differences", map(render_names, iterate_stored(differences)))
+    comparison = drift.compare(source, declared_task.get_result(), export_list, stages=stages, threads=threads)
+    print_progress("Writing the findings", 2, 3)
+    findings = build_findings(comparison.differences, {export.name: export for export in export_list})
+    job.write_batches("differences", map(render_names, iterate_stored(comparison.differences)))
     job.write_rows(tables.FINDINGS, findings)
-    sensitive_access.result()
-    summary = _build_summary(findings, bad_row_count.result())
+    job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))
+    policies_table.get_result()
+    summary = _build_summary(findings, bad_row_count.get_result())
     print_progress("Done", 3, 3)
     return summary
 
@@ -82,19 +92,13 @@ def _write_accounts(job: Job, accounts: RowAccounts, exports: Sequence[Export]) 
     return accounts.count_quarantined()
 
 
-def _write_sensitive_access(job: Job, comparison: ComparisonResult) -> None:
-    """Write who opens what is sensitive, and what stands before it."""
-    job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach))
-    job.write_table(tables.POLICIES.name, collect_policies(comparison.policies))
-
-
 def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=10_000):
         yield from batch.to_pylist()
 
 
-def _build_compliance(reach: DataFrame) -> list[dict[str, Any]]:
-    rows = sorted(_iterate_rows(collect_table(reach)), key=lambda row: (row["tag"], -row["opened"], row["role_urn"]))
+def _build_compliance(reach: pa.Table) -> list[dict[str, Any]]:
+    rows = sorted(_iterate_rows(reach), key=lambda row: (row["tag"], -row["opened"], row["role_urn"]))
     return [{**row, "role": row["role_urn"], "level": _LEVEL_NAMES.get(row["declared_level"])} for row in rows]
 
 

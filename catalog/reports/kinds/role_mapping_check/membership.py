@@ -98,7 +98,8 @@ def compare_members(
     group_members = group_members.join(declared_access.group_members, ["export", "group_key"]).select(
         "export", "role", f.lit(Grantee.USER).alias("kind"), "member_key"
     )
-    missing_members = declared_access.members.join(role_members.union(group_members), columns, "left_anti").join(
+    declared_members = declared_access.members.get_result()
+    missing_members = declared_members.required.join(role_members.union(group_members), columns, "left_anti").join(
         missing_roles, ROLE_COLUMNS, "left_anti"
     )
     is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
@@ -117,7 +118,7 @@ def compare_members(
     extra_members = (
         extra_members.filter(~is_ignored)
         .join(declared_access.roles.select("role", "role_urn"), "role")
-        .join(declared_access.allowed_members, columns, "left_anti")
+        .join(declared_members.allowed, columns, "left_anti")
     )
     extra_members = extra_members.groupBy(*columns, "role_urn").agg(
         f.min("grantee").alias("grantee"), f.max("role_name").alias("object"), f.min("via").alias("via")

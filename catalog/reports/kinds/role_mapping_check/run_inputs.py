@@ -1,69 +1,30 @@
 """What jobs about exports of grants begin with: the exports, and a place for intermediate tables."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import count
+from collections.abc import Callable, Iterable
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
 
 from catalog.reports import storage_problems
 from catalog.reports.kinds.role_mapping_check import exports
-from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, find_other_header
+from catalog.reports.kinds.role_mapping_check.stages import Stages, open_stages_folder
 from catalog.reports.snapshot import reader
 from catalog.reports.spark import error_sentences
-from catalog.reports.spark.frames import copy_to_memory
 from catalog.reports.spark.job import BadInput, Job
 from catalog.reports.spark.job_threads import JobThreads, open_threads
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 
-#: Folder of intermediate tables inside the folder for results, deleted when the job ends.
-STAGES_FOLDER = "_stages"
-#: Columns of nearly as many values as rows: Parquet would look for each among those that it has seen.
-_DISTINCT_COLUMNS = ("object", "object_key", "line", "number", "urn", "name", "key")
-_STAGE_OPTIONS = {f"parquet.enable.dictionary#{name}": "false" for name in _DISTINCT_COLUMNS}
-#: Rows up to which short jobs keep an intermediate table in memory; every plan that reads it contains them.
-_MAX_ROWS_IN_MEMORY = 20_000
 
-
-def compute_in_stages(job: Job, compute: Callable[[Job, Stage, JobThreads], Summary]) -> Summary:
+def compute_in_stages(job: Job, compute: Callable[[Job, Stages, JobThreads], Summary]) -> Summary:
     """Compute in intermediate tables and threads, and return the summary. Raises BadInput, also for bad exports."""
     try:
-        with _open_stages(job) as store, open_threads(job.spark) as threads:
-
-            def stage(name: str, frame: DataFrame) -> DataFrame:
-                threads.check_not_ended()
-                return store(name, frame)
-
-            return compute(job, stage, threads)
+        # Threads end before what they write is deleted.
+        with open_stages_folder(job) as folder, open_threads(job.spark) as threads:
+            return compute(job, Stages(job, threads, folder), threads)
     except BadExports as error:
         raise BadInput(str(error)) from error
-
-
-@contextmanager
-def _open_stages(job: Job) -> Iterator[Stage]:
-    """Yield a function that stores an intermediate table and reads it; all of them are deleted at the end.
-
-    Short jobs keep small tables in memory: files of a few rows cost them a third of their time.
-    """
-    stage_numbers = count()
-    stages_folder = job.readable_folders.find_written_folder(parse_address(job.target) / STAGES_FOLDER)
-
-    def stage(name: str, frame: DataFrame) -> DataFrame:
-        if job.is_short and (rows := copy_to_memory(frame, _MAX_ROWS_IN_MEMORY)) is not None:
-            return rows
-        stage_path = (stages_folder / f"{next(stage_numbers)}-{name}").spark_url
-        frame.write.options(**_STAGE_OPTIONS).parquet(stage_path)
-        return job.merge_partitions(job.spark.read.schema(frame.schema).parquet(stage_path))
-
-    try:
-        yield stage
-    finally:
-        stages_folder.delete()
-        job.readable_folders.delete_copies()
 
 
 def list_inputs(source: str) -> list[StorageFolder]:

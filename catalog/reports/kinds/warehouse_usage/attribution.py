@@ -20,6 +20,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.principals import is_outside
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
+from catalog.reports.spark.job_threads import JobThreads
 
 #: Privileges of the owner of an object.
 _OWNERSHIP = ("OWNERSHIP", "OWNER")
@@ -55,15 +56,18 @@ class HeldAccess:
         return users.union(groups.join(people, ["export", "member_key"]).select(*columns, "person_key"))
 
 
-def find_hits(uses: DataFrame, access: HeldAccess, exports: Sequence[Export], stage: Stage) -> DataFrame:
+def find_hits(
+    uses: DataFrame, access: HeldAccess, exports: Sequence[Export], stage: Stage, threads: JobThreads
+) -> DataFrame:
     """Return a row for each use and each grantee (kind, grantee_key) on whose grants on the dataset it may rest.
 
     `is_explained` is false where nothing that is known explains the use.
     """
+    effective_roles_task = threads.start(lambda: stage("effective", access.list_effective_roles()))
     reached = access.grants.groupBy("export", "number", "kind", "grantee_key").agg(f.max("level").alias("held_level"))
     reached = stage("reached", reached)
     role_grants = reached.filter(f.col("kind") == Grantee.ROLE).withColumn("given", f.col("grantee_key"))
-    effective_roles = stage("effective", access.list_effective_roles())
+    effective_roles = effective_roles_task.get_result()
     named_uses = uses.filter("role_key <> ''").withColumn("role", f.col("role_key"))
     named_pairs = named_uses.join(effective_roles, ROLE_COLUMNS).join(role_grants, ["export", "number", "given"])
     named_hits = stage("named", _select_explained(_select_hits(named_pairs)))

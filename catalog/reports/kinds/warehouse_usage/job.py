@@ -5,7 +5,7 @@ The snapshot has what that of the role mapping check has, and the lineage of dat
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -26,6 +26,7 @@ from catalog.reports.kinds.role_mapping_check.run_inputs import (
     list_inputs,
     read_exports,
 )
+from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
 from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
@@ -41,7 +42,8 @@ def compute_results(job: Job) -> Summary:
     return compute_in_stages(job, _join_exports)
 
 
-def _join_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
+def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
+    stage = stages.store
     print_progress("Reading the exports of grants")
     folder, exports = read_exports(job)
     watched_exports = [export for export in exports if export.usage]
@@ -49,25 +51,30 @@ def _join_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
         coverages = [uses.build_coverage(export, {}, job.parameters["days"]) for export in exports]
         return result_rows.write_nothing(job, exports, coverages)
     days: int = job.parameters["days"]
-    declared_future = threads.start(
-        lambda: declared.read(job.read_frame, watched_exports, tags=job.parameters["tags"], stage=stage)
+    declared_task = threads.start(
+        lambda: declared.read(
+            job.read_frame, watched_exports, tags=job.parameters["tags"], stage=stage, threads=threads
+        )
     )
-    access_future = threads.start(
+    fact_parts = [
+        stages.start("facts", partial(readers.read_facts, job.spark, folder, export)) for export in watched_exports
+    ]
+    access_task = threads.start(
         lambda: _read_access(
-            readers.read_facts(job.spark, folder, watched_exports), declared_future.result, watched_exports, stage
+            stages.read_union("facts", fact_parts), declared_task.get_result, watched_exports, stage, threads
         )
     )
     history = stage("history", reduce(DataFrame.union, read_histories(job.spark, folder, watched_exports)))
     blocks = collect_surveyed_blocks(history)
     check_headers(blocks)
-    declared_access = declared_future.result()
+    declared_access = declared_task.get_result()
     print_progress("Comparing with the catalog", 1, 4)
     touched = stage("touched", uses.find_touched(history, declared_access.datasets))
     rows = stage("rows", uses.pass_unknown_tables(history, touched))
     coverages = uses.measure_coverage(rows, exports, days=days)
     recent_uses = stage("uses", uses.select_recent_uses(touched, coverages, days=days))
     recent_uses = uses.add_views(recent_uses, _read_lineage(job), watched_exports, stage)
-    access = access_future.result()
+    access = access_task.get_result()
     print_progress("Joining with grants and members", 2, 4)
     results = _judge_access(access, declared_access, recent_uses, coverages, watched_exports, stage, threads, days=days)
     print_progress("Writing the findings", 3, 4)
@@ -77,21 +84,25 @@ def _join_exports(job: Job, stage: Stage, threads: JobThreads) -> Summary:
 
 
 def _read_access(
-    fact_rows: DataFrame, read_declared: Callable[[], DeclaredAccess], exports: Sequence[Export], stage: Stage
+    facts: DataFrame,
+    read_declared: Callable[[], DeclaredAccess],
+    exports: Sequence[Export],
+    stage: Stage,
+    threads: JobThreads,
 ) -> HeldAccess:
     """Return the grants and members of the exports; `read_declared` is called after these. Raises BadExports."""
-    facts = stage("facts", fact_rows)
     survey = survey_facts(facts)
     check_headers(survey.blocks)
     facts = survey.select_facts(facts)
-    inherited_roles = compute_role_closure(facts, stage, is_empty=FactKind.INHERIT not in survey.fact_kinds)
-    members = stage("held", membership.select_members(facts))
+    has_no_inheritance = FactKind.INHERIT not in survey.fact_kinds
+    inherited_roles = threads.start(lambda: compute_role_closure(facts, stage, is_empty=has_no_inheritance))
+    members = threads.start(lambda: stage("held", membership.select_members(facts)))
     declared_access = read_declared()
     reach = find_reach(facts, survey, declared_access, exports, stage)
     return HeldAccess(
         grants=stage("granted", reach.filter("number IS NOT NULL")),
-        members=members,
-        inherited_roles=inherited_roles,
+        members=members.get_result(),
+        inherited_roles=inherited_roles.get_result(),
         group_members=declared_access.group_members,
     )
 
@@ -118,7 +129,7 @@ def _judge_access(
     undeclared_uses = threads.start(
         lambda: stage("undeclared", undeclared.find_undeclared_uses(recent_uses, declared_access, exports))
     )
-    hits = stage("hits", attribution.find_hits(recent_uses, access, exports, stage))
+    hits = stage("hits", attribution.find_hits(recent_uses, access, exports, stage, threads))
 
     def find_used_members() -> DataFrame:
         used_members = attribution.find_used_members(recent_uses, hits, access, exports, stage).join(
@@ -139,10 +150,10 @@ def _judge_access(
         coverages=coverages,
         declared_access=declared_access,
         used_grants=used_grants,
-        used_members=used_members.result(),
-        undeclared_uses=undeclared_uses.result(),
+        used_members=used_members.get_result(),
+        undeclared_uses=undeclared_uses.get_result(),
         proposed_grants=stage("proposed", proposed),
-        losses=losses.result(),
+        losses=losses.get_result(),
     )
 
 

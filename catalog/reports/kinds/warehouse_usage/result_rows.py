@@ -75,7 +75,7 @@ def write_results(
     )
     job.write_rows(tables.FINDINGS, findings)
     for table in writing:
-        table.result()
+        table.get_result()
     return _build_summary(findings, results.coverages)
 
 

@@ -17,7 +17,7 @@ def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, expor
     Tables that a statement reads only through a view, and uses of ignored roles, are left out.
     """
     declared_people = declared_access.role_datasets.join(
-        declared_access.allowed_members.filter(f.col("kind") == Grantee.USER), ["export", "role"]
+        declared_access.members.get_result().allowed.filter(f.col("kind") == Grantee.USER), ["export", "role"]
     ).select("export", "number", f.col("member_key").alias("person_key"))
     described = declared_access.role_datasets.select("export", "number").distinct()
     own_uses = select_judged_uses(uses.filter("is_direct"), exports)

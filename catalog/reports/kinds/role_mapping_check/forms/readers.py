@@ -1,7 +1,7 @@
-"""Reads the facts of all exports, each by the reader of its form. Rows are parsed in parallel and never collected."""
+"""Reads the facts of an export by the reader of its form. Rows are parsed in parallel and never collected."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from urllib.parse import unquote
 
@@ -38,18 +38,18 @@ FORM_READERS: Mapping[str, FormReader] = {
 _SCHEME_PATTERN = re.compile("^[a-z0-9]+:/*")
 
 
-def read_facts(spark: SparkSession, folder: str, exports: Sequence[Export]) -> DataFrame:
-    """Return the facts of all files of the exports. Raises BadExports when a file is missing or lacks a column."""
-    frames: list[DataFrame] = []
-    for export in exports:
-        try:
-            frames += FORM_READERS[export.form](spark, folder, export)
-            frames += policies.read_policies(spark, folder, export)
-        except AnalysisException as error:
-            if not is_path_missing(str(error)):
-                raise
-            name = _find_missing_name(folder, error)
-            raise BadExports(f"The export {export.name} names files that are not there: {name}.") from error
+def read_facts(spark: SparkSession, folder: str, export: Export) -> DataFrame:
+    """Return the facts of all files of an export. Raises BadExports when a file is missing or lacks a column."""
+    try:
+        frames = [
+            *FORM_READERS[export.form](spark, folder, export),
+            *policies.read_policies(spark, folder, export),
+        ]
+    except AnalysisException as error:
+        if not is_path_missing(str(error)):
+            raise
+        name = _find_missing_name(folder, error)
+        raise BadExports(f"The export {export.name} names files that are not there: {name}.") from error
     return reduce(DataFrame.union, frames)
 
 

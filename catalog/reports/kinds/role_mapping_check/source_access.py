@@ -1,0 +1,74 @@
+"""Access that the exports give: which grants reach which datasets, the roles, their members, and policies."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from catalog.reports.kinds.role_mapping_check import membership
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
+from catalog.reports.kinds.role_mapping_check.protection import find_policies
+from catalog.reports.kinds.role_mapping_check.reach import find_reach
+from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
+from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
+from catalog.reports.kinds.role_mapping_check.stages import Stages
+from catalog.reports.spark.job_threads import JobTask, JobThreads
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAccess:
+    """Access that the exports give.
+
+    - `facts`, and their `survey`.
+    - `members`: as `membership.select_members`. `inherited_roles`: as `compute_role_closure`.
+    - `existing_roles`: export, role, role_name.
+    - `grants`: a row for each grant and each dataset of the catalog that it reaches, as `find_reach`.
+    - `policies`: the masks and row filters on datasets of the catalog, as `find_policies`.
+    """
+
+    facts: DataFrame
+    survey: FactSurvey
+    members: JobTask[DataFrame]
+    inherited_roles: JobTask[DataFrame]
+    existing_roles: DataFrame
+    grants: DataFrame
+    policies: JobTask[DataFrame]
+
+    @property
+    def reaching_grants(self) -> DataFrame:
+        """The grants that reach a dataset."""
+        return self.grants.filter("number IS NOT NULL")
+
+
+def find_source_access(
+    facts: DataFrame,
+    survey: FactSurvey,
+    read_declared: Callable[[], DeclaredAccess],
+    exports: Sequence[Export],
+    *,
+    stages: Stages,
+    threads: JobThreads,
+) -> SourceAccess:
+    """Return the access that the exports give; `facts` are read more than once.
+
+    `survey` is that of the facts. `read_declared` is called when what the facts say alone is known. Raises BadExports
+    when the catalog knows none of the roles of an export.
+    """
+    members = threads.start(lambda: stages.store("held", membership.select_members(facts)))
+    has_no_inheritance = FactKind.INHERIT not in survey.fact_kinds
+    inherited_roles = threads.start(lambda: compute_role_closure(facts, stages.store, is_empty=has_no_inheritance))
+    existing_roles = stages.store("there", membership.find_existing_roles(facts))
+    declared_access = read_declared()
+    prefix_check = threads.start(lambda: check_role_prefixes(existing_roles, declared_access.roles, exports))
+
+    def find_dataset_policies() -> DataFrame:
+        policies = find_policies(facts, declared_access)
+        return stages.store("policies", policies) if FactKind.POLICY in survey.fact_kinds else policies.limit(0)
+
+    policies = threads.start(find_dataset_policies)
+    grants = stages.store("granted", find_reach(facts, survey, declared_access, exports, stages.store))
+    prefix_check.get_result()
+    return SourceAccess(facts, survey, members, inherited_roles, existing_roles, grants, policies)

@@ -58,7 +58,8 @@ def propose_grants(
 
 def _build_unit() -> Column:
     """Return the key of a grant among those of its role; parts without a value are equal in it."""
-    return f.struct(*OBJECT_COLUMNS)
+    # A text: short jobs keep no structs in memory.
+    return f.to_json(f.struct(*OBJECT_COLUMNS))
 
 
 def _select_pairs(grants: DataFrame, hits: DataFrame) -> DataFrame:

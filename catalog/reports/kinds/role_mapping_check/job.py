@@ -6,7 +6,6 @@ The snapshot has `grants_exports.json`: {"folder": "exports"}, the folder of `ex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,18 +19,16 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     render_names,
 )
 from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
-from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
-    check_headers,
     compute_in_stages,
     list_inputs,
     read_exports,
 )
-from catalog.reports.kinds.role_mapping_check.source_access import find_source_access
+from catalog.reports.kinds.role_mapping_check.source_access import find_source_access, read_surveyed_facts
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.frames import iterate_stored
 from catalog.reports.spark.job import Job, JobProgram, print_progress
@@ -61,11 +58,7 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
         # whole.
         return facts.withColumn("granted_at", f.lit(None).cast("timestamp"))
 
-    fact_parts = [stages.start("facts", partial(read_facts, export)) for export in export_list]
-    facts = stages.read_union("facts", fact_parts)
-    survey = survey_facts(facts)
-    check_headers(survey.blocks)
-    facts = survey.select_facts(facts)
+    facts, survey = read_surveyed_facts(read_facts, export_list, stages)
     print_progress("Comparing with the catalog", 1, 3)
     source = find_source_access(facts, survey, declared_task.get_result, export_list, stages=stages, threads=threads)
     bad_row_count = threads.start(lambda: _write_accounts(job, RowAccounts(facts, survey, source.grants), export_list))

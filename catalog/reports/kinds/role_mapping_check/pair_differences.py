@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
@@ -47,16 +47,7 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
         rows.filter("via <> '' OR at <> ''")
         .withColumn("object", f.when(f.col("via") == "", f.col("at")))
         .groupBy("export", "role", "role_urn", "via", "object")
-        .agg(
-            f.max("is_sensitive").alias("is_sensitive"),
-            f.max("level").alias("level"),
-            f.bit_or("bits").alias("bits"),
-            f.min("grantee").alias("grantee"),
-            f.min("object_type").alias("object_type"),
-            f.min("condition").alias("condition"),
-            f.min("name").alias("name"),
-            f.count("*").alias("count"),
-        )
+        .agg(*_aggregate_grants("bits"), f.count("*").alias("count"))
     )
     return [
         select_difference_columns(
@@ -76,6 +67,7 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
 
 
 def find_wrong_levels(pairs: DataFrame) -> DataFrame:
+    """Return declared access at another level than the declared one."""
     is_too_high = f.col("level") > f.col("declared_level")
     rows = pairs.filter("is_said AND level <> declared_level")
     return select_difference_columns(
@@ -94,14 +86,7 @@ def find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess) -> Da
     dataset = declared_access.datasets.select("number", f.col("urn").alias("entity"), "name", "is_sensitive")
     rows = grants.join(dataset, "number").withColumn("table", f.when(f.col("at") == "", f.col("entity")))
     grouped_rows = rows.groupBy("export", "grantee_key", "object", "at", "table").agg(
-        f.max("level").alias("level"),
-        f.bit_or("bit").alias("bits"),
-        f.max("is_sensitive").alias("is_sensitive"),
-        f.min("grantee").alias("grantee"),
-        f.min("object_type").alias("object_type"),
-        f.min("condition").alias("condition"),
-        f.min("name").alias("name"),
-        f.count_distinct("number").alias("count"),
+        *_aggregate_grants("bit"), f.count_distinct("number").alias("count")
     )
     grouped_rows = grouped_rows.withColumnRenamed("grantee_key", "member_key").join(
         declared_access.people, "member_key", "left"
@@ -115,6 +100,13 @@ def find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess) -> Da
         kind=f.lit(Grantee.USER),
         actor=f.coalesce("urn", f.concat(f.lit("urn:li:corpuser:"), "member_key")),
     )
+
+
+def _aggregate_grants(bits: str) -> list[Column]:
+    """Return what a difference tells of several grants; `bits` is the column of their privileges."""
+    texts = (f.min(name).alias(name) for name in ("grantee", "object_type", "condition", "name"))
+    highest = (f.max(name).alias(name) for name in ("level", "is_sensitive"))
+    return [*highest, f.bit_or(bits).alias("bits"), *texts]
 
 
 def count_sensitive_reach(pairs: DataFrame, declared_access: DeclaredAccess) -> DataFrame:

@@ -2,20 +2,32 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
+from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey, survey_facts
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.protection import find_policies
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
+from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.job_threads import JobTask, JobThreads
+
+
+def read_surveyed_facts(
+    read_facts: Callable[[Export], DataFrame], exports: Sequence[Export], stages: Stages
+) -> tuple[DataFrame, FactSurvey]:
+    """Return the facts of all exports, and their survey. Raises BadExports, also for files with another header."""
+    facts = stages.read_union("facts", [stages.start("facts", partial(read_facts, export)) for export in exports])
+    survey = survey_facts(facts)
+    check_headers(survey.blocks)
+    return survey.select_facts(facts), survey
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from catalog.reports.kinds.role_mapping_check import declared, membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
 from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.forms.blocks import collect_surveyed_blocks
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
@@ -26,6 +25,7 @@ from catalog.reports.kinds.role_mapping_check.run_inputs import (
     list_inputs,
     read_exports,
 )
+from catalog.reports.kinds.role_mapping_check.source_access import read_surveyed_facts
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
@@ -56,13 +56,9 @@ def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
             job.read_frame, watched_exports, tags=job.parameters["tags"], stage=stage, threads=threads
         )
     )
-    fact_parts = [
-        stages.start("facts", partial(readers.read_facts, job.spark, folder, export)) for export in watched_exports
-    ]
+    read_facts = partial(readers.read_facts, job.spark, folder)
     access_task = threads.start(
-        lambda: _read_access(
-            stages.read_union("facts", fact_parts), declared_task.get_result, watched_exports, stage, threads
-        )
+        lambda: _read_access(read_facts, declared_task.get_result, watched_exports, stages, threads)
     )
     history = stage("history", reduce(DataFrame.union, read_histories(job.spark, folder, watched_exports)))
     blocks = collect_surveyed_blocks(history)
@@ -84,16 +80,15 @@ def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
 
 
 def _read_access(
-    facts: DataFrame,
+    read_facts: Callable[[Export], DataFrame],
     read_declared: Callable[[], DeclaredAccess],
     exports: Sequence[Export],
-    stage: Stage,
+    stages: Stages,
     threads: JobThreads,
 ) -> HeldAccess:
     """Return the grants and members of the exports; `read_declared` is called after these. Raises BadExports."""
-    survey = survey_facts(facts)
-    check_headers(survey.blocks)
-    facts = survey.select_facts(facts)
+    stage = stages.store
+    facts, survey = read_surveyed_facts(read_facts, exports, stages)
     has_no_inheritance = FactKind.INHERIT not in survey.fact_kinds
     inherited_roles = threads.start(lambda: compute_role_closure(facts, stage, is_empty=has_no_inheritance))
     members = threads.start(lambda: stage("held", membership.select_members(facts)))

@@ -10,15 +10,14 @@ from pyspark.sql import DataFrame, SparkSession
 from catalog.reports.kinds.role_mapping_check.exports import BadExports
 from catalog.reports.kinds.role_mapping_check.run_inputs import compute_in_stages
 from catalog.reports.kinds.role_mapping_check.stages import STAGES_FOLDER, Stages
-from catalog.reports.spark.frames import iterate_stored
+from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, iterate_stored
 from catalog.reports.spark.job import BadInput, Job
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Summary
 
 pytestmark = pytest.mark.spark
 
-#: More rows than short jobs keep in memory.
-MANY = 20_001
+MANY = MAX_ROWS_IN_MEMORY + 1
 
 
 def compute(spark: SparkSession, folder: Path, use: Callable[[Stages], None], *, is_short: bool) -> None:
@@ -51,6 +50,18 @@ def test_parts_are_one_table(
 
     compute(spark, tmp_path, read, is_short=is_short)
     assert not (tmp_path / "output" / STAGES_FOLDER).exists()
+
+
+def test_short_jobs_exchange_nothing(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def read(stages: Stages) -> None:
+        rows = stages.store("rows", spark.sql("SELECT id, id % 2 AS part FROM range(0, 9, 1, 3)"))
+        rows.union(rows).groupBy("part").count().explain()
+
+    for is_short in (True, False):
+        compute(spark, tmp_path, read, is_short=is_short)
+        plan = capsys.readouterr().out
+        assert "Aggregate" in plan
+        assert ("Exchange" in plan) != is_short
 
 
 def test_an_error_of_a_part_is_that_of_the_table(spark: SparkSession, tmp_path: Path) -> None:

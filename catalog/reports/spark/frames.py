@@ -15,6 +15,9 @@ _ARROW_TYPES = {"string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), 
 
 _BATCH_ROWS = 50_000
 
+#: Rows up to which short jobs keep a table in memory; every plan that reads it contains them.
+MAX_ROWS_IN_MEMORY = 20_000
+
 
 def describe_columns(schema: pa.Schema) -> str:
     """Return the columns of files for Spark, so that it need not read them for that. Raises KeyError."""
@@ -34,10 +37,15 @@ def iterate_stored(frame: DataFrame) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([batch])
 
 
+def can_make_frames() -> bool:
+    """Whether PySpark makes frames of tables of Arrow, as all but 3.5 do."""
+    return hasattr(DataFrame, "toArrow")
+
+
 def collect_small_table(frame: DataFrame, max_rows: int) -> pa.Table | None:
     """Return the rows of a frame; None if there are more than `max_rows`, or PySpark makes no frame of them again."""
-    # PySpark 3.5 makes no frames from Arrow, and 4 fails on a struct that is null and has parts that never are.
-    if not hasattr(frame, "toArrow") or any("struct<" in data_type for _, data_type in frame.dtypes):
+    # PySpark 4 fails on a struct that is null and has parts that never are.
+    if not can_make_frames() or any("struct<" in data_type for _, data_type in frame.dtypes):
         return None
     table = frame.limit(max_rows + 1).toArrow()
     return None if table.num_rows > max_rows else table

@@ -32,7 +32,7 @@ from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
-from catalog.reports.spark.frames import describe_columns
+from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, can_make_frames, describe_columns
 from catalog.reports.spark.positioned_rows import write_positioned_rows
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
@@ -90,7 +90,14 @@ class Job:
         return ReadableFolders(self.spark, find_local_folder() / f"copies-{uuid4().hex}")
 
     def read_frame(self, name: str) -> DataFrame:
-        """Return a table of the snapshot as a DataFrame. Raises OSError, CorruptSnapshot."""
+        """Return a table of the snapshot as a DataFrame. Raises OSError, CorruptSnapshot.
+
+        Short jobs keep a small one in memory, as they do with intermediate tables.
+        """
+        if self.is_short and can_make_frames():
+            table = self.read_table(name)
+            if table.num_rows <= MAX_ROWS_IN_MEMORY:
+                return self.merge_partitions(self.spark.createDataFrame(table))
         frame = self._read_parquet(name)
         number_column = reader.NUMBER_COLUMNS.get(name)
         if number_column is None or not self.manifest.get("changed"):
@@ -107,7 +114,7 @@ class Job:
         return self.merge_partitions(self.spark.read.schema(columns).parquet(url))
 
     def merge_partitions(self, frame: DataFrame) -> DataFrame:
-        """Return a frame that was read, in one partition if there is little: nothing has to be exchanged then."""
+        """Return a frame of files or of memory, in one partition if there is little: nothing is exchanged then."""
         return frame.coalesce(1) if self.is_short else frame
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from catalog.reports.spark.frames import collect_small_table, make_frame
+from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, collect_small_table, make_frame
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.job_threads import JobTask, JobThreads
 from catalog.reports.storage import StorageFolder, parse_address
@@ -19,8 +19,6 @@ STAGES_FOLDER = "_stages"
 #: Columns of nearly as many values as rows: Parquet would look for each among those that it has seen.
 _DISTINCT_COLUMNS = ("object", "object_key", "line", "number", "urn", "name", "key")
 _FILE_OPTIONS = {f"parquet.enable.dictionary#{name}": "false" for name in _DISTINCT_COLUMNS}
-#: Rows up to which short jobs keep an intermediate table in memory; every plan that reads it contains them.
-_MAX_ROWS_IN_MEMORY = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Stages:
 
     def _compute(self, name: str, frame: DataFrame) -> StoredRows:
         self._threads.check_not_ended()
-        if self._job.is_short and (table := collect_small_table(frame, _MAX_ROWS_IN_MEMORY)) is not None:
+        if self._job.is_short and (table := collect_small_table(frame, MAX_ROWS_IN_MEMORY)) is not None:
             return StoredRows(frame.schema, table=table)
         return StoredRows(frame.schema, url=self._write(name, frame))
 
@@ -75,7 +73,7 @@ class Stages:
             [part.url for part in parts if part.url],
         )
         if not urls:
-            return make_frame(spark, tables, schema)
+            return self._job.merge_partitions(make_frame(spark, tables, schema))
         if tables:
             urls.append(self._write(name, make_frame(spark, tables, schema)))
         return self._job.merge_partitions(spark.read.schema(schema).parquet(*urls))

@@ -64,6 +64,10 @@ def test_a_name_as_it_stands_goes_before_one_in_other_letters() -> None:
         ),
         (text(SNOW | {"levels": {"X": "MOST"}}), ["exports/0/levels/X has to be one of READ, WRITE, ADMIN."]),
         (text(SNOW | {"levels": {str(n): "READ" for n in range(60)}}), ["names too many privileges"]),
+        (
+            text(SNOW | {"platform": "snow,flake", "env": "PROD,DEV"}),
+            ["exports/0/platform has a comma", "exports/0/env has a comma"],
+        ),
         (text(SNOW, SNOW), ["Two exports are called snow.", "give each its own instance"]),
         (text(SNOW | {"instance": "eu"}, SNOW | {"name": "all"}), ["give each its own instance"]),
     ],

@@ -17,6 +17,7 @@ from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import ROLE_TYPE_LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import spell
 from catalog.reports.spark.job_threads import JobTask, JobThreads
+from catalog.reports.spark.sql_text import quote_text
 
 #: Before the platform, name and environment of a dataset, which are separated by commas; only a name may have some.
 _DATASET_PREFIX = "urn:li:dataset:(urn:li:dataPlatform:"
@@ -72,7 +73,7 @@ def read(
     )
     sensitive_numbers = sensitive_datasets.select("number").distinct().withColumn("is_sensitive", f.expr("true"))
     all_datasets = entities.filter("type = 'dataset'").select("number", "urn")
-    datasets = _select_covered_datasets(all_datasets, exports).join(sensitive_numbers, "number", "left")
+    datasets = select_covered_datasets(all_datasets, exports).join(sensitive_numbers, "number", "left")
     datasets = stage("datasets", datasets.withColumn("is_sensitive", f.coalesce("is_sensitive", f.expr("false"))))
     role_facets = facets.filter("field = 'ACCESS_ROLE'").select(
         f.col("entity").alias("number"), f.col("value").alias("role_urn")
@@ -109,29 +110,21 @@ def read(
     )
 
 
-def _select_covered_datasets(datasets: DataFrame, exports: Sequence[Export]) -> DataFrame:
+def select_covered_datasets(datasets: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return the datasets covered by an export, with their names in the source."""
-    is_dataset = f.col("urn").startswith(_DATASET_PREFIX) & f.col("urn").endswith(")")
-    key = f.col("urn").substr(f.lit(len(_DATASET_PREFIX) + 1), f.length("urn") - len(_DATASET_PREFIX) - 1)
-    platform, env = f.substring_index(key, ",", 1), f.substring_index(key, ",", -1)
-    name = key.substr(f.length(platform) + 2, f.length(key) - f.length(platform) - f.length(env) - 2)
-    parsed_datasets = datasets.filter(is_dataset).select(
-        "number", "urn", platform.alias("platform"), name.alias("name"), env.alias("env")
-    )
-    covered_datasets = []
-    for export in exports:
-        instance_prefix = f"{export.instance}." if export.instance else ""
-        export_datasets = parsed_datasets.filter((f.col("platform") == export.platform) & (f.col("env") == export.env))
-        export_datasets = export_datasets.filter(
-            f.col("name").startswith(instance_prefix) & (f.length("name") > len(instance_prefix))
-        )
-        bare_name = f.col("name").substr(f.lit(len(instance_prefix) + 1), f.length("name"))
-        covered_datasets.append(
-            export_datasets.select(
-                "number", "urn", f.lit(export.name).alias("export"), bare_name.alias("name")
-            ).withColumn("key", spell(export, f.col("name")))
-        )
-    return reduce(DataFrame.union, covered_datasets)
+    return reduce(DataFrame.union, (_select_export_datasets(datasets, export) for export in exports))
+
+
+def _select_export_datasets(datasets: DataFrame, export: Export) -> DataFrame:
+    # What is the same in all of these URNs is compared as a whole, so that only the name is taken out.
+    start = f"{_DATASET_PREFIX}{export.platform},{export.instance}{'.' if export.instance else ''}"
+    end = f",{export.env})"
+    is_covered = f"""startswith(urn, {quote_text(start)}) AND endswith(urn, {quote_text(end)})
+        AND char_length(urn) > {len(start) + len(end)}"""
+    name = f"substring(urn, {len(start) + 1}, char_length(urn) - {len(start) + len(end)})"
+    columns = ("number", "urn", f"{quote_text(export.name)} AS export", f"{name} AS name")
+    rows = datasets.filter(is_covered).selectExpr(*columns)
+    return rows.withColumn("key", spell(export, f.col("name")))
 
 
 def _role_identifier(column: str, prefix: str) -> Column:

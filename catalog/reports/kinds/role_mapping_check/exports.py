@@ -190,11 +190,14 @@ def _parse_export(entry: Any, pointer: str, problems: list[str]) -> Export | Non
 
 
 def _find_unknown_values(entry: Mapping[str, Any], pointer: str) -> Iterable[str]:
-    """Yield a sentence for each value that is not one of the choices, and for too many privileges."""
+    """Yield a sentence for each value that nothing can have, and for too many privileges."""
     choices_by_key = (("form", tuple(PRIVILEGES)), ("dialect", _DIALECTS), ("spelling", _SPELLINGS))
     for key, choices in choices_by_key:
         if key in entry and entry[key] not in choices:
             yield f"{pointer}/{key} has to be one of {', '.join(choice or 'nothing' for choice in choices)}."
+    for key in ("platform", "env"):
+        if "," in entry.get(key, ""):
+            yield f"{pointer}/{key} has a comma, as in no URN of a dataset."
     for name, level in entry.get("levels", {}).items():
         if level.upper() not in LEVELS:
             yield f"{pointer}/levels/{name} has to be one of {', '.join(LEVELS)}."

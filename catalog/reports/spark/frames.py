@@ -37,15 +37,15 @@ def iterate_stored(frame: DataFrame) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([batch])
 
 
-def can_make_frames() -> bool:
-    """Whether PySpark makes frames of tables of Arrow, as all but 3.5 do."""
+def has_arrow_frames() -> bool:
+    """Whether PySpark makes tables of Arrow of frames, and frames of tables, as all but 3.5 do."""
     return hasattr(DataFrame, "toArrow")
 
 
 def collect_small_table(frame: DataFrame, max_rows: int) -> pa.Table | None:
     """Return the rows of a frame; None if there are more than `max_rows`, or PySpark makes no frame of them again."""
     # PySpark 4 fails on a struct that is null and has parts that never are.
-    if not can_make_frames() or any("struct<" in data_type for _, data_type in frame.dtypes):
+    if not has_arrow_frames() or any("struct<" in data_type for _, data_type in frame.dtypes):
         return None
     table = frame.limit(max_rows + 1).toArrow()
     return None if table.num_rows > max_rows else table
@@ -66,8 +66,7 @@ def make_frame(session: SparkSession, tables: Sequence[pa.Table], schema: Struct
 
 def collect_table(frame: DataFrame) -> pa.Table:
     """Return the rows of a frame, in its order."""
-    if hasattr(frame, "toArrow"):
+    if has_arrow_frames():
         return frame.toArrow()
-    # PySpark 3.5 has no such method.
     schema = pa.schema([(field.name, _ARROW_TYPES[field.dataType.simpleString()]) for field in frame.schema.fields])
     return pa.Table.from_pylist([row.asDict() for row in frame.collect()], schema=schema)

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -32,7 +32,7 @@ from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
-from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, can_make_frames, describe_columns
+from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, describe_columns, has_arrow_frames
 from catalog.reports.spark.positioned_rows import write_positioned_rows
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
@@ -89,12 +89,16 @@ class Job:
         """The folders that Spark's own readers read for this job."""
         return ReadableFolders(self.spark, find_local_folder() / f"copies-{uuid4().hex}")
 
-    def read_frame(self, name: str) -> DataFrame:
-        """Return a table of the snapshot as a DataFrame. Raises OSError, CorruptSnapshot.
+    @cached_property
+    def read_frame(self) -> Callable[[str], DataFrame]:
+        """A function that returns a table of the snapshot as a DataFrame, opened once. Raises OSError, CorruptSnapshot.
 
         Short jobs keep a small one in memory, as they do with intermediate tables.
         """
-        if self.is_short and can_make_frames():
+        return cache(self._open_frame)
+
+    def _open_frame(self, name: str) -> DataFrame:
+        if self.is_short and has_arrow_frames():
             table = self.read_table(name)
             if table.num_rows <= MAX_ROWS_IN_MEMORY:
                 return self.merge_partitions(self.spark.createDataFrame(table))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -64,7 +64,6 @@ def read(
 
     `table` reads a table of the snapshot.
     """
-    table = cache(table)
     facets = table("facets")
     entities = table("entities").filter(f.col("type").isin("dataset", "role"))
     tag_facets = facets.filter((f.col("field") == "TAG") & f.col("value").isin(list(tags)))

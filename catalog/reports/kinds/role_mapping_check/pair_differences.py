@@ -103,7 +103,7 @@ def find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess) -> Da
 
 
 def _aggregate_grants(bits: str) -> list[Column]:
-    """Return what a difference tells of several grants; `bits` is the column of their privileges."""
+    """Return the aggregates of grants that are one difference, named as its columns; `bits` are their privileges."""
     texts = (f.min(name).alias(name) for name in ("grantee", "object_type", "condition", "name"))
     highest = (f.max(name).alias(name) for name in ("level", "is_sensitive"))
     return [*highest, f.bit_or(bits).alias("bits"), *texts]

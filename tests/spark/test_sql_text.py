@@ -50,13 +50,13 @@ def test_signs_in_headers_privileges_and_roles(spark: SparkSession, tmp_path: Pa
     (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
     with interpreted(spark):
         csv_rows = read_csv(spark, tmp_path.as_uri(), export, "a.csv", ())
-        rows = csv_rows.filter("is_row").withColumn("at", find_privilege(export, "privilege"))
-        rows = rows.withColumn("level", privilege_level(export, f.col("at")))
-        rows = rows.withColumn("bit", privilege_bit(export, f.col("at")))
+        rows = csv_rows.filter("is_row").withColumn("at", f.expr(find_privilege(export, "privilege")))
+        rows = rows.withColumn("level", f.expr(privilege_level(export, "at")))
+        rows = rows.withColumn("bit", f.expr(privilege_bit(export, "at")))
         answers = {row["privilege"]: tuple(row)[-8:] for row in rows.collect()}
         pairs = [(export.name, "\\'${x}"), ("other", "\\'${x}"), (export.name, "x")]
         roles = spark.createDataFrame(pairs, "export string, role string")
-        ignored = [row[0] for row in roles.select(is_named_role([export], lambda one: one.ignored_roles)).collect()]
+        ignored = [row[0] for row in roles.selectExpr(is_named_role([export], lambda one: one.ignored_roles)).collect()]
     assert csv_rows.columns[-6:] == ["privilege", *odd_names]
     values, last = ("1", "2", "3", "4", "5"), len(export.vocabulary) - 1
     assert answers == {

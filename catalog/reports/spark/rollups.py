@@ -10,6 +10,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from catalog.reports.spark.sql_text import quote_name
+
 #: Findings that become one.
 ROLLUP_SIZE = 3
 #: Members of a finding whose repairs and datasets it has.
@@ -32,17 +34,23 @@ def gather_rows(
     `identity` are the columns that tell a member from another, `totals` aggregates over all of them.
     """
     group = Window.partitionBy(*keys)
-    aggregates = {"members": f.count("*"), "fingerprint": f.bit_xor(f.xxhash64(_describe_member(identity))), **totals}
+    # One text with names: a hash of columns would leave out empty ones.
+    member_text = f"to_json({_join_columns(identity)})"
+    aggregates = {"members": f.expr("count(*)"), "fingerprint": f.expr(f"bit_xor(xxhash64({member_text}))"), **totals}
     ranked = rows.select(
         *keys,
-        f.struct(*columns).alias("row"),
-        f.row_number().over(group.orderBy(*order)).alias("place"),
+        f.expr(f"{_join_columns(columns)} AS member"),
+        f.expr("row_number()").over(group.orderBy(*order)).alias("place"),
         *(aggregate.over(group).alias(name) for name, aggregate in aggregates.items()),
     )
-    listed_rows = f.sort_array(f.collect_list(f.struct("place", "row"))).getField("row").alias("listed")
-    first_values = [f.first(name).alias(name) for name in aggregates]
-    gathered = ranked.filter(f.col("place") <= MAX_LISTED).groupBy(*keys).agg(*first_values, listed_rows)
-    return gathered.withColumn("fingerprint", f.hex("fingerprint"))
+    gathered_columns = {name: f"first({quote_name(name)})" for name in aggregates}
+    gathered_columns["fingerprint"] = f"hex({gathered_columns['fingerprint']})"
+    gathered_columns["listed"] = "sort_array(collect_list(struct(place, member))).member"
+    return (
+        ranked.filter(f"place <= {MAX_LISTED}")
+        .groupBy(*keys)
+        .agg(*(f.expr(f"{value} AS {quote_name(name)}") for name, value in gathered_columns.items()))
+    )
 
 
 def roll_up(
@@ -76,6 +84,6 @@ def roll_up(
     ]
 
 
-def _describe_member(identity: Sequence[str]) -> Column:
-    """Return what tells a member from another as one text with names: a hash of columns would leave out empty ones."""
-    return f.to_json(f.struct(*identity))
+def _join_columns(names: Sequence[str]) -> str:
+    """Return an expression for a struct of columns."""
+    return f"struct({', '.join(map(quote_name, names))})"

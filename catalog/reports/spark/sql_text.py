@@ -1,6 +1,9 @@
 """Names and texts in expressions of SQL.
 
-What a plan says in one expression is one question to Java; in functions of PySpark it is four for each part of it.
+A text of SQL in `selectExpr` is one question to Java, and `functions.expr` of one is four. Functions of PySpark are
+four for each part of an expression, and so is each name of a column that `select` is given.
+
+Constants of the program stand in such texts as they are; names and texts of users are quoted.
 """
 
 from collections.abc import Iterable
@@ -21,3 +24,9 @@ def quote_text(text: str) -> str:
 def list_texts(texts: Iterable[str]) -> str:
     """Return texts, at least one, as what follows IN."""
     return f"({', '.join(map(quote_text, texts))})"
+
+
+def is_among(expression: str, texts: Iterable[str]) -> str:
+    """Return a condition: an expression is one of these texts, of which there may be none."""
+    values = list(texts)
+    return f"{expression} IN {list_texts(values)}" if values else "false"

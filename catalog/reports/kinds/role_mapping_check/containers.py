@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
@@ -12,14 +11,9 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 def list_containers(datasets: DataFrame) -> DataFrame:
     """Return (export, number, object_key): each dataset in each of its containers, by the container's key."""
     # The containers of a dataset are the prefixes of its name, one for each part but the last.
-    name_parts = f.split("key", "[.]")
-    container_keys = f.transform(
-        f.sequence(f.lit(1), f.size(name_parts) - 1),
-        lambda size: f.array_join(f.slice(name_parts, f.lit(1), size), "."),
-    )
-    return datasets.filter(f.size(name_parts) > 1).select(
-        "export", "number", f.explode(container_keys).alias("object_key")
-    )
+    parts = "split(key, '[.]')"
+    keys = f"transform(sequence(1, size({parts}) - 1), count -> array_join(slice({parts}, 1, count), '.'))"
+    return datasets.filter(f"size({parts}) > 1").selectExpr("export", "number", f"explode({keys}) AS object_key")
 
 
 def list_places(facts: DataFrame, datasets: DataFrame, exports: Sequence[Export]) -> DataFrame:
@@ -28,8 +22,8 @@ def list_places(facts: DataFrame, datasets: DataFrame, exports: Sequence[Export]
     if not any(export.hierarchy for export in exports):
         return containers
     # A place contains what its projects do.
-    places = facts.filter(f.col("what") == FactKind.PLACE).select(
-        "export", f.col("object_key").alias("place"), f.col("grantee_key").alias("object_key")
+    places = facts.filter(f"what = '{FactKind.PLACE}'").selectExpr(
+        "export", "object_key AS place", "grantee_key AS object_key"
     )
     placed = places.distinct().join(containers, ["export", "object_key"])
-    return containers.union(placed.select("export", "number", f.col("place").alias("object_key")))
+    return containers.union(placed.selectExpr("export", "number", "place AS object_key"))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared_members import (
@@ -17,7 +17,7 @@ from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import ROLE_TYPE_LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import spell
 from catalog.reports.spark.job_threads import JobTask, JobThreads
-from catalog.reports.spark.sql_text import quote_text
+from catalog.reports.spark.sql_text import is_among, list_texts, quote_text
 
 #: Before the platform, name and environment of a dataset, which are separated by commas; only a name may have some.
 _DATASET_PREFIX = "urn:li:dataset:(urn:li:dataPlatform:"
@@ -65,25 +65,21 @@ def read(
     `table` reads a table of the snapshot.
     """
     facets = table("facets")
-    entities = table("entities").filter(f.col("type").isin("dataset", "role"))
-    tag_facets = facets.filter((f.col("field") == "TAG") & f.col("value").isin(list(tags)))
-    sensitive_datasets = stage(
-        "tagged", tag_facets.select(f.col("entity").alias("number"), f.col("value").alias("tag"))
-    )
-    sensitive_numbers = sensitive_datasets.select("number").distinct().withColumn("is_sensitive", f.expr("true"))
-    all_datasets = entities.filter("type = 'dataset'").select("number", "urn")
+    entities = table("entities").filter("type IN ('dataset', 'role')")
+    tag_facets = facets.filter(f"field = 'TAG' AND {is_among('value', tags)}")
+    sensitive_datasets = stage("tagged", tag_facets.selectExpr("entity AS number", "value AS tag"))
+    sensitive_numbers = sensitive_datasets.selectExpr("number").distinct().withColumn("is_sensitive", f.expr("true"))
+    all_datasets = entities.filter("type = 'dataset'").selectExpr("number", "urn")
     datasets = select_covered_datasets(all_datasets, exports).join(sensitive_numbers, "number", "left")
-    datasets = stage("datasets", datasets.withColumn("is_sensitive", f.coalesce("is_sensitive", f.expr("false"))))
-    role_facets = facets.filter("field = 'ACCESS_ROLE'").select(
-        f.col("entity").alias("number"), f.col("value").alias("role_urn")
-    )
+    datasets = stage("datasets", datasets.withColumn("is_sensitive", f.expr("coalesce(is_sensitive, false)")))
+    role_facets = facets.filter("field = 'ACCESS_ROLE'").selectExpr("entity AS number", "value AS role_urn")
     # The facets of a million datasets are read and joined once.
-    opened_datasets = stage("opens", role_facets.join(datasets.select("number", "export"), "number", "left"))
-    opened_datasets = opened_datasets.withColumn("role", _role_identifier("role_urn", _ROLE_PREFIX))
+    opened_datasets = stage("opens", role_facets.join(datasets.selectExpr("number", "export"), "number", "left"))
+    opened_datasets = opened_datasets.withColumn("role", f.expr(_role_identifier("role_urn")))
     # Spark sorts all rows to find the least text of a group, so texts are gathered first.
-    named_urns = opened_datasets.groupBy("export", "role", "role_urn").agg(f.count("*").alias("count"))
+    named_urns = opened_datasets.groupBy("export", "role", "role_urn").agg(f.expr("count(*) AS count"))
     named_roles = named_urns.groupBy("export", "role").agg(
-        f.min("role_urn").alias("role_urn"), f.sum("count").alias("count")
+        *map(f.expr, ("min(role_urn) AS role_urn", "sum(count) AS count"))
     )
     named_roles = stage("named_roles", named_roles)
     roles = stage("roles", _collect_roles(entities, facets, named_roles))
@@ -91,21 +87,21 @@ def read(
     described_roles = _select_described_roles(entities)
     members = threads.start(lambda: collect_members(table, described_roles, expected_roles, exports, stage))
     # Few of all rows are about sensitive datasets, and the others need not be exchanged for the join.
-    opened_sensitive_datasets = opened_datasets.join(sensitive_datasets.select("number"), "number", "left_semi")
+    opened_sensitive_datasets = opened_datasets.join(sensitive_datasets.selectExpr("number"), "number", "left_semi")
     sensitive_role_facets = sensitive_datasets.join(all_datasets, "number").join(
         opened_sensitive_datasets, "number", "left"
     )
     return DeclaredAccess(
         datasets=datasets,
-        role_datasets=opened_datasets.filter("export IS NOT NULL").select("export", "number", "role"),
+        role_datasets=opened_datasets.filter("export IS NOT NULL").selectExpr("export", "number", "role"),
         roles=roles,
         expected_roles=expected_roles,
         members=members,
         group_members=read_group_members(table, exports),
         people=read_people(table),
-        uncovered_datasets=sensitive_role_facets.filter("role IS NULL").select("urn").distinct(),
+        uncovered_datasets=sensitive_role_facets.filter("role IS NULL").selectExpr("urn").distinct(),
         sensitive_datasets=sensitive_datasets,
-        sensitive_role_datasets=sensitive_role_facets.filter("role IS NOT NULL").select("tag", "number", "role"),
+        sensitive_role_datasets=sensitive_role_facets.filter("role IS NOT NULL").selectExpr("tag", "number", "role"),
     )
 
 
@@ -123,59 +119,56 @@ def _select_export_datasets(datasets: DataFrame, export: Export) -> DataFrame:
     name = f"substring(urn, {len(start) + 1}, char_length(urn) - {len(start) + len(end)})"
     columns = ("number", "urn", f"{quote_text(export.name)} AS export", f"{name} AS name")
     rows = datasets.filter(is_covered).selectExpr(*columns)
-    return rows.withColumn("key", spell(export, f.col("name")))
+    return rows.withColumn("key", f.expr(spell(export, "name")))
 
 
-def _role_identifier(column: str, prefix: str) -> Column:
-    return f.lower(f.substring(column, len(prefix) + 1, 1 << 30))
+def _role_identifier(urn: str) -> str:
+    return f"lower(substring({urn}, {len(_ROLE_PREFIX) + 1}))"
 
 
 def _select_described_roles(entities: DataFrame) -> DataFrame:
     """Return number, urn and role of the roles that the catalog describes."""
-    return entities.filter("type = 'role'").select("number", "urn", _role_identifier("urn", _ROLE_PREFIX).alias("role"))
+    return entities.filter("type = 'role'").selectExpr("number", "urn", f"{_role_identifier('urn')} AS role")
 
 
 def _collect_roles(entities: DataFrame, facets: DataFrame, named_roles: DataFrame) -> DataFrame:
     """Return `DeclaredAccess.roles`; `named_roles` are export, role, role_urn and the count of datasets."""
     described_roles = _select_described_roles(entities)
-    types = facets.filter("field = 'ROLE_TYPE'").select(f.col("entity").alias("number"), f.col("value").alias("said"))
-    levels = f.create_map(*(f.lit(item) for pair in ROLE_TYPE_LEVELS.items() for item in pair))
-    described_roles = described_roles.join(types, "number", "left").select(
+    types = facets.filter("field = 'ROLE_TYPE'").selectExpr("entity AS number", "value AS said")
+    levels = ", ".join(f"'{name}', {level}" for name, level in ROLE_TYPE_LEVELS.items())
+    described_roles = described_roles.join(types, "number", "left").selectExpr(
         "role",
-        f.col("urn").alias("role_urn"),
-        f.try_element_at(levels, f.col("said")).alias("declared_level"),
-        f.expr("true").alias("is_described"),
-        f.lit(0).alias("count"),
+        "urn AS role_urn",
+        f"try_element_at(map({levels}), said) AS declared_level",
+        "true AS is_described",
+        "0 AS count",
     )
-    counted_roles = named_roles.groupBy("role").agg(f.min("role_urn").alias("role_urn"), f.sum("count").alias("count"))
-    counted_roles = counted_roles.select(
-        "role",
-        "role_urn",
-        f.lit(None).cast("int").alias("declared_level"),
-        f.expr("false").alias("is_described"),
-        "count",
+    counted_columns = (
+        "min(role_urn) AS role_urn",
+        "CAST(NULL AS int) AS declared_level",
+        "false AS is_described",
+        "sum(count) AS count",
     )
-    return (
-        described_roles.union(counted_roles)
-        .groupBy("role")
-        .agg(
-            f.min("role_urn").alias("role_urn"),
-            f.max("declared_level").alias("declared_level"),
-            f.max("is_described").alias("is_described"),
-            f.max("count").alias("count"),
-        )
+    counted_roles = named_roles.groupBy("role").agg(*map(f.expr, counted_columns))
+    columns = (
+        "min(role_urn) AS role_urn",
+        "max(declared_level) AS declared_level",
+        "max(is_described) AS is_described",
+        "max(count) AS count",
     )
+    return described_roles.union(counted_roles).groupBy("role").agg(*map(f.expr, columns))
 
 
 def _find_expected_roles(named_roles: DataFrame, roles: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return (export, role) of roles that an export's datasets name, or that `roles` or `role_prefix` assign to it."""
-    expected_roles = named_roles.filter("export IS NOT NULL").select("export", "role")
+    expected_roles = named_roles.filter("export IS NOT NULL").selectExpr("export", "role")
     for export in exports:
-        mapped_identifiers = [identifier.lower() for identifier in export.roles.values()]
-        is_expected = f.col("role").isin(mapped_identifiers)
+        conditions = []
+        if export.roles:
+            conditions.append(f"role IN {list_texts(identifier.lower() for identifier in export.roles.values())}")
         if export.role_prefix:
-            is_expected |= f.col("role").startswith(export.role_prefix.lower())
-        expected_roles = expected_roles.union(
-            roles.filter(is_expected & f.col("is_described")).select(f.lit(export.name), "role")
-        )
+            conditions.append(f"startswith(role, {quote_text(export.role_prefix.lower())})")
+        if conditions:
+            assigned_roles = roles.filter(f"is_described AND ({' OR '.join(conditions)})")
+            expected_roles = expected_roles.union(assigned_roles.selectExpr(quote_text(export.name), "role"))
     return expected_roles.distinct()

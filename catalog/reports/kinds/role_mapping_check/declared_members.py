@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, without_domain
+from catalog.reports.spark.sql_text import is_among, quote_text
 
 _USER_PREFIX, _GROUP_PREFIX = "urn:li:corpuser:", "urn:li:corpGroup:"
 
@@ -37,77 +38,75 @@ def collect_members(
 
     `described_roles` are number and role, `expected_roles` those of `DeclaredAccess`.
     """
-    kinds = f.when(f.col("field") == "ROLE_USER", Grantee.USER).when(f.col("field") == "ROLE_GROUP", Grantee.GROUP)
-    member_facets = table("facets").filter(f.col("field").isin("ROLE_USER", "ROLE_GROUP")).withColumn("kind", kinds)
+    kind = f"CASE field WHEN 'ROLE_USER' THEN '{Grantee.USER}' WHEN 'ROLE_GROUP' THEN '{Grantee.GROUP}' END"
+    member_facets = table("facets").filter("field IN ('ROLE_USER', 'ROLE_GROUP')")
+    member_facets = member_facets.selectExpr("entity AS number", f"{kind} AS kind", "value AS actor")
     declared_members = (
-        member_facets.join(described_roles, f.col("entity") == f.col("number"))
+        member_facets.join(described_roles, "number")
         .join(expected_roles, "role")
-        .select("export", "role", "kind", f.col("value").alias("actor"))
+        .selectExpr("export", "role", "kind", "actor")
     )
     user_rows, group_rows = (
-        declared_members.filter(f.col("kind") == Grantee.USER),
-        declared_members.filter(f.col("kind") == Grantee.GROUP),
+        declared_members.filter(f"kind = '{Grantee.USER}'"),
+        declared_members.filter(f"kind = '{Grantee.GROUP}'"),
     )
-    memberships = _read_memberships(table)
-    members_through_groups = group_rows.join(memberships, "actor").select(
-        "export", "role", f.lit(Grantee.USER).alias("kind"), f.col("user").alias("actor")
+    members_through_groups = group_rows.join(_read_memberships(table), "actor").selectExpr(
+        "export", "role", f"'{Grantee.USER}' AS kind", "member AS actor"
     )
-    inactive_users = table("users").filter("NOT may_act").select(f.col("urn").alias("actor"))
-    keeps_groups = f.col("export").isin([export.name for export in exports if export.has_groups])
+    inactive_users = table("users").filter("NOT may_act").selectExpr("urn AS actor")
+    exports_with_groups = [export.name for export in exports if export.has_groups]
+    keeps_groups = is_among("export", exports_with_groups)
 
     # All of them are allowed members, and some of them required ones.
     possible_members = reduce(
         DataFrame.union,
         (
-            rows.select("export", "role", "kind", "actor", is_required.alias("is_required"))
+            rows.selectExpr("export", "role", "kind", "actor", f"{is_required} AS is_required")
             for rows, is_required in (
-                (user_rows, f.expr("true")),
+                (user_rows, "true"),
                 (group_rows, keeps_groups),
-                (members_through_groups, ~keeps_groups),
+                (members_through_groups, f"NOT {keeps_groups}"),
             )
         ),
     )
     possible_members = possible_members.groupBy("export", "role", "kind", "actor").agg(
-        f.max("is_required").alias("is_required")
+        f.expr("max(is_required) AS is_required")
     )
     active_members = possible_members.join(inactive_users, "actor", "left_anti")
-    members = stage("members", active_members.withColumn("member_key", _member_key(exports, "actor")))
+    members = stage("members", active_members.withColumn("member_key", f.expr(_member_key(exports, "actor"))))
     return DeclaredMembers(
-        required=members.filter("is_required").select("export", "role", "kind", "member_key", "actor"),
-        allowed=members.select("export", "role", "kind", "member_key"),
+        required=members.filter("is_required").selectExpr("export", "role", "kind", "member_key", "actor"),
+        allowed=members.selectExpr("export", "role", "kind", "member_key"),
     )
 
 
 def _read_memberships(table: Callable[[str], DataFrame]) -> DataFrame:
-    return table("memberships").select(f.col("group").alias("actor"), f.col("user"))
+    """Return actor and member: groups, and the users in them."""
+    return table("memberships").selectExpr("`group` AS actor", "`user` AS member")
 
 
 def read_group_members(table: Callable[[str], DataFrame], exports: Sequence[Export]) -> DataFrame:
     """Return `DeclaredAccess.group_members`."""
     memberships = _read_memberships(table)
     export_memberships = [
-        memberships.select(f.lit(export.name).alias("export"), "actor", "user")
+        memberships.selectExpr(f"{quote_text(export.name)} AS export", "actor", "member")
         for export in exports
         if export.has_groups
     ]
-    no_memberships = memberships.select(f.lit("").alias("export"), "actor", "user").limit(0)
-    return reduce(DataFrame.union, export_memberships, no_memberships).select(
-        "export", _member_key(exports, "actor").alias("group_key"), _member_key(exports, "user").alias("member_key")
+    no_memberships = memberships.selectExpr("'' AS export", "actor", "member").limit(0)
+    return reduce(DataFrame.union, export_memberships, no_memberships).selectExpr(
+        "export", f"{_member_key(exports, 'actor')} AS group_key", f"{_member_key(exports, 'member')} AS member_key"
     )
 
 
 def read_people(table: Callable[[str], DataFrame]) -> DataFrame:
     """Return `DeclaredAccess.people`."""
-    users_by_key = table("users").select(
-        f.lower(f.substring("urn", len(_USER_PREFIX) + 1, 1 << 30)).alias("member_key"), "urn"
-    )
-    return users_by_key.groupBy("member_key").agg(f.min("urn").alias("urn"))
+    users_by_key = table("users").selectExpr(f"lower(substring(urn, {len(_USER_PREFIX) + 1})) AS member_key", "urn")
+    return users_by_key.groupBy("member_key").agg(f.expr("min(urn) AS urn"))
 
 
-def _member_key(exports: Sequence[Export], actor: str) -> Column:
+def _member_key(exports: Sequence[Export], actor: str) -> str:
     """Return the comparison key of the URN of a user or group, as `Export.normalize` of the row's export."""
-    bare_name = f.regexp_replace(actor, f"^({_USER_PREFIX}|{_GROUP_PREFIX})", "")
-    key: Column = f.lower(bare_name)
-    for export in exports:
-        key = f.when(f.col("export") == export.name, without_domain(export, bare_name)).otherwise(key)
-    return key
+    bare_name = f"regexp_replace({actor}, '^({_USER_PREFIX}|{_GROUP_PREFIX})', '')"
+    choices = " ".join(f"WHEN {quote_text(export.name)} THEN {without_domain(export, bare_name)}" for export in exports)
+    return f"CASE export {choices} ELSE lower({bare_name}) END"

@@ -7,7 +7,7 @@ itself stands.
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee, role_key
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.reports.spark.sql_text import list_texts, quote_text
 
 #: Identifies what grants of one kind reach: all of them are denied there, or none is.
 HOLDER_COLUMNS = ["export", "number", "kind", "grantee_key", "bit"]
@@ -36,24 +37,25 @@ def select_denials(facts: DataFrame, exports: Sequence[Export]) -> DataFrame | N
     """
     if not any(map(_has_denials, exports)):
         return None
-    is_row = (f.col("what") == FactKind.PASSED) & (f.col("rule") == PassRule.DENIED)
-    denials = facts.filter((f.col("what") == FactKind.DENIAL) | (is_row & f.col("bit").isNotNull()))
+    is_row = f"what = '{FactKind.PASSED}' AND rule = '{PassRule.DENIED}'"
+    denials = facts.filter(f"what = '{FactKind.DENIAL}' OR ({is_row} AND bit IS NOT NULL)")
     if not denials.head(1):
         return None
-    bits, is_everybody = f.col("bit"), f.expr("false")
+    bits, is_everybody = "bit", "false"
     for export in exports:
         if export.form == _DENYING_FORM:
-            is_mine = f.col("export") == export.name
-            is_all = bits == 1 << list(export.vocabulary).index(_ALL_PRIVILEGES)
-            bits = f.when(is_mine & is_all, _sum_bits(export)).otherwise(bits)
-            is_everybody |= is_mine & (f.col("grantee_key") == role_key(export, f.lit(_EVERYBODY)))
-    return denials.select(
+            is_mine = f"export = {quote_text(export.name)}"
+            all_privileges = 1 << list(export.vocabulary).index(_ALL_PRIVILEGES)
+            bits = f"CASE WHEN {is_mine} AND bit = {all_privileges} THEN {_sum_bits(export)} ELSE {bits} END"
+            everybody = quote_text(export.role_identifier(_EVERYBODY))
+            is_everybody = f"{is_everybody} OR ({is_mine} AND grantee_key = {everybody})"
+    return denials.selectExpr(
         "export",
-        f.when(is_row, f.concat_ws(":", "file", "block", "line")).otherwise(f.col("object_type")).alias("denial"),
+        f"CASE WHEN {is_row} THEN concat_ws(':', file, block, line) ELSE object_type END AS denial",
         "object_key",
         "is_container",
-        bits.alias("bits"),
-        f.when(is_everybody, "").otherwise(f.col("kind")).alias("kind"),
+        f"{bits} AS bits",
+        f"CASE WHEN {is_everybody} THEN '' ELSE kind END AS kind",
         "grantee_key",
     )
 
@@ -62,9 +64,9 @@ def _has_denials(export: Export) -> bool:
     return bool(export.denies) or export.form == _DENYING_FORM
 
 
-def _sum_bits(export: Export) -> Column:
+def _sum_bits(export: Export) -> int:
     """Return the bits of all privileges that a denial takes: nobody takes his own from an owner."""
-    return f.lit(sum(1 << index for index, name in enumerate(export.vocabulary) if name not in _OWNERSHIPS))
+    return sum(1 << index for index, name in enumerate(export.vocabulary) if name not in _OWNERSHIPS)
 
 
 def list_group_members(
@@ -75,31 +77,31 @@ def list_group_members(
     `group_members` are those of the catalog: a group of the catalog is one of the source, too, and may hold grants.
     """
     denying_exports = [export for export in exports if _has_denials(export)]
-    facts = facts.filter(f.col("export").isin([export.name for export in denying_exports]))
-    members = facts.filter(f.col("what") == FactKind.MEMBER)
-    people = members.filter(f.col("kind") == Grantee.USER).select(
-        "export", f.col("object_key").alias("group"), f.col("grantee_key").alias("member")
+    facts = facts.filter(f"export IN {list_texts(export.name for export in denying_exports)}")
+    members = facts.filter(f"what = '{FactKind.MEMBER}'")
+    people = members.filter(f"kind = '{Grantee.USER}'").selectExpr(
+        "export", "object_key AS `group`", "grantee_key AS member"
     )
-    inheritance = facts.filter(f.col("what") == FactKind.INHERIT)
+    inheritance = facts.filter(f"what = '{FactKind.INHERIT}'")
     for export in denying_exports:
-        mine = group_members.filter(f.col("export") == export.name)
-        people = people.union(mine.select("export", role_key(export, f.col("group_key")), "member_key"))
+        is_mine = f"export = {quote_text(export.name)}"
+        mine = group_members.filter(is_mine)
+        people = people.union(mine.selectExpr("export", role_key(export, "group_key"), "member_key"))
         # The closure takes a group in a group as it does a role in a role.
-        inner_groups = members.filter((f.col("export") == export.name) & (f.col("kind") == Grantee.GROUP))
-        inner_groups = inner_groups.withColumns(
-            {"grantee_key": role_key(export, f.col("grantee")), "what": f.lit(FactKind.INHERIT.value)}
+        inner_groups = members.filter(f"{is_mine} AND kind = '{Grantee.GROUP}'")
+        inheritance = inheritance.union(
+            inner_groups.withColumns(
+                {"grantee_key": f.expr(role_key(export, "grantee")), "what": f.expr(f"'{FactKind.INHERIT}'")}
+            )
         )
-        inheritance = inheritance.union(inner_groups.select(*inheritance.columns))
-    nested = compute_role_closure(inheritance, stage).select(
-        "export", f.col("given").alias("group"), f.col("role").alias("member")
-    )
-    through = nested.withColumnRenamed("member", "inner").join(
-        people.toDF("export", "inner", "member"), ["export", "inner"]
+    nested = compute_role_closure(inheritance, stage).selectExpr("export", "given AS `group`", "role AS member")
+    through = nested.withColumnRenamed("member", "inner_group").join(
+        people.withColumnRenamed("group", "inner_group"), ["export", "inner_group"]
     )
     return (
-        people.union(through.select("export", "group", "member"))
-        .select("export", "group", f.lit(Grantee.USER.value).alias("kind"), "member")
-        .union(nested.select("export", "group", f.lit(Grantee.ROLE.value), "member"))
+        people.union(through.selectExpr("export", "`group`", "member"))
+        .selectExpr("export", "`group`", f"'{Grantee.USER}' AS kind", "member")
+        .union(nested.selectExpr("export", "`group`", f"'{Grantee.ROLE}'", "member"))
         .distinct()
     )
 
@@ -111,44 +113,45 @@ def find_denied(
 
     `places` has (export, number, object_key, is_container): each dataset, and each container that it is in.
     """
-    rules = denials.select(*_RULE_COLUMNS, "denial", "bits").distinct()
-    ruled_place = f.struct("object_key", "is_container")
+    rules = denials.selectExpr(*_RULE_COLUMNS, "denial", "bits").distinct()
     dataset_places = (
-        places.join(rules.select(*_RULE_COLUMNS).distinct(), _RULE_COLUMNS)
+        places.join(rules.selectExpr(*_RULE_COLUMNS).distinct(), _RULE_COLUMNS)
         .groupBy("export", "number")
-        .agg(f.sort_array(f.collect_set(ruled_place)).alias("ruled_places"))
+        .agg(f.expr("sort_array(collect_set(struct(object_key, is_container))) AS ruled_places"))
     )
     held_access = holders.join(dataset_places, ["export", "number"])
-    exempt = facts.filter(f.col("what") == FactKind.EXEMPT)
-    exempt = exempt.select("export", f.col("object_type").alias("denial"), "kind", "grantee_key")
+    exempt = facts.filter(f"what = '{FactKind.EXEMPT}'")
+    exempt = exempt.selectExpr("export", "object_type AS denial", "kind", "grantee_key")
     exempt = _rename_readers(_add_members(exempt, members))
-    readers = _list_readers(held_access.select(*_HELD_COLUMNS).distinct(), exempt, members)
+    readers = _list_readers(held_access.selectExpr(*_HELD_COLUMNS).distinct(), exempt, members)
+    reader_columns = [*_HELD_COLUMNS, *_READER_COLUMNS]
+    question_columns = [*reader_columns, "denial"]
     questions = (
-        readers.withColumn("place", f.explode("ruled_places"))
-        .select("*", "place.object_key", "place.is_container")
+        readers.selectExpr("*", "inline(ruled_places)")
         .join(rules, _RULE_COLUMNS)
-        .filter(f.col("bits").bitwiseAND(f.col("bit")) != 0)
-        .select(*_HELD_COLUMNS, *_READER_COLUMNS, "denial")
+        .filter("(bits & bit) <> 0")
+        .selectExpr(*question_columns)
     )
-    named_readers = _rename_readers(_add_members(denials.filter("kind <> ''").select(*_PRINCIPAL_COLUMNS), members))
-    everybody = denials.filter("kind = ''").select("export", "denial").distinct()
+    stopped_principals = denials.filter("kind <> ''").selectExpr(*_PRINCIPAL_COLUMNS)
+    named_readers = _rename_readers(_add_members(stopped_principals, members))
+    everybody = denials.filter("kind = ''").selectExpr("export", "denial").distinct()
     matches = ["export", "denial", *_READER_COLUMNS]
     stopped_readers = (
         questions.join(named_readers, matches, "left_semi")
-        .select(*questions.columns)
-        .union(questions.join(everybody, ["export", "denial"], "left_semi").select(*questions.columns))
+        .selectExpr(*question_columns)
+        .union(questions.join(everybody, ["export", "denial"], "left_semi").selectExpr(*question_columns))
         .join(exempt, matches, "left_anti")
-        .select(*_HELD_COLUMNS, *_READER_COLUMNS)
+        .selectExpr(*reader_columns)
         .distinct()
         .withColumn("is_stopped", f.expr("true"))
     )
     lost_access = (
-        readers.join(stopped_readers, [*_HELD_COLUMNS, *_READER_COLUMNS], "left")
+        readers.join(stopped_readers, reader_columns, "left")
         .groupBy(*_HELD_COLUMNS)
-        .agg(f.bool_and(f.col("is_stopped").isNotNull()).alias("is_taken"))
+        .agg(f.expr("bool_and(is_stopped IS NOT NULL) AS is_taken"))
         .filter("is_taken")
     )
-    return held_access.join(lost_access, _HELD_COLUMNS, "left_semi").select(*HOLDER_COLUMNS)
+    return held_access.join(lost_access, _HELD_COLUMNS, "left_semi").selectExpr(*HOLDER_COLUMNS)
 
 
 def _list_readers(held_access: DataFrame, exempt: DataFrame, members: DataFrame) -> DataFrame:
@@ -156,23 +159,17 @@ def _list_readers(held_access: DataFrame, exempt: DataFrame, members: DataFrame)
 
     Nobody else in a group is left what a rule takes from the group.
     """
-    exempt_readers = exempt.select("export", *_READER_COLUMNS).distinct()
-    inner_readers = members.select(
-        "export",
-        f.col("group").alias("grantee_key"),
-        f.col("kind").alias("reader_kind"),
-        f.col("member").alias("reader"),
+    exempt_readers = exempt.selectExpr("export", *_READER_COLUMNS).distinct()
+    inner_readers = members.selectExpr(
+        "export", "`group` AS grantee_key", "kind AS reader_kind", "member AS reader"
     ).join(exempt_readers, ["export", *_READER_COLUMNS], "left_semi")
-    groups = held_access.filter(f.col("kind") == Grantee.ROLE)
+    groups = held_access.filter(f"kind = '{Grantee.ROLE}'")
+    open_sets = groups.filter(f"grantee_key RLIKE {quote_text(_OPEN_SET_PATTERN)}")
     columns = [*_HELD_COLUMNS, *_READER_COLUMNS]
     return (
-        held_access.select(*_HELD_COLUMNS, f.col("kind").alias("reader_kind"), f.col("grantee_key").alias("reader"))
-        .union(groups.join(inner_readers, ["export", "grantee_key"]).select(*columns))
-        .union(
-            groups.filter(f.rlike("grantee_key", f.lit(_OPEN_SET_PATTERN)))
-            .join(exempt_readers, "export")
-            .select(*columns)
-        )
+        held_access.selectExpr(*_HELD_COLUMNS, "kind AS reader_kind", "grantee_key AS reader")
+        .union(groups.join(inner_readers, ["export", "grantee_key"]).selectExpr(*columns))
+        .union(open_sets.join(exempt_readers, "export").selectExpr(*columns))
         .distinct()
     )
 
@@ -183,8 +180,6 @@ def _rename_readers(principals: DataFrame) -> DataFrame:
 
 def _add_members(principals: DataFrame, members: DataFrame) -> DataFrame:
     """Return principals of rules with everybody in those that are groups."""
-    groups = principals.filter(f.col("kind") == Grantee.ROLE).select(
-        "export", "denial", f.col("grantee_key").alias("group")
-    )
-    inner = groups.join(members, ["export", "group"]).select("export", "denial", "kind", f.col("member"))
+    groups = principals.filter(f"kind = '{Grantee.ROLE}'").selectExpr("export", "denial", "grantee_key AS `group`")
+    inner = groups.join(members, ["export", "group"]).selectExpr("export", "denial", "kind", "member")
     return principals.union(inner).distinct()

@@ -5,8 +5,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, select_columns
@@ -78,8 +77,8 @@ Stage = Callable[[str, DataFrame], DataFrame]
 EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers", "account users")
 
 
-def select_difference_columns(rows: DataFrame, **columns: Column | str) -> DataFrame:
-    """Return rows with DIFFERENCE_COLUMNS; columns without an argument are null."""
+def select_difference_columns(rows: DataFrame, **columns: str) -> DataFrame:
+    """Return rows with DIFFERENCE_COLUMNS, given as expressions of SQL; columns without an argument are null."""
     return select_columns(rows, DIFFERENCE_COLUMNS, columns)
 
 
@@ -91,18 +90,18 @@ def render_names(differences: pa.Table) -> pa.Table:
     return differences
 
 
-def excess_severity(is_sensitive: Column) -> Column:
-    """Return the severity of access beyond the declared one."""
-    return f.when(is_sensitive, DifferenceSeverity.CRITICAL).otherwise(DifferenceSeverity.HIGH)
+def excess_severity(is_sensitive: str) -> str:
+    """Return the severity of access beyond the declared one, as an expression of SQL."""
+    return f"CASE WHEN {is_sensitive} THEN '{DifferenceSeverity.CRITICAL}' ELSE '{DifferenceSeverity.HIGH}' END"
 
 
-def same_named_columns(*names: str) -> dict[str, Column | str]:
+def same_named_columns(*names: str) -> dict[str, str]:
     """Return arguments for `select_difference_columns` of columns that have the same name in the rows."""
     return {name: name for name in names}
 
 
-def is_named_role(exports: Sequence[Export], names: Callable[[Export], Iterable[str]]) -> Column:
-    """Whether the role of a row is one of `names`, which are names in its export."""
+def is_named_role(exports: Sequence[Export], names: Callable[[Export], Iterable[str]]) -> str:
+    """Return a condition: the role of a row is one of `names`, which are names in its export."""
     conditions = ["false"]
     for export in exports:
         identifiers = [
@@ -110,4 +109,4 @@ def is_named_role(exports: Sequence[Export], names: Callable[[Export], Iterable[
         ]
         if identifiers:
             conditions.append(f"export = {quote_text(export.name)} AND role IN {list_texts(identifiers)}")
-    return f.expr(" OR ".join(conditions))
+    return f"({' OR '.join(conditions)})"

@@ -6,7 +6,6 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import membership, pair_differences
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
@@ -72,15 +71,22 @@ def compare(
     open_part = stages.start("differences", lambda: _find_open_access(source, declared_access, exports))
     roles = _compare_roles(source, declared_access, exports, stages)
     pair_part = stages.start("differences", lambda: _find_pair_differences(roles, exports))
-    role_part = stages.start("differences", lambda: _find_role_differences(roles, declared_access, exports, stages))
+    missing_roles = threads.start(lambda: stages.store("gone", _find_missing_roles(roles, declared_access)))
+    role_part = stages.start(
+        "differences", lambda: _find_role_differences(roles, declared_access, missing_roles.get_result())
+    )
+    member_part = stages.start(
+        "differences", lambda: _find_member_differences(roles, declared_access, missing_roles.get_result(), exports)
+    )
     reach = threads.start(lambda: collect_table(pair_differences.count_sensitive_reach(roles.pairs, declared_access)))
-    return ComparisonResult(stages.read_union("differences", [open_part, pair_part, role_part]), reach)
+    parts = [open_part, pair_part, role_part, member_part]
+    return ComparisonResult(stages.read_union("differences", parts), reach)
 
 
 def _compare_roles(
     source: SourceAccess, declared_access: DeclaredAccess, exports: Sequence[Export], stages: Stages
 ) -> _ComparedRoles:
-    role_grants = source.reaching_grants.filter(f.col("kind") == Grantee.ROLE)
+    role_grants = source.reaching_grants.filter(f"kind = '{Grantee.ROLE}'")
     found_roles, inherited_roles = source.existing_roles, source.inherited_roles.get_result()
     pairs = stages.store(
         "details", pair_roles_with_datasets(role_grants, declared_access, inherited_roles, found_roles, stages.store)
@@ -120,22 +126,33 @@ def _find_pair_differences(roles: _ComparedRoles, exports: Sequence[Export]) -> 
     )
 
 
+def _find_missing_roles(roles: _ComparedRoles, declared_access: DeclaredAccess) -> DataFrame:
+    """Return (export, role) of the roles that an export should have and does not."""
+    return declared_access.expected_roles.join(roles.existing_roles, ROLE_COLUMNS, "left_anti")
+
+
 def _find_role_differences(
-    roles: _ComparedRoles, declared_access: DeclaredAccess, exports: Sequence[Export], stages: Stages
+    roles: _ComparedRoles, declared_access: DeclaredAccess, missing_roles: DataFrame
 ) -> DataFrame:
-    """Return differences about roles and their members."""
-    missing_roles = declared_access.expected_roles.join(roles.existing_roles, ROLE_COLUMNS, "left_anti")
-    missing_roles = stages.store("gone", missing_roles)
+    """Return differences about whether roles exist, and under which name."""
     differences = [
         membership.build_missing_roles(missing_roles, declared_access),
         membership.find_idle_roles(declared_access, roles.existing_roles),
-        *membership.compare_members(
-            roles.members, declared_access, roles.inherited_roles, roles.existing_roles, missing_roles, exports
-        ),
     ]
     if roles.renames is not None:
         differences.append(roles.renames.build_differences(declared_access, roles.found_roles))
     return roles.unite(differences)
+
+
+def _find_member_differences(
+    roles: _ComparedRoles, declared_access: DeclaredAccess, missing_roles: DataFrame, exports: Sequence[Export]
+) -> DataFrame:
+    """Return differences about the members of roles."""
+    return roles.unite(
+        membership.compare_members(
+            roles.members, declared_access, roles.inherited_roles, roles.existing_roles, missing_roles, exports
+        )
+    )
 
 
 def _find_open_access(source: SourceAccess, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
@@ -144,13 +161,13 @@ def _find_open_access(source: SourceAccess, declared_access: DeclaredAccess, exp
         find_passed_access(source.facts, declared_access, exports),
         select_difference_columns(
             declared_access.uncovered_datasets,
-            type=f.lit(DifferenceType.SENSITIVE_WITHOUT_ROLE),
-            severity=f.lit(DifferenceSeverity.HIGH),
+            type=f"'{DifferenceType.SENSITIVE_WITHOUT_ROLE}'",
+            severity=f"'{DifferenceSeverity.HIGH}'",
             entity="urn",
         ),
         find_open_datasets(source.policies.get_result(), source.reaching_grants, declared_access, exports),
     ]
     if source.survey.has_user_grants:
-        user_grants = source.reaching_grants.filter(f.col("kind") == Grantee.USER)
+        user_grants = source.reaching_grants.filter(f"kind = '{Grantee.USER}'")
         differences.append(pair_differences.find_direct_grants(user_grants, declared_access))
     return reduce(DataFrame.union, differences)

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, collect_surveyed_blocks
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
@@ -40,8 +38,8 @@ class FactSurvey:
         """Return all facts, as rows of which Spark knows that they are of no other kind."""
         # With this, a condition for another kind is false for Spark, and it drops what depends on such facts. It would
         # not see that in a list of kinds.
-        conditions = (f.col("what") == fact_kind for fact_kind in sorted(self.fact_kinds))
-        return facts.filter(reduce(or_, conditions, f.expr("false")))
+        conditions = (f"what = '{fact_kind}'" for fact_kind in sorted(self.fact_kinds))
+        return facts.filter(" OR ".join(conditions) or "false")
 
     def _has_grants(self, mark: str) -> bool:
         return any(block[mark] for block in self.blocks if block["what"] == FactKind.GRANT)
@@ -49,9 +47,11 @@ class FactSurvey:
 
 def survey_facts(facts: DataFrame) -> FactSurvey:
     """Return the survey of stored facts: they are read once."""
-    has_users = f.max(f.col("kind") == Grantee.USER)
     return FactSurvey(
         collect_surveyed_blocks(
-            facts, ["rule", "is_counted"], has_containers=f.max("is_container"), has_users=has_users
+            facts,
+            ["rule", "is_counted"],
+            has_containers="max(is_container)",
+            has_users=f"max(kind = '{Grantee.USER}')",
         )
     )

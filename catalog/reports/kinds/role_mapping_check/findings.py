@@ -16,6 +16,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.spark.rollups import ROLLUP_SIZE, gather_rows, roll_up
+from catalog.reports.spark.sql_text import quote_text
 
 #: Columns that identify a difference across runs; severity and level are not among them.
 _IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")
@@ -35,13 +36,18 @@ def build_findings(differences: DataFrame, exports_by_name: Mapping[str, Export]
 
 
 def _iterate_findings(differences: DataFrame, exports_by_name: Mapping[str, Export]) -> Iterator[Mapping[str, Any]]:
-    is_about_person = f.col("type") == DifferenceType.DIRECT_USER_GRANT
-    schema = f.coalesce(f.regexp_replace("entity", _LAST_PART_PATTERN, ",$1)"), "object")
-    about = f.when(is_about_person, f.col("actor")).otherwise(f.coalesce("role", schema))
-    # PySpark 3.5 looks for no column in an array.
-    severity_ranks = (f.when(f.col("severity") == name, rank) for rank, name in enumerate(DifferenceSeverity, 1))
+    schema = f"regexp_replace(entity, {quote_text(_LAST_PART_PATTERN)}, {quote_text(',$1)')})"
+    about = f"""
+        CASE WHEN type = '{DifferenceType.DIRECT_USER_GRANT}' THEN actor ELSE coalesce(role, {schema}, object) END
+    """
+    severity_ranks = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(DifferenceSeverity, 1))
     gathered = gather_rows(
-        differences.withColumns({"about": f.concat_ws(SEPARATOR, about, "rule"), "rank": f.coalesce(*severity_ranks)}),
+        differences.withColumns(
+            {
+                "about": f.expr(f"concat_ws({quote_text(SEPARATOR)}, {about}, rule)"),
+                "rank": f.expr(f"CASE severity {severity_ranks} END"),
+            }
+        ),
         ["type", "export", "about"],
         list(DIFFERENCE_COLUMNS),
         order=["rank", *_KEY_COLUMNS],

@@ -7,8 +7,7 @@ a PASSED one with its rule, so that no row of a file is lost.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import principals
 from catalog.reports.kinds.role_mapping_check.exports import Export
@@ -94,24 +93,28 @@ FACT_COLUMNS = {
 }
 
 
-def role_key(export: Export, name: Column) -> Column:
+def role_key(export: Export, name: str) -> str:
     """Return the identifier, in lower case, of the role URN for the name of a role in the source."""
     return dotted_role_key(export, principals.dotted_name(name))
 
 
-def dotted_role_key(export: Export, source_name: Column) -> Column:
+def dotted_role_key(export: Export, source_name: str) -> str:
     """Return `role_key` of a name as `principals.dotted_name` returns it."""
     bare_key = name_key(export, source_name)
-    key: Column = f.concat(f.lit(export.role_prefix.lower()), bare_key)
+    key = f"concat({quote_text(export.role_prefix.lower())}, {bare_key})"
     # A name as it stands goes before one in other letters: CASEY and "casey" may both be named.
-    for has_its_letters in (False, True):
-        for known_name, identifier in export.roles.items():
-            is_known = source_name == known_name if has_its_letters else bare_key == export.normalize(known_name)
-            key = f.when(is_known, f.lit(identifier.lower())).otherwise(key)
-    return key
+    choices = [
+        f"WHEN {value} = {quote_text(known_value)} THEN {quote_text(export.roles[name].lower())}"
+        for value, known_names in (
+            (source_name, {name: name for name in export.roles}),
+            (bare_key, {name: export.normalize(name) for name in export.roles}),
+        )
+        for name, known_value in reversed(known_names.items())
+    ]
+    return f"CASE {' '.join(choices)} ELSE {key} END" if choices else key
 
 
-def name_key(export: Export, name: Column) -> Column:
+def name_key(export: Export, name: str) -> str:
     """Return a name in the source for comparison with `Export.normalize` of names of the catalog.
 
     Where SQL folds names, the catalog's name stands for the one without quotation marks: any other keeps its letters,
@@ -119,52 +122,52 @@ def name_key(export: Export, name: Column) -> Column:
     """
     bare_name = _strip_domain(export, name)
     if export.spelling == "exact" or export.form in _CASELESS_FORMS:
-        return f.lower(bare_name)
-    is_unquoted = bare_name == spell(export, bare_name)
-    return f.when(is_unquoted, f.lower(bare_name)).otherwise(f.concat(f.lit('"'), bare_name, f.lit('"')))
+        return f"lower({bare_name})"
+    is_unquoted = f"{bare_name} = {spell(export, bare_name)}"
+    return f"CASE WHEN {is_unquoted} THEN lower({bare_name}) ELSE concat('\"', {bare_name}, '\"') END"
 
 
-def without_domain(export: Export, name: Column) -> Column:
-    """Return `Export.normalize` of a column."""
-    return f.lower(_strip_domain(export, name))
+def without_domain(export: Export, name: str) -> str:
+    """Return `Export.normalize` of a name."""
+    return f"lower({_strip_domain(export, name)})"
 
 
-def _strip_domain(export: Export, name: Column) -> Column:
+def _strip_domain(export: Export, name: str) -> str:
     if not export.email_domain:
         return name
     ending = f"@{export.email_domain.lower()}"
-    bare_name = name.substr(f.lit(1), f.length(name) - len(ending))
-    return f.when(f.lower(name).endswith(ending), bare_name).otherwise(name)
+    bare_name = f"substring({name}, 1, char_length({name}) - {len(ending)})"
+    return f"CASE WHEN endswith(lower({name}), {quote_text(ending)}) THEN {bare_name} ELSE {name} END"
 
 
-def spell(export: Export, name: Column) -> Column:
-    """Return `Export.spell` of a column."""
-    return {"upper": f.upper, "lower": f.lower}.get(export.spelling, lambda column: column)(name)
+def spell(export: Export, name: str) -> str:
+    """Return `Export.spell` of a name."""
+    return {"upper": f"upper({name})", "lower": f"lower({name})"}.get(export.spelling, name)
 
 
-def object_key(export: Export, path: Column) -> Column:
+def object_key(export: Export, path: str) -> str:
     """Return a name of several parts for comparison with `spell` of names of the catalog.
 
     PostgreSQL tells quoted names with capitals from others; what else writes names in lower case knows no such tables.
     """
-    dotted_path = f.replace(path, f.lit(SEPARATOR), f.lit("."))
-    return f.lower(dotted_path) if export.spelling == "lower" and export.dialect != "postgres" else dotted_path
+    dotted_path = f"replace({path}, {quote_text(SEPARATOR)}, '.')"
+    return f"lower({dotted_path})" if export.spelling == "lower" and export.dialect != "postgres" else dotted_path
 
 
-def find_privilege(export: Export, privilege: str) -> Column:
-    """Return the position of a privilege, an expression of SQL, in the vocabulary; null if it does not reach data."""
+def find_privilege(export: Export, privilege: str) -> str:
+    """Return the position of a privilege in the vocabulary; null if it does not reach data."""
     choices = (f"WHEN {quote_text(name)} THEN {position}" for position, name in enumerate(export.vocabulary))
-    return f.expr(f"CASE {privilege} {' '.join(choices)} END")
+    return f"CASE {privilege} {' '.join(choices)} END"
 
 
-def privilege_bit(export: Export, position: Column) -> Column:
+def privilege_bit(export: Export, position: str) -> str:
     """Return the bit of a privilege with this position."""
-    return f.get(f.expr(f"array({', '.join(f'{1 << index}L' for index in range(len(export.vocabulary)))})"), position)
+    return f"get(array({', '.join(f'{1 << index}L' for index in range(len(export.vocabulary)))}), {position})"
 
 
-def privilege_level(export: Export, position: Column) -> Column:
+def privilege_level(export: Export, position: str) -> str:
     """Return the level of a privilege with this position."""
-    return f.get(f.expr(f"array({', '.join(map(str, export.vocabulary.values()))})"), position)
+    return f"get(array({', '.join(map(str, export.vocabulary.values()))}), {position})"
 
 
 def list_privileges(export: Export, bits: int) -> list[str]:
@@ -172,13 +175,11 @@ def list_privileges(export: Export, bits: int) -> list[str]:
     return [name for index, name in enumerate(export.vocabulary) if bits >> index & 1]
 
 
-def select_columns(rows: DataFrame, types: Mapping[str, str], columns: Mapping[str, Column | str]) -> DataFrame:
-    """Return rows with columns of these types; columns that are not given are null."""
-    return rows.select(*(_cast_column(columns.get(name), type_name, name) for name, type_name in types.items()))
-
-
-def _cast_column(value: Column | str | None, type_name: str, name: str) -> Column:
-    if value is None or isinstance(value, str):
-        text = "NULL" if value is None else quote_name(value)
-        return f.expr(f"CAST({text} AS {type_name}) AS {quote_name(name)}")
-    return value.cast(type_name).alias(name)
+def select_columns(rows: DataFrame, types: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
+    """Return rows with columns of these types, given as expressions of SQL; columns that are not given are null."""
+    return rows.selectExpr(
+        *(
+            f"CAST({columns.get(name, 'NULL')} AS {type_name}) AS {quote_name(name)}"
+            for name, type_name in types.items()
+        )
+    )

@@ -56,7 +56,7 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
         facts = readers.read_facts(job.spark, folder, export)
         # Nothing is compared with the time of a grant, and with its many forms the plan is too large to compile as a
         # whole.
-        return facts.withColumn("granted_at", f.lit(None).cast("timestamp"))
+        return facts.withColumn("granted_at", f.expr("CAST(NULL AS timestamp)"))
 
     facts, survey = read_surveyed_facts(read_facts, export_list, stages)
     print_progress("Comparing with the catalog", 1, 3)

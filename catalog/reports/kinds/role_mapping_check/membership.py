@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
@@ -18,19 +18,22 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 from catalog.reports.kinds.role_mapping_check.principals import is_group
 from catalog.reports.kinds.role_mapping_check.rules import DORMANT_RULES
+from catalog.reports.spark.sql_text import list_texts
 
 
 def find_existing_roles(facts: DataFrame) -> DataFrame:
     """Return (export, role, role_name) of roles in the facts: grantees, inherited, with members, or listed."""
-    is_dormant = (f.col("what") == FactKind.PASSED) & f.col("rule").isin(*sorted(DORMANT_RULES))
-    is_granted = f.col("what").isin(FactKind.GRANT, FactKind.INHERIT) | (is_dormant & f.col("grantee_key").isNotNull())
-    granted_roles = facts.filter(is_granted & (f.col("kind") == Grantee.ROLE))
-    role_facts = facts.filter(f.col("what").isin(FactKind.INHERIT, FactKind.MEMBER, FactKind.ROLE))
-    role_names = granted_roles.select(
-        "export", f.col("grantee_key").alias("role"), f.col("grantee").alias("role_name")
-    ).union(role_facts.select("export", f.col("object_key").alias("role"), f.col("object").alias("role_name")))
+    is_dormant = f"""
+        what = '{FactKind.PASSED}' AND rule IN {list_texts(sorted(DORMANT_RULES))} AND grantee_key IS NOT NULL
+    """
+    is_granted = f"what IN ('{FactKind.GRANT}', '{FactKind.INHERIT}') OR {is_dormant}"
+    granted_roles = facts.filter(f"kind = '{Grantee.ROLE}' AND ({is_granted})")
+    role_facts = facts.filter(f"what IN ('{FactKind.INHERIT}', '{FactKind.MEMBER}', '{FactKind.ROLE}')")
+    role_names = granted_roles.selectExpr("export", "grantee_key AS role", "grantee AS role_name").union(
+        role_facts.selectExpr("export", "object_key AS role", "object AS role_name")
+    )
     # Spark sorts all rows to find the least text of a group: these are few.
-    return role_names.distinct().groupBy(*ROLE_COLUMNS).agg(f.min("role_name").alias("role_name"))
+    return role_names.distinct().groupBy(*ROLE_COLUMNS).agg(f.expr("min(role_name) AS role_name"))
 
 
 # -- roles ------------------------------------------------------------------------------------------------------------
@@ -40,8 +43,8 @@ def build_missing_roles(missing_roles: DataFrame, declared_access: DeclaredAcces
     """Return differences for the roles that an export should have and does not."""
     return select_difference_columns(
         missing_roles.join(declared_access.roles, "role"),
-        type=f.lit(DifferenceType.ROLE_GONE),
-        severity=f.lit(DifferenceSeverity.HIGH),
+        type=f"'{DifferenceType.ROLE_GONE}'",
+        severity=f"'{DifferenceSeverity.HIGH}'",
         **same_named_columns("export", "role", "role_urn", "count"),
     )
 
@@ -51,8 +54,8 @@ def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) 
     rows = declared_access.roles.filter("is_described AND count = 0").join(existing_roles, "role", "left")
     return select_difference_columns(
         rows,
-        type=f.lit(DifferenceType.ROLE_WITHOUT_DATASETS),
-        severity=f.lit(DifferenceSeverity.LOW),
+        type=f"'{DifferenceType.ROLE_WITHOUT_DATASETS}'",
+        severity=f"'{DifferenceSeverity.LOW}'",
         **same_named_columns("export", "role", "role_urn"),
         grantee="role_name",
     )
@@ -60,18 +63,10 @@ def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) 
 
 def select_members(facts: DataFrame) -> DataFrame:
     """Return the direct members of roles: export, role, kind, member_key, names in the source, granted_at."""
-    rows = facts.filter(f.col("what") == FactKind.MEMBER)
-    keys: list[Column | str | int] = [
-        "export",
-        f.col("object_key").alias("role"),
-        "kind",
-        f.col("grantee_key").alias("member_key"),
-    ]
-    return rows.groupBy(*keys).agg(
-        f.min("object").alias("role_name"),
-        f.min("grantee").alias("grantee"),
-        f.max("granted_at").alias("granted_at"),
-    )
+    rows = facts.filter(f"what = '{FactKind.MEMBER}'")
+    keys = ("export", "object_key AS role", "kind", "grantee_key AS member_key")
+    names_and_time = ("min(object) AS role_name", "min(grantee) AS grantee", "max(granted_at) AS granted_at")
+    return rows.groupBy(*map(f.expr, keys)).agg(*map(f.expr, names_and_time))
 
 
 def compare_members(
@@ -88,59 +83,50 @@ def compare_members(
     a role of the catalog is legitimate; excess access of that role is a difference of the role. A role that the catalog
     does not have makes its members extra members.
     """
-    role_pairs = inherited_roles.select("export", "role", "given")
-    inherited_members = direct_members.join(role_pairs, ROLE_COLUMNS).withColumn("via", f.col("role_name"))
+    role_pairs = inherited_roles.selectExpr("export", "role", "given")
+    inherited_members = direct_members.join(role_pairs, ROLE_COLUMNS)
     columns = ["export", "role", "kind", "member_key"]
-    role_members = direct_members.select(*columns).union(
-        inherited_members.select("export", "given", "kind", "member_key")
+    role_members = direct_members.selectExpr(*columns).union(
+        inherited_members.selectExpr("export", "given", "kind", "member_key")
     )
-    group_members = role_members.filter(f.col("kind") == Grantee.GROUP).withColumnRenamed("member_key", "group_key")
-    group_members = group_members.join(declared_access.group_members, ["export", "group_key"]).select(
-        "export", "role", f.lit(Grantee.USER).alias("kind"), "member_key"
+    group_members = role_members.filter(f"kind = '{Grantee.GROUP}'").withColumnRenamed("member_key", "group_key")
+    group_members = group_members.join(declared_access.group_members, ["export", "group_key"]).selectExpr(
+        "export", "role", f"'{Grantee.USER}' AS kind", "member_key"
     )
     declared_members = declared_access.members.get_result()
     missing_members = declared_members.required.join(role_members.union(group_members), columns, "left_anti").join(
         missing_roles, ROLE_COLUMNS, "left_anti"
     )
-    is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
-    undescribed_members = inherited_members.join(declared_access.roles.select("role"), "role", "left_anti").filter(
-        ~is_ignored
-    )
-    extra_members = (
-        direct_members.withColumn("via", f.lit(""))
-        .select(*columns, "grantee", "role_name", "via")
-        .union(
-            undescribed_members.select(
-                "export", "given", "kind", "member_key", "grantee", f.lit(None).cast("string"), "via"
-            )
+    is_considered = f"NOT {is_named_role(exports, lambda export: export.ignored_roles)}"
+    roles = declared_access.roles.selectExpr("role", "role_urn")
+    undescribed_members = inherited_members.join(roles, "role", "left_anti").filter(is_considered)
+    extra_members = direct_members.selectExpr(*columns, "grantee", "role_name", "'' AS via").union(
+        undescribed_members.selectExpr(
+            "export", "given", "kind", "member_key", "grantee", "CAST(NULL AS string)", "role_name"
         )
     )
     extra_members = (
-        extra_members.filter(~is_ignored)
-        .join(declared_access.roles.select("role", "role_urn"), "role")
-        .join(declared_members.allowed, columns, "left_anti")
+        extra_members.filter(is_considered).join(roles, "role").join(declared_members.allowed, columns, "left_anti")
     )
     extra_members = extra_members.groupBy(*columns, "role_urn").agg(
-        f.min("grantee").alias("grantee"), f.max("role_name").alias("object"), f.min("via").alias("via")
+        *map(f.expr, ("min(grantee) AS grantee", "max(role_name) AS object", "min(via) AS via"))
     )
-    missing_members = missing_members.join(declared_access.roles.select("role", "role_urn"), "role").join(
-        existing_roles, ROLE_COLUMNS, "left"
-    )
-    prefix = f.when(f.col("kind") == Grantee.GROUP, "urn:li:corpGroup:").otherwise("urn:li:corpuser:")
+    missing_members = missing_members.join(roles, "role").join(existing_roles, ROLE_COLUMNS, "left")
+    prefix = f"CASE WHEN kind = '{Grantee.GROUP}' THEN 'urn:li:corpGroup:' ELSE 'urn:li:corpuser:' END"
     return [
         select_difference_columns(
             missing_members,
-            type=f.lit(DifferenceType.MEMBER_MISSING),
-            severity=f.lit(DifferenceSeverity.MEDIUM),
+            type=f"'{DifferenceType.MEMBER_MISSING}'",
+            severity=f"'{DifferenceSeverity.MEDIUM}'",
             **same_named_columns("export", "role", "role_urn", "kind", "actor"),
             # Statements about members of groups are others than those of roles.
-            object=f.when(is_group("role_name"), f.col("role_name")),
+            object=f"CASE WHEN {is_group('role_name')} THEN role_name END",
         ),
         select_difference_columns(
             extra_members.join(declared_access.people, "member_key", "left"),
-            type=f.lit(DifferenceType.EXTRA_MEMBER),
-            severity=f.lit(DifferenceSeverity.HIGH),
+            type=f"'{DifferenceType.EXTRA_MEMBER}'",
+            severity=f"'{DifferenceSeverity.HIGH}'",
             **same_named_columns("export", "role", "role_urn", "kind", "grantee", "object", "via"),
-            actor=f.coalesce("urn", f.concat(prefix, "member_key")),
+            actor=f"coalesce(urn, concat({prefix}, member_key))",
         ),
     ]

@@ -1,7 +1,6 @@
 """Rows that were passed over although they may give access to something sensitive."""
 
 from collections.abc import Sequence
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -17,23 +16,24 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.rules import REACHING_RULES
+from catalog.reports.spark.sql_text import list_texts
 
 
 def find_passed_access(facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
     """Return a difference for each rule and object, with the number of its rows, where something sensitive lies."""
-    is_passed = (f.col("what") == FactKind.PASSED) & f.col("rule").isin(*sorted(REACHING_RULES))
-    rows = facts.filter(is_passed & f.col("is_counted") & (f.col("object_key") != ""))
-    rows = rows.groupBy("export", "rule", "object_key", "is_container").agg(f.count("*").alias("count"))
+    is_passed = f"what = '{FactKind.PASSED}' AND rule IN {list_texts(sorted(REACHING_RULES))}"
+    rows = facts.filter(f"{is_passed} AND is_counted AND object_key <> ''")
+    rows = rows.groupBy("export", "rule", "object_key", "is_container").agg(f.expr("count(*) AS count"))
     datasets = declared_access.datasets.filter("is_sensitive")
-    tables = datasets.select("export", f.col("key").alias("object_key"), f.expr("false").alias("is_container"), "urn")
-    containers = list_places(facts, datasets, exports).select(
-        "export", "object_key", f.expr("true").alias("is_container"), f.lit(None).cast("string").alias("urn")
+    tables = datasets.selectExpr("export", "key AS object_key", "false AS is_container", "urn")
+    containers = list_places(facts, datasets, exports).selectExpr(
+        "export", "object_key", "true AS is_container", "CAST(NULL AS string) AS urn"
     )
-    sensitive_objects = reduce(DataFrame.union, (tables, containers)).distinct()
+    sensitive_objects = tables.union(containers).distinct()
     return select_difference_columns(
         rows.join(sensitive_objects, ["export", "object_key", "is_container"]),
-        type=f.lit(DifferenceType.PASSED_SENSITIVE),
-        severity=f.lit(DifferenceSeverity.HIGH),
+        type=f"'{DifferenceType.PASSED_SENSITIVE}'",
+        severity=f"'{DifferenceSeverity.HIGH}'",
         **same_named_columns("export", "rule", "count"),
         entity="urn",
         object="object_key",

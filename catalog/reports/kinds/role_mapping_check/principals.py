@@ -5,8 +5,7 @@ and the parts of its name follow, each after SEPARATOR: a database role is one o
 and a group may have the name of a role.
 """
 
-from pyspark.sql import Column
-from pyspark.sql import functions as f
+from catalog.reports.spark.sql_text import quote_text
 
 #: Separator of the parts of a name; any printable character may be in a part.
 SEPARATOR = "\x1f"
@@ -21,28 +20,33 @@ SCOPED_ROLE_TYPES = (DATABASE_ROLE, APPLICATION_ROLE, INSTANCE_ROLE)
 OUTSIDE_TYPES = (SHARE, APPLICATION)
 
 
-def join_name(principal_type: str | Column, *parts: Column) -> Column:
-    """Return the name of a principal of such a type; null when a part is."""
-    first_part = f.lit(principal_type) if isinstance(principal_type, str) else principal_type
-    return f.concat(first_part, *(f.concat(f.lit(SEPARATOR), part) for part in parts))
+def join_name(principal_type: str, *parts: str) -> str:
+    """Return the name of a principal of such a type; null when a part is. All are expressions of SQL."""
+    separator = quote_text(SEPARATOR)
+    return f"concat({f', {separator}, '.join((principal_type, *parts))})"
 
 
-def dotted_name(name: Column) -> Column:
-    """Return names as exports.json writes them: DATABASE.ROLE, SHARE NAME, and those without a type as they are."""
-    bare_name = f.regexp_replace(name, f"^({DATABASE_ROLE}|{GROUP}){SEPARATOR}", "")
-    typed_name = f.regexp_replace(name, f"^([^{SEPARATOR}]*){SEPARATOR}", "$1 ")
-    words = f.when(bare_name != name, bare_name).otherwise(typed_name)
-    return f.when(name.contains(SEPARATOR), f.replace(words, f.lit(SEPARATOR), f.lit("."))).otherwise(name)
+def dotted_name(name: str) -> str:
+    """Return names as exports.json writes them: DATABASE.ROLE, SHARE NAME, and those without a type as they are.
+
+    `name` and the result are expressions of SQL.
+    """
+    separator = quote_text(SEPARATOR)
+    bare_name = f"regexp_replace({name}, {quote_text(f'^({DATABASE_ROLE}|{GROUP}){SEPARATOR}')}, '')"
+    typed_name = f"regexp_replace({name}, {quote_text(f'^([^{SEPARATOR}]*){SEPARATOR}')}, {quote_text('$1 ')})"
+    words = f"CASE WHEN {bare_name} <> {name} THEN {bare_name} ELSE {typed_name} END"
+    return f"CASE WHEN contains({name}, {separator}) THEN replace({words}, {separator}, '.') ELSE {name} END"
 
 
-def is_outside(name: str) -> Column:
-    """Whether the principal of a column is none of the account's roles or users."""
-    return f.col(name).rlike(f"^({'|'.join(OUTSIDE_TYPES)}){SEPARATOR}")
+def is_outside(name: str) -> str:
+    """Return a condition: the principal is none of the account's roles or users."""
+    pattern = f"^({'|'.join(OUTSIDE_TYPES)}){SEPARATOR}"
+    return f"{name} RLIKE {quote_text(pattern)}"
 
 
-def is_group(name: str) -> Column:
-    """Whether the principal of a column is a group that holds privileges as a role does."""
-    return f.col(name).startswith(f"{GROUP}{SEPARATOR}")
+def is_group(name: str) -> str:
+    """Return a condition: the principal is a group that holds privileges as a role does."""
+    return f"startswith({name}, {quote_text(f'{GROUP}{SEPARATOR}')})"
 
 
 def split_principal(name: str) -> tuple[str, list[str]]:

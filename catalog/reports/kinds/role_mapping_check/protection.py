@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
@@ -16,24 +15,22 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.spark.frames import collect_table
+from catalog.reports.spark.sql_text import is_among
 
 
 def find_policies(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
     """Return (export, number, dataset, kind, policy) of the policies on datasets of the catalog."""
-    policy_facts = facts.filter(f.col("what") == FactKind.POLICY).select(
-        "export",
-        f.col("object_key").alias("key"),
-        "kind",
-        f.col("grantee").alias("policy"),
+    policy_facts = facts.filter(f"what = '{FactKind.POLICY}'").selectExpr(
+        "export", "object_key AS key", "kind", "grantee AS policy"
     )
-    datasets = declared_access.datasets.select("export", "key", "number", f.col("urn").alias("dataset"))
+    datasets = declared_access.datasets.selectExpr("export", "key", "number", "urn AS dataset")
     return policy_facts.join(datasets, ["export", "key"]).drop("key").distinct()
 
 
 def collect_policies(policies: DataFrame) -> pa.Table:
     """Return the rows of the table of policies."""
-    rows = policies.select("dataset", "kind", "policy", "export")
-    return collect_table(rows.orderBy(*rows.columns).limit(tables.MAX_POLICIES))
+    columns = ("dataset", "kind", "policy", "export")
+    return collect_table(policies.selectExpr(*columns).orderBy(*columns).limit(tables.MAX_POLICIES))
 
 
 def find_open_datasets(
@@ -44,13 +41,14 @@ def find_open_datasets(
     Only exports with `policies` are asked: of the others nobody said which policies there are.
     """
     asked_exports = [export.name for export in exports if export.policies]
-    sensitive_datasets = declared_access.datasets.filter(f.col("is_sensitive") & f.col("export").isin(asked_exports))
-    rows = sensitive_datasets.join(grants.select("export", "number"), ["export", "number"], "left_semi")
-    rows = rows.join(policies.select("export", "number"), ["export", "number"], "left_anti")
+    is_asked = f"is_sensitive AND {is_among('export', asked_exports)}"
+    rows = declared_access.datasets.filter(is_asked)
+    rows = rows.join(grants.selectExpr("export", "number"), ["export", "number"], "left_semi")
+    rows = rows.join(policies.selectExpr("export", "number"), ["export", "number"], "left_anti")
     return select_difference_columns(
         rows,
-        type=f.lit(DifferenceType.SENSITIVE_OPEN),
-        severity=f.lit(DifferenceSeverity.MEDIUM),
+        type=f"'{DifferenceType.SENSITIVE_OPEN}'",
+        severity=f"'{DifferenceSeverity.MEDIUM}'",
         export="export",
         entity="urn",
         name="name",

@@ -36,18 +36,23 @@ def find_reach(
     What a denial or the condition of the grant takes away is left out. A grant that reaches no dataset, or none after
     that, is one row with the `rule` that passes it and its place in the files; all others have none of these.
     """
-    grants = facts.filter(f.col("what") == FactKind.GRANT)
-    grants = grants.withColumn("condition_names", f.coalesce("condition_names", f.lit("")))
-    keys = declared_access.datasets.select("export", "number", f.col("key").alias("object_key"))
-    containers = list_places(facts, declared_access.datasets.select("export", "number", "key"), exports)
-    columns = list(dict.fromkeys((*_REACH_COLUMNS, *_PLACE_COLUMNS, *_GRANT_COLUMNS)))
-    table_grants = grants.filter("NOT is_container").join(keys, ["export", "object_key"], "left")
-    reach = table_grants.select(*columns)
+    grants = facts.filter(f"what = '{FactKind.GRANT}'")
+    grants = grants.withColumn("condition_names", f.expr("coalesce(condition_names, '')"))
+    keys = declared_access.datasets.selectExpr("export", "number", "key AS object_key")
+    containers = list_places(facts, declared_access.datasets, exports)
+    columns = dict.fromkeys((*_REACH_COLUMNS, *_PLACE_COLUMNS, *_GRANT_COLUMNS))
+    reach = (
+        grants.filter("NOT is_container")
+        .join(keys, ["export", "object_key"], "left")
+        .selectExpr(*columns, f"CASE WHEN number IS NULL THEN '{PassRule.UNKNOWN_TABLE}' END AS rule")
+    )
     if survey.has_container_grants:
         container_grants = grants.filter("is_container").join(containers, ["export", "object_key"], "left")
-        reach = reach.union(container_grants.select(*columns))
-    unknown = f.when(f.col("is_container"), PassRule.UNKNOWN_CONTAINER).otherwise(f.lit(PassRule.UNKNOWN_TABLE))
-    reach = reach.withColumn("rule", f.when(f.col("number").isNull(), unknown))
+        reach = reach.union(
+            container_grants.selectExpr(
+                *columns, f"CASE WHEN number IS NULL THEN '{PassRule.UNKNOWN_CONTAINER}' END AS rule"
+            )
+        )
     denials = select_denials(facts, exports)
     takings: dict[PassRule, DataFrame] = {}
     if _has_conditions(grants, exports):
@@ -55,17 +60,16 @@ def find_reach(
     if denials is not None:
         members = stage("in_groups", list_group_members(facts, declared_access.group_members, exports, stage))
         places = keys.withColumn("is_container", f.expr("false")).union(
-            containers.select("export", "number", "object_key", f.expr("true"))
+            containers.selectExpr("export", "number", "object_key", "true")
         )
-        holders = reach.filter("number IS NOT NULL").select(*HOLDER_COLUMNS).distinct()
+        holders = reach.filter("number IS NOT NULL").selectExpr(*HOLDER_COLUMNS).distinct()
         takings[PassRule.DENIED] = find_denied(facts, denials, holders, members, places)
     reach = _drop_takings(reach, grants, takings)
-    is_passed = f.col("rule").isNotNull()
-    return reach.select(
+    return reach.selectExpr(
         *_REACH_COLUMNS,
-        f.when(f.col("is_container"), f.col("object")).otherwise("").alias("at"),
+        "CASE WHEN is_container THEN object ELSE '' END AS at",
         "rule",
-        *(f.when(is_passed, f.col(name)).alias(name) for name in _PLACE_COLUMNS),
+        *(f"CASE WHEN rule IS NOT NULL THEN {name} END AS {name}" for name in _PLACE_COLUMNS),
     )
 
 
@@ -76,24 +80,16 @@ def _has_conditions(grants: DataFrame, exports: Sequence[Export]) -> bool:
 
 def _find_outside(reach: DataFrame, datasets: DataFrame) -> DataFrame:
     """Return (export, number, condition_names) where a condition does not hold for a dataset."""
-    parts = f.split("key", "[.]")
-    size = f.size(parts)
-    project = f.array_join(f.slice(parts, f.lit(1), f.greatest(size - 2, f.lit(0))), ".")
-    name = f.concat_ws(
-        "/",
-        f.lit("projects"),
-        project,
-        f.lit("datasets"),
-        f.get(parts, size - 2),
-        f.lit("tables"),
-        f.get(parts, size - 1),
-    )
-    named_datasets = datasets.select("export", "number", name.alias("resource"))
-    conditional = reach.filter("number IS NOT NULL AND condition_names <> ''")
-    pairs = (
-        conditional.select("export", "number", "condition_names").distinct().join(named_datasets, ["export", "number"])
-    )
-    return pairs.filter(~f.rlike("resource", f.col("condition_names"))).drop("resource")
+    parts = "split(key, '[.]')"
+    size = f"size({parts})"
+    project = f"array_join(slice({parts}, 1, greatest({size} - 2, 0)), '.')"
+    dataset, table = f"get({parts}, {size} - 2)", f"get({parts}, {size} - 1)"
+    name = f"concat_ws('/', 'projects', {project}, 'datasets', {dataset}, 'tables', {table})"
+    named_datasets = datasets.selectExpr("export", "number", f"{name} AS resource")
+    columns = ("export", "number", "condition_names")
+    conditional = reach.filter("number IS NOT NULL AND condition_names <> ''").selectExpr(*columns).distinct()
+    pairs = conditional.join(named_datasets, ["export", "number"])
+    return pairs.filter("resource NOT RLIKE condition_names").selectExpr(*columns)
 
 
 def _drop_takings(reach: DataFrame, grants: DataFrame, takings: Mapping[PassRule, DataFrame]) -> DataFrame:
@@ -106,15 +102,16 @@ def _drop_takings(reach: DataFrame, grants: DataFrame, takings: Mapping[PassRule
     columns = reach.columns
     for rule, rows in takings.items():
         reach = reach.join(rows.withColumn(f"is_{rule}", f.expr("true")), rows.columns, "left")
-    withheld_by = f.coalesce(*(f.when(f.col(f"is_{rule}"), rule) for rule in takings))
-    reach = reach.withColumn("withheld_by", withheld_by)
+    choices = " ".join(f"WHEN is_{rule} THEN '{rule}'" for rule in takings)
+    reach = reach.withColumn("withheld_by", f.expr(f"CASE {choices} END"))
     lost_grants = (
         reach.filter("number IS NOT NULL")
         .groupBy(*_GRANT_COLUMNS)
-        .agg(f.max(f.col("withheld_by").isNull()).alias("is_left"), f.min("withheld_by").alias("rule"))
+        .agg(*map(f.expr, ("max(withheld_by IS NULL) AS is_left", "min(withheld_by) AS lost_by")))
         .filter("NOT is_left")
-        .drop("is_left")
     )
-    passed_grants = grants.join(lost_grants.withColumnRenamed("rule", "lost_by"), _GRANT_COLUMNS)
-    passed_grants = passed_grants.withColumns({"number": f.lit(None).cast("int"), "rule": f.col("lost_by")})
-    return reach.filter("withheld_by IS NULL").select(*columns).union(passed_grants.select(*columns))
+    expressions = {"number": "CAST(NULL AS int) AS number", "rule": "lost_by AS rule"}
+    passed_grants = grants.join(lost_grants, _GRANT_COLUMNS).selectExpr(
+        *(expressions.get(name, name) for name in columns)
+    )
+    return reach.filter("withheld_by IS NULL").selectExpr(*columns).union(passed_grants)

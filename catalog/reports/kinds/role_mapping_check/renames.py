@@ -23,6 +23,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.principals import is_outside
+from catalog.reports.spark.sql_text import is_among, quote_name
 
 #: How many of a role's grants have to agree with those of the new name: a number, and a part of all in percent.
 _MIN_GRANTS, _MIN_PERCENT = 3, 90
@@ -38,9 +39,9 @@ class RoleRenames:
 
     def rename(self, rows: DataFrame, column: str = "role") -> DataFrame:
         """Return rows in which a new role is the role that it stands for."""
-        names = self.frame.select("export", f.col("new_role").alias(column), f.col("role").alias("declared_role"))
+        names = self.frame.selectExpr("export", f"new_role AS {column}", "role AS declared_role")
         renamed = rows.join(f.broadcast(names), ["export", column], "left")
-        return renamed.withColumn(column, f.coalesce("declared_role", column)).select(*rows.columns)
+        return _select_columns(renamed, rows.columns, **{column: f"coalesce(declared_role, {column})"})
 
     def rename_inheritance(self, inherited_roles: DataFrame) -> DataFrame:
         """Return the closure of role inheritance with renamed roles; two names of one role give it nothing."""
@@ -48,38 +49,37 @@ class RoleRenames:
 
     def rename_existing(self, existing_roles: DataFrame) -> DataFrame:
         """Return (export, role, role_name) of existing roles: a renamed one exists, under its new name."""
-        is_original = f.col("role") == f.col("found_role")
-        renamed = self.rename(existing_roles.withColumn("found_role", f.col("role")))
-        name = f.min(f.struct(is_original, "role_name")).getField("role_name")
-        return renamed.groupBy(*ROLE_COLUMNS).agg(name.alias("role_name"))
+        renamed = self.rename(existing_roles.withColumn("found_role", f.expr("role")))
+        name = "min(struct(role = found_role, role_name)).role_name"
+        return renamed.groupBy(*ROLE_COLUMNS).agg(f.expr(f"{name} AS role_name"))
 
     def select_renamed(self, rows: DataFrame) -> DataFrame:
         """Return the rows about renamed roles, in which a new role is the role that it stands for."""
-        roles = f.broadcast(self.frame.select(*ROLE_COLUMNS))
-        return self.rename(rows).join(roles, ROLE_COLUMNS, "left_semi").select(*rows.columns)
+        roles = f.broadcast(self.frame.selectExpr(*ROLE_COLUMNS))
+        return _select_columns(self.rename(rows).join(roles, ROLE_COLUMNS, "left_semi"), rows.columns)
 
     def drop_roles(self, rows: DataFrame) -> DataFrame:
         """Return the rows that are about other roles."""
-        names = self.frame.select(*ROLE_COLUMNS).union(self.frame.select("export", "new_role"))
-        return rows.join(f.broadcast(names), ROLE_COLUMNS, "left_anti").select(*rows.columns)
+        names = self.frame.selectExpr(*ROLE_COLUMNS).union(self.frame.selectExpr("export", "new_role"))
+        return _select_columns(rows.join(f.broadcast(names), ROLE_COLUMNS, "left_anti"), rows.columns)
 
     def add_new_names(self, differences: DataFrame) -> DataFrame:
         """Return the differences with `new_name` where the role has one."""
-        names = self.frame.select("export", "role", f.col("new_name").alias("found_name"))
+        names = self.frame.selectExpr("export", "role", "new_name AS found_name")
         rows = differences.join(f.broadcast(names), ROLE_COLUMNS, "left")
-        return rows.withColumn("new_name", f.col("found_name")).select(*differences.columns)
+        return _select_columns(rows, differences.columns, new_name="found_name")
 
     def build_differences(self, declared_access: DeclaredAccess, existing_roles: DataFrame) -> DataFrame:
         """Return a difference for each renamed role; `existing_roles` are those of the source, by their own names."""
-        rows = self.frame.join(declared_access.roles.select("role", "role_urn"), "role")
-        kept_roles = existing_roles.select(*ROLE_COLUMNS, f.expr("true").alias("is_there"))
+        rows = self.frame.join(declared_access.roles.selectExpr("role", "role_urn"), "role")
+        kept_roles = existing_roles.selectExpr(*ROLE_COLUMNS, "true AS is_there")
         return select_difference_columns(
             rows.join(kept_roles, ROLE_COLUMNS, "left"),
-            type=f.lit(DifferenceType.ROLE_RENAMED),
-            severity=f.lit(DifferenceSeverity.MEDIUM),
+            type=f"'{DifferenceType.ROLE_RENAMED}'",
+            severity=f"'{DifferenceSeverity.MEDIUM}'",
             **same_named_columns("export", "role", "role_urn", "new_name", "count", "total"),
             grantee="new_name",
-            is_there=f.coalesce("is_there", f.expr("false")),
+            is_there="coalesce(is_there, false)",
         )
 
 
@@ -91,11 +91,11 @@ def find_renames(pairs: DataFrame, declared_access: DeclaredAccess, exports: Seq
     """
     candidates = _find_candidates(pairs, exports)
     totals = declared_access.role_datasets.join(f.broadcast(candidates), ROLE_COLUMNS, "left_semi")
-    totals = totals.groupBy(*ROLE_COLUMNS).agg(f.count_distinct("number").alias("total"))
+    totals = totals.groupBy(*ROLE_COLUMNS).agg(f.expr("count(DISTINCT number) AS total"))
     fitting = candidates.join(totals, ROLE_COLUMNS).filter(f"count * 100 >= total * {_MIN_PERCENT}")
     chosen: list[tuple[object, ...]] = []
     chosen_names: set[tuple[str, str]] = set()
-    order = (f.desc(f.col("count") / f.col("total")), "opened", "export", "role", "new_role")
+    order = (f.expr("count / total").desc(), "opened", "export", "role", "new_role")
     for row in fitting.orderBy(*order).collect():
         # A new role is unknown to the catalog, so that the same name is never both.
         names = {(row["export"], row["role"]), (row["export"], row["new_role"])}
@@ -111,18 +111,29 @@ def _find_candidates(pairs: DataFrame, exports: Sequence[Export]) -> DataFrame:
     `opened` is the number of datasets that the new role opens.
     """
     is_no_name = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.ignored_roles))
-    lost = pairs.filter("is_said AND level IS NULL").select("export", "number", "role", "declared_level")
-    strange = pairs.filter(f.expr("NOT is_said AND role_urn IS NULL AND via = ''") & ~is_no_name)
+    lost = pairs.filter("is_said AND level IS NULL").selectExpr("export", "number", "role", "declared_level")
     # Members of IAM bindings are named with their kind; only groups are roles of the catalog.
-    is_binding = f.col("export").isin([export.name for export in exports if export.form == "bigquery"])
-    strange = strange.filter(~is_outside("grantee") & (~is_binding | f.col("grantee").startswith("group:")))
-    new_name = f.when(is_binding, f.regexp_replace("grantee", "^group:", "")).otherwise(f.col("grantee"))
-    strange = strange.select("export", "number", f.col("role").alias("new_role"), new_name.alias("new_name"), "level")
+    bindings = [export.name for export in exports if export.form == "bigquery"]
+    is_binding = is_among("export", bindings)
+    is_strange = f"""NOT is_said AND role_urn IS NULL AND via = '' AND NOT {is_no_name}
+        AND (NOT {is_binding} OR startswith(grantee, 'group:')) AND NOT {is_outside("grantee")}"""
+    strange = pairs.filter(is_strange).selectExpr(
+        "export",
+        "number",
+        "role AS new_role",
+        f"CASE WHEN {is_binding} THEN regexp_replace(grantee, '^group:', '') ELSE grantee END AS new_name",
+        "level",
+    )
     opened = strange.groupBy("export", "new_role").agg(
-        f.count("*").alias("opened"), f.min("new_name").alias("new_name")
+        *map(f.expr, ("count(*) AS opened", "min(new_name) AS new_name"))
     )
-    agreeing = lost.join(strange.drop("new_name"), ["export", "number"]).filter(
-        "declared_level IS NULL OR level = declared_level"
-    )
-    counts = agreeing.groupBy(*ROLE_COLUMNS, "new_role").agg(f.count("*").alias("count"))
+    agreeing = lost.join(strange, ["export", "number"]).filter("declared_level IS NULL OR level = declared_level")
+    counts = agreeing.groupBy(*ROLE_COLUMNS, "new_role").agg(f.expr("count(*) AS count"))
     return counts.filter(f"count >= {_MIN_GRANTS}").join(opened, ["export", "new_role"])
+
+
+def _select_columns(rows: DataFrame, names: Sequence[str], **expressions: str) -> DataFrame:
+    """Return columns by their names; `expressions` of SQL are the values of some."""
+    return rows.selectExpr(
+        *(f"{expressions[name]} AS {quote_name(name)}" if name in expressions else quote_name(name) for name in names)
+    )

@@ -14,13 +14,9 @@ def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = Fal
 
     Each iteration doubles the distance, so a chain of a thousand roles takes ten; cycles end as well.
     """
-    edges = facts.filter(f.col("what") == FactKind.INHERIT)
-    inheritance = edges.select(
-        "export", f.col("grantee_key").alias("role"), f.col("object_key").alias("given"), f.col("object").alias("name")
-    )
-    pairs = (
-        inheritance.filter("role <> given").groupBy("export", "role", "given").agg(f.min("name").alias("given_name"))
-    )
+    edges = facts.filter(f"what = '{FactKind.INHERIT}' AND grantee_key <> object_key")
+    keys = ("export", "grantee_key AS role", "object_key AS given")
+    pairs = edges.groupBy(*map(f.expr, keys)).agg(f.expr("min(object) AS given_name"))
     if is_empty:
         # Spark knows that this is empty, and drops the joins with it.
         return pairs.limit(0)
@@ -30,10 +26,10 @@ def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = Fal
         return pairs.limit(0)
     while pair_count > previous_count:
         left, right = pairs.alias("one"), pairs.alias("other")
-        is_next = (f.col("one.export") == f.col("other.export")) & (f.col("one.given") == f.col("other.role"))
-        longer_pairs = left.join(right, is_next).select("one.export", "one.role", "other.given", "other.given_name")
-        pairs = pairs.union(longer_pairs.filter("role <> given"))
-        pairs = pairs.groupBy("export", "role", "given").agg(f.min("given_name").alias("given_name"))
+        is_next = f.expr("one.export = other.export AND one.given = other.role AND one.role <> other.given")
+        longer_pairs = left.join(right, is_next)
+        pairs = pairs.union(longer_pairs.selectExpr("one.export", "one.role", "other.given", "other.given_name"))
+        pairs = pairs.groupBy("export", "role", "given").agg(f.expr("min(given_name) AS given_name"))
         pairs = stage("closure", pairs)
         previous_count, pair_count = pair_count, pairs.count()
     return pairs

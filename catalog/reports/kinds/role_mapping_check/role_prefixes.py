@@ -8,6 +8,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, is_named_role
 from catalog.reports.kinds.role_mapping_check.exports import EXPORTS_FILE, BadExports, Export
 from catalog.reports.kinds.role_mapping_check.principals import is_outside
+from catalog.reports.spark.sql_text import quote_text
 
 
 def check_role_prefixes(existing_roles: DataFrame, known_roles: DataFrame, exports: Sequence[Export]) -> None:
@@ -17,14 +18,14 @@ def check_role_prefixes(existing_roles: DataFrame, known_roles: DataFrame, expor
     """
     if not any(export.role_prefix for export in exports):
         return
-    named_elsewhere = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.roles)) | is_outside("role_name")
-    is_prefixed = f.expr("false")
-    for export in exports:
-        is_prefixed |= (f.col("export") == export.name) & f.col("role").startswith(export.role_prefix.lower())
-    roles = existing_roles.filter(is_prefixed & ~named_elsewhere).join(
-        known_roles.select("role", f.expr("true").alias("is_known")), "role", "left"
+    is_named_elsewhere = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.roles))
+    is_prefixed = " OR ".join(
+        f"(export = {quote_text(export.name)} AND startswith(role, {quote_text(export.role_prefix.lower())}))"
+        for export in exports
     )
-    counts = roles.groupBy("export").agg(f.count("is_known").alias("known"), f.min("role").alias("example"))
+    is_asked = f"({is_prefixed}) AND NOT {is_named_elsewhere} AND NOT {is_outside('role_name')}"
+    roles = existing_roles.filter(is_asked).join(known_roles.selectExpr("role", "true AS is_known"), "role", "left")
+    counts = roles.groupBy("export").agg(*map(f.expr, ("count(is_known) AS known", "min(role) AS example")))
     strangers = {row["export"]: row["example"] for row in counts.filter("known = 0").collect()}
     problems = [
         f"The catalog knows no role of the export {export.name} under its role_prefix {export.role_prefix!r}; "

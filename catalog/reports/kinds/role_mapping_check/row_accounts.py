@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.kinds.role_mapping_check.exports import Export
@@ -14,6 +13,7 @@ from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
 from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS, Block, LineNumbers, collect_blocks
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.frames import collect_table
+from catalog.reports.spark.sql_text import quote_text
 
 #: Rows of a rule that are shown.
 _SAMPLE_COUNT = 3
@@ -63,8 +63,8 @@ class RowAccounts:
         """Return the first rows that were not understood, in the order of the files."""
         if not self.count_quarantined():
             return []
-        bad_rows = self._facts.filter(f.col("what") == FactKind.BAD)
-        bad_rows = bad_rows.select(*PLACE_COLUMNS, "reason", f.col("object").alias("row"))
+        bad_rows = self._facts.filter(f"what = '{FactKind.BAD}'")
+        bad_rows = bad_rows.selectExpr(*PLACE_COLUMNS, "reason", "object AS `row`")
         first_rows = bad_rows.orderBy(*PLACE_COLUMNS, "row").limit(tables.MAX_BAD_ROWS)
         return self._line_numbers.number_rows(collect_table(first_rows).to_pylist())
 
@@ -81,10 +81,11 @@ class RowAccounts:
 
         They are looked for among the first and last rows of the blocks, whose places are known.
         """
-        granted = f.concat_ws(" to ", f.translate("object", SEPARATOR, "."), f.translate("grantee", SEPARATOR, " "))
-        passed_facts = self._facts.filter((f.col("what") == FactKind.PASSED) & f.col("is_counted"))
+        separator = quote_text(SEPARATOR)
+        granted = f"concat_ws(' to ', translate(object, {separator}, '.'), translate(grantee, {separator}, ' '))"
+        passed_facts = self._facts.filter(f"what = '{FactKind.PASSED}' AND is_counted")
         rows = [
-            *self._collect_lines(passed_facts, f.col("object"), self._passed_blocks),
+            *self._collect_lines(passed_facts, "object", self._passed_blocks),
             *self._collect_lines(self._passed_grants, granted, self._grant_blocks),
         ]
         samples: dict[tuple[str, str], list[str]] = {}
@@ -94,8 +95,11 @@ class RowAccounts:
                 texts.append(f"{row['file']}:{row['line']} {row['text']}")
         return samples
 
-    def _collect_lines(self, rows: DataFrame, text: Column, blocks: Sequence[Block]) -> list[dict[str, Any]]:
-        """Return rule, place and text of the rows in the first lines that each rule passed in these blocks."""
+    def _collect_lines(self, rows: DataFrame, text: str, blocks: Sequence[Block]) -> list[dict[str, Any]]:
+        """Return rule, place and text of the rows in the first lines that each rule passed in these blocks.
+
+        `text` is an expression of SQL.
+        """
         lines_by_rule: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for block in blocks:
             # The first and the last line of a block may be one.
@@ -109,8 +113,9 @@ class RowAccounts:
         if not sample_lines:
             return []
         # Lines of other blocks may have the same number, and are few.
-        samples = rows.filter(f.col("line").isin(sorted({line[-1] for line in sample_lines})))
-        samples = samples.select("rule", *PLACE_COLUMNS, f.coalesce(text, f.lit("")).alias("text"))
+        numbers = sorted({line[-1] for line in sample_lines})
+        samples = rows.filter(f"line IN ({', '.join(map(str, numbers))})")
+        samples = samples.selectExpr("rule", *PLACE_COLUMNS, f"coalesce({text}, '') AS text")
         return [row for row in collect_table(samples).to_pylist() if _get_sample_line(row) in sample_lines]
 
 

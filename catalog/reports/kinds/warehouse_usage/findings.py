@@ -77,7 +77,7 @@ def _build_grant_findings(
         names,
         order=["object", "entity", "condition"],
         identity=["object", "entity", "condition"],
-        totals={"is_sensitive": f.max("is_sensitive")},
+        totals={"is_sensitive": f.expr("max(is_sensitive)")},
     )
     for row in list_rows(add_role(add_person(gathered, results), results)):
         export, since = exports_by_name[row["export"]], period.describe(row["export"])
@@ -119,18 +119,17 @@ def _build_grant_findings(
 def _build_member_findings(
     results: UsageResults, exports_by_name: Mapping[str, Export], period: _Period
 ) -> Iterator[Mapping[str, Any]]:
-    unused = select_unused(results.used_members, results.coverages)
-    unused = unused.withColumns({"is_sensitive": f.expr("false"), "object": f.col("role_name")})
+    unused = select_unused(results.used_members.get_result(), results.coverages)
     gathered = gather_rows(
-        unused,
+        unused.selectExpr("*", "false AS is_sensitive", "role_name AS object"),
         ["export", "role"],
         ("kind", "member_key", "object", "grantee"),
         order=["member_key", "kind"],
         identity=["kind", "member_key"],
-        totals={"is_sensitive": f.max("is_sensitive")},
+        totals={"is_sensitive": f.expr("max(is_sensitive)")},
     )
-    gathered = add_role(gathered.withColumns({"grantee_key": f.col("role"), "kind": f.lit(Grantee.ROLE)}), results)
-    for row in list_rows(gathered):
+    gathered = gathered.selectExpr("*", "role AS grantee_key", f"'{Grantee.ROLE}' AS kind")
+    for row in list_rows(add_role(gathered, results)):
         export, since = exports_by_name[row["export"]], period.describe(row["export"])
         members = [{**member, "role": row["role"], "role_urn": row["role_urn"]} for member in row["listed"]]
         name, key_parts = members[0]["object"], (row["export"], row["role"])
@@ -158,16 +157,16 @@ def _build_member_findings(
 
 
 def _build_undeclared_findings(results: UsageResults, find_policies: FindPolicies) -> Iterator[Mapping[str, Any]]:
-    rows = results.undeclared_uses.withColumn("used_on", f.date_format("last", "yyyy-MM-dd"))
+    rows = results.undeclared_uses.get_result()
     gathered = gather_rows(
-        rows,
+        rows.withColumn("used_on", f.expr("date_format(last, 'yyyy-MM-dd')")),
         ["export", "person_key"],
         ("entity", "name", "person", "used_on"),
         order=["name", "entity"],
         identity=["entity"],
-        totals={"is_sensitive": f.max("is_sensitive"), "last_used_on": f.max("used_on")},
+        totals={"is_sensitive": f.expr("max(is_sensitive)"), "last_used_on": f.expr("max(used_on)")},
     )
-    gathered = gathered.withColumns({"kind": f.lit(Grantee.USER), "grantee_key": f.col("person_key")})
+    gathered = gathered.selectExpr("*", f"'{Grantee.USER}' AS kind", "person_key AS grantee_key")
     people_rows = list_rows(add_person(gathered, results))
     policies = find_policies((item["entity"], row["urn"]) for row in people_rows for item in row["listed"])
     for row in people_rows:

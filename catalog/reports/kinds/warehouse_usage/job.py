@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
@@ -27,10 +26,9 @@ from catalog.reports.kinds.role_mapping_check.run_inputs import (
 )
 from catalog.reports.kinds.role_mapping_check.source_access import read_surveyed_facts
 from catalog.reports.kinds.role_mapping_check.stages import Stages
-from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, undeclared, uses
+from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, results, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
 from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
-from catalog.reports.kinds.warehouse_usage.results import UsageResults
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.spark.job_threads import JobThreads
@@ -72,9 +70,9 @@ def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     recent_uses = uses.add_views(recent_uses, _read_lineage(job), watched_exports, stage)
     access = access_task.get_result()
     print_progress("Joining with grants and members", 2, 4)
-    results = _judge_access(access, declared_access, recent_uses, coverages, watched_exports, stage, threads, days=days)
+    usage = _judge_access(access, declared_access, recent_uses, coverages, watched_exports, stage, threads, days=days)
     print_progress("Writing the findings", 3, 4)
-    summary = result_rows.write_results(job, results, exports, rows, blocks, threads)
+    summary = result_rows.write_results(job, usage, exports, rows, blocks, threads)
     print_progress("Done", 4, 4)
     return summary
 
@@ -104,8 +102,8 @@ def _read_access(
 
 def _read_lineage(job: Job) -> DataFrame:
     """Return (number, above): a dataset, and one that is made from it."""
-    entities = job.read_frame("entities").select("number", f.col("urn").alias("value"))
-    upstream = job.read_frame("facets").filter("field = 'UPSTREAM'").select(f.col("entity").alias("above"), "value")
+    entities = job.read_frame("entities").selectExpr("number", "urn AS value")
+    upstream = job.read_frame("facets").filter("field = 'UPSTREAM'").selectExpr("entity AS above", "value")
     return upstream.join(entities, "value").select("number", "above")
 
 
@@ -119,8 +117,7 @@ def _judge_access(
     threads: JobThreads,
     *,
     days: int,
-) -> UsageResults:
-    sure_names = [coverage.export for coverage in coverages if not coverage.problem]
+) -> results.UsageResults:
     undeclared_uses = threads.start(
         lambda: stage("undeclared", undeclared.find_undeclared_uses(recent_uses, declared_access, exports))
     )
@@ -135,20 +132,27 @@ def _judge_access(
 
     used_members = threads.start(find_used_members)
     judged_grants = attribution.select_judged_grants(uses.mark_young(access.grants, coverages, days=days), exports)
-    is_sure = f.col("export").isin(sure_names)
+    is_sure = results.is_sure(coverages)
     sure_grants, sure_hits = judged_grants.filter(is_sure), hits.filter(is_sure)
+    pairs = threads.start(lambda: stage("pairs", proposals.select_pairs(sure_grants, sure_hits)))
     losses = threads.start(lambda: proposals.count_losses(sure_hits, access, sure_grants, stage))
     used_grants = stage("used", attribution.find_used_grants(judged_grants, hits, declared_access))
-    proposed = proposals.propose_grants(used_grants.filter(is_sure), sure_hits, sure_grants, declared_access, stage)
-    return UsageResults(
+
+    def propose_grants() -> DataFrame:
+        proposed = proposals.propose_grants(
+            used_grants.filter(is_sure), sure_hits, pairs.get_result(), declared_access, stage
+        )
+        return stage("proposed", proposed)
+
+    return results.UsageResults(
         exports=exports,
         coverages=coverages,
         declared_access=declared_access,
         used_grants=used_grants,
-        used_members=used_members.get_result(),
-        undeclared_uses=undeclared_uses.get_result(),
-        proposed_grants=stage("proposed", proposed),
-        losses=losses.get_result(),
+        used_members=used_members,
+        undeclared_uses=undeclared_uses,
+        proposed_grants=threads.start(propose_grants),
+        losses=losses,
     )
 
 

@@ -61,9 +61,9 @@ def write_results(
         for write in (
             lambda: _write_grants(job, results),
             lambda: _write_memberships(job, results),
-            lambda: job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name)),
-            lambda: job.write_rows(tables.LOSSES, _build_loss_rows(results)),
             lambda: _write_accounts(job, rows, blocks),
+            lambda: job.write_rows(tables.LOSSES, _build_loss_rows(results)),
+            lambda: job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name)),
         )
     ]
     job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages))
@@ -86,13 +86,13 @@ def _write_grants(job: Job, results: UsageResults) -> None:
 
 def _write_memberships(job: Job, results: UsageResults) -> None:
     rows = _build_member_rows(results)
-    job.write_rows(tables.MEMBERSHIPS, rows, left_out=_count_left_out(rows, results.used_members))
+    job.write_rows(tables.MEMBERSHIPS, rows, left_out=_count_left_out(rows, results.used_members.get_result()))
 
 
 def _write_accounts(job: Job, rows: DataFrame, blocks: Sequence[Block]) -> None:
     """Write which rows were passed over, and which were not understood."""
-    passed = rows.filter(f.col("what") == HistoryRowKind.PASSED).groupBy("export", f.col("reason").alias("rule"))
-    passed_rows = passed.agg(f.count("*").alias("count"), f.min("text").alias("sample")).orderBy("export", "rule")
+    passed = rows.filter(f"what = '{HistoryRowKind.PASSED}'").groupBy("export", f.expr("reason AS rule"))
+    passed_rows = passed.agg(*map(f.expr, ("count(*) AS count", "min(text) AS sample"))).orderBy("export", "rule")
     job.write_rows(tables.PASSED, list_rows(passed_rows))
     job.write_rows(tables.QUARANTINE, _collect_bad_rows(rows, blocks))
 
@@ -101,8 +101,8 @@ def _collect_bad_rows(rows: DataFrame, blocks: Sequence[Block]) -> list[dict[str
     """Return the first rows that were not understood, in the order of the files."""
     if not any(block["what"] == HistoryRowKind.BAD for block in blocks):
         return []
-    bad_rows = rows.filter(f.col("what") == HistoryRowKind.BAD).orderBy(*PLACE_COLUMNS).limit(tables.MAX_ROWS)
-    bad_rows = bad_rows.select(*PLACE_COLUMNS, "reason", f.col("text").alias("row"))
+    bad_rows = rows.filter(f"what = '{HistoryRowKind.BAD}'").orderBy(*PLACE_COLUMNS).limit(tables.MAX_ROWS)
+    bad_rows = bad_rows.selectExpr(*PLACE_COLUMNS, "reason", "text AS `row`")
     return LineNumbers(blocks).number_rows(list_rows(bad_rows))
 
 
@@ -112,9 +112,7 @@ def _count_left_out(rows: Sequence[Mapping[str, Any]], frame: DataFrame) -> int:
 
 
 def _build_grant_rows(results: UsageResults) -> list[dict[str, Any]]:
-    rows = add_role(results.used_grants, results).withColumn("state", build_state(results.coverages))
-    rows = rows.orderBy(f.col("last").isNotNull(), "export", "grantee", "object").limit(tables.MAX_ROWS)
-    rows = rows.withColumn("last", f.date_format("last", _TIME_FORMAT))
+    rows = _select_first(add_role(results.used_grants, results), results, "export", "grantee", "object")
     return [
         {
             **{name: row[name] for name in ("export", "tables", "people", "state")},
@@ -128,12 +126,17 @@ def _build_grant_rows(results: UsageResults) -> list[dict[str, Any]]:
     ]
 
 
+def _select_first(rows: DataFrame, results: UsageResults, *order: str) -> DataFrame:
+    """Return the first MAX_ROWS rows, those without a use before others, with `state`, and `last` as a text."""
+    rows = rows.orderBy(f.expr("last IS NOT NULL"), *order).limit(tables.MAX_ROWS)
+    last = f"date_format(last, '{_TIME_FORMAT}')"
+    return rows.withColumns({"state": f.expr(build_state(results.coverages)), "last": f.expr(last)})
+
+
 def _build_member_rows(results: UsageResults) -> list[dict[str, Any]]:
-    rows = results.used_members.withColumn("state", build_state(results.coverages))
-    rows = rows.withColumns({"held": f.col("role_name"), "grantee_key": f.col("role"), "member_kind": f.col("kind")})
-    rows = add_role(rows.withColumn("kind", f.lit(Grantee.ROLE)), results)
-    rows = rows.orderBy(f.col("last").isNotNull(), "export", "held", "member_key").limit(tables.MAX_ROWS)
-    rows = rows.withColumn("last", f.date_format("last", _TIME_FORMAT))
+    columns = ("export", "role_name AS held", "role AS grantee_key", "kind AS member_kind", "member_key")
+    rows = results.used_members.get_result().selectExpr(*columns, f"'{Grantee.ROLE}' AS kind", "last", "is_young")
+    rows = _select_first(add_role(rows, results), results, "export", "held", "member_key")
     return [
         {
             **{name: row[name] for name in ("export", "held", "state")},
@@ -146,9 +149,10 @@ def _build_member_rows(results: UsageResults) -> list[dict[str, Any]]:
 
 
 def _build_proposal_rows(results: UsageResults, exports_by_name: Mapping[str, Export]) -> list[dict[str, Any]]:
-    changed = results.proposed_grants.filter(f.col("action") != GrantAction.KEEP).select("export", "grantee_key")
-    rows = results.proposed_grants.join(changed.distinct(), ["export", "grantee_key"], "left_semi")
-    rows = add_role(rows, results).withColumn("role", f.col("grantee_key"))
+    proposed_grants = results.proposed_grants.get_result()
+    changed = proposed_grants.filter(f"action <> '{GrantAction.KEEP}'").selectExpr("export", "grantee_key")
+    rows = proposed_grants.join(changed.distinct(), ["export", "grantee_key"], "left_semi")
+    rows = add_role(rows, results).withColumn("role", f.expr("grantee_key"))
     rows = rows.orderBy("export", "grantee", "action", "object", "name").limit(tables.MAX_ROWS)
     return [
         {
@@ -167,10 +171,10 @@ def _build_proposal_rows(results: UsageResults, exports_by_name: Mapping[str, Ex
 
 def _build_loss_rows(results: UsageResults) -> list[dict[str, Any]]:
     # Spark sorts all rows to find the least text of a group: these are few.
-    grantees = results.used_grants.select("export", "kind", "grantee_key", "grantee").distinct()
-    names = grantees.groupBy("export", "kind", "grantee_key").agg(f.min("grantee").alias("grantee"))
-    rows = results.losses.join(names.filter(f.col("kind") == Grantee.ROLE), ["export", "grantee_key"])
-    rows = add_role(rows, results)
+    grantees = results.used_grants.filter(f"kind = '{Grantee.ROLE}'")
+    grantees = grantees.selectExpr("export", "kind", "grantee_key", "grantee").distinct()
+    names = grantees.groupBy("export", "kind", "grantee_key").agg(f.expr("min(grantee) AS grantee"))
+    rows = add_role(results.losses.get_result().join(names, ["export", "grantee_key"]), results)
     rows = rows.orderBy(f.desc("tables"), "export", "grantee", "person_key").limit(tables.MAX_ROWS)
     return [
         {

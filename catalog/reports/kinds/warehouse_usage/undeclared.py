@@ -17,14 +17,14 @@ def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, expor
     Tables that a statement reads only through a view, and uses of ignored roles, are left out.
     """
     declared_people = declared_access.role_datasets.join(
-        declared_access.members.get_result().allowed.filter(f.col("kind") == Grantee.USER), ["export", "role"]
-    ).select("export", "number", f.col("member_key").alias("person_key"))
-    described = declared_access.role_datasets.select("export", "number").distinct()
+        declared_access.members.get_result().allowed.filter(f"kind = '{Grantee.USER}'"), ["export", "role"]
+    ).selectExpr("export", "number", "member_key AS person_key")
+    described = declared_access.role_datasets.selectExpr("export", "number").distinct()
     own_uses = select_judged_uses(uses.filter("is_direct"), exports)
     own_uses = own_uses.join(described, ["export", "number"], "left_semi")
     pairs = own_uses.join(declared_people, ["export", "number", "person_key"], "left_anti")
     pairs = pairs.groupBy("export", "number", "person_key").agg(
-        f.min("person").alias("person"), f.max("role_key").alias("role_key"), f.max("last").alias("last")
+        *map(f.expr, ("min(person) AS person", "max(role_key) AS role_key", "max(last) AS last"))
     )
-    dataset = declared_access.datasets.select("export", "number", f.col("urn").alias("entity"), "name", "is_sensitive")
+    dataset = declared_access.datasets.selectExpr("export", "number", "urn AS entity", "name", "is_sensitive")
     return pairs.join(dataset, ["export", "number"])

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
@@ -13,6 +13,7 @@ from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS
 from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.layouts.register import FORMS_WITHOUT_VIEWS
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
+from catalog.reports.spark.sql_text import list_texts, quote_text
 
 #: What identifies a use; `role_key` is '' where the history names no role.
 USE_COLUMNS = ["export", "number", "person_key", "role_key", "level"]
@@ -36,39 +37,33 @@ class HistoryCoverage:
 
 def find_touched(history: DataFrame, datasets: DataFrame) -> DataFrame:
     """Return (PLACE_COLUMNS, number, person, …, level, is_direct) of each dataset of the catalog that a line uses."""
-    objects = history.filter(f.col("what") == HistoryRowKind.USE).select(
+    objects = history.filter(f"what = '{HistoryRowKind.USE}'").selectExpr(
         *PLACE_COLUMNS,
-        *("person", "person_key", "used_at"),
-        f.coalesce("role_key", f.lit("")).alias("role_key"),
-        f.explode("objects").alias("object"),
+        *("person", "person_key", "used_at", "coalesce(role_key, '') AS role_key", "inline(objects)"),
     )
-    return (
-        objects.select("*", "object.*")
-        .drop("object")
-        .join(datasets.select("export", "number", "key"), ["export", "key"])
-    )
+    return objects.join(datasets.selectExpr("export", "number", "key"), ["export", "key"])
 
 
 def pass_unknown_tables(history: DataFrame, touched: DataFrame) -> DataFrame:
     """Return the rows of a history, without those that are none; uses of no known table are PASSED."""
-    known_lines = touched.select(*PLACE_COLUMNS).distinct().withColumn("is_known", f.expr("true"))
-    rows = history.filter(f.col("what") != HistoryRowKind.NO_ROW).join(known_lines, PLACE_COLUMNS, "left")
-    is_unknown = (f.col("what") == HistoryRowKind.USE) & f.col("is_known").isNull()
+    known_lines = touched.selectExpr(*PLACE_COLUMNS, "true AS is_known").distinct()
+    rows = history.filter(f"what <> '{HistoryRowKind.NO_ROW}'").join(known_lines, PLACE_COLUMNS, "left")
+    is_unknown = f"what = '{HistoryRowKind.USE}' AND is_known IS NULL"
     return rows.withColumns(
         {
-            "what": f.when(is_unknown, HistoryRowKind.PASSED).otherwise(f.col("what")),
-            "reason": f.when(is_unknown, HistoryRule.UNKNOWN_TABLE).otherwise(f.col("reason")),
-            "text": f.coalesce("text", f.concat_ws(" ", "person", f.col("objects.key"))),
+            "what": f.expr(f"CASE WHEN {is_unknown} THEN '{HistoryRowKind.PASSED}' ELSE what END"),
+            "reason": f.expr(f"CASE WHEN {is_unknown} THEN '{HistoryRule.UNKNOWN_TABLE}' ELSE reason END"),
+            "text": f.expr("coalesce(text, concat_ws(' ', person, objects.key))"),
         }
     )
 
 
 def measure_coverage(rows: DataFrame, exports: Sequence[Export], *, days: int) -> list[HistoryCoverage]:
     """Return the coverage of each export by the rows of `pass_unknown_tables`."""
-    times = (f.unix_micros(f.min("used_at")).alias("first_at"), f.unix_micros(f.max("used_at")).alias("last_at"))
     # A time that is wrong, as one in the future, would move the days that are looked at.
-    rows = rows.withColumn("used_at", f.when(f.col("what") != HistoryRowKind.BAD, f.col("used_at")))
-    counts = rows.groupBy("export", "what").agg(f.count("*").alias("count"), *times)
+    time = f"CASE WHEN what <> '{HistoryRowKind.BAD}' THEN used_at END"
+    times = (f"unix_micros(min({time})) AS first_at", f"unix_micros(max({time})) AS last_at")
+    counts = rows.groupBy("export", "what").agg(*map(f.expr, ("count(*) AS count", *times)))
     counts_by_export: dict[str, dict[str, Mapping[str, int | None]]] = {}
     for row in counts.collect():
         numbers = {name: row[name] for name in ("count", "first_at", "last_at")}
@@ -105,17 +100,17 @@ def _list_times(counts: Mapping[str, Mapping[str, int | None]], name: str) -> li
 
 def mark_young(rows: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
     """Return rows with `is_young`: granted in the last `days` of the history, all of which nobody had to use it."""
-    return rows.withColumn("is_young", _is_after_start("granted_at", coverages, days))
+    return rows.withColumn("is_young", f.expr(_is_after_start("granted_at", coverages, days)))
 
 
-def _is_after_start(time: str, coverages: Iterable[HistoryCoverage], days: int) -> Column:
-    """Whether a time lies in the last `days` of the history of the row's export; not, where it is not known."""
-    is_after: Column = f.expr("false")
+def _is_after_start(time: str, coverages: Iterable[HistoryCoverage], days: int) -> str:
+    """Return a condition: a time lies in the last `days` of the history of the row's export, where that is known."""
+    conditions = ["false"]
     for coverage in coverages:
         if coverage.last_at is not None:
-            since = f.lit(coverage.last_at - timedelta(days=days))
-            is_after |= (f.col("export") == coverage.export) & (f.col(time) >= since)
-    return f.coalesce(is_after, f.expr("false"))
+            since = (coverage.last_at - timedelta(days=days)).isoformat()
+            conditions.append(f"export = {quote_text(coverage.export)} AND {time} >= TIMESTAMP '{since}'")
+    return f"coalesce({' OR '.join(conditions)}, false)"
 
 
 def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
@@ -123,7 +118,7 @@ def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage],
     return (
         touched.filter(_is_after_start("used_at", coverages, days))
         .groupBy(*USE_COLUMNS)
-        .agg(f.min("person").alias("person"), f.max("is_direct").alias("is_direct"), f.max("used_at").alias("last"))
+        .agg(*map(f.expr, ("min(person) AS person", "max(is_direct) AS is_direct", "max(used_at) AS last")))
     )
 
 
@@ -135,15 +130,12 @@ def add_views(uses: DataFrame, lineage: DataFrame, exports: Sequence[Export], st
     names = [export.name for export in exports if export.form in FORMS_WITHOUT_VIEWS]
     if not names:
         return uses
-    columns = uses.columns
-    frontier = uses.filter(f.col("export").isin(names))
+    changed = {"number": "above AS number", "is_direct": "false AS is_direct"}
+    columns = [changed.get(name, name) for name in uses.columns]
+    frontier = uses.filter(f"export IN {list_texts(names)}")
     for _ in range(_MAX_VIEW_DEPTH):
-        above = (
-            frontier.join(lineage, "number")
-            .withColumn("number", f.col("above"))
-            .withColumn("is_direct", f.expr("false"))
-        )
-        frontier = stage("views", above.select(*columns).distinct().join(uses, USE_COLUMNS, "left_anti"))
+        above = frontier.join(lineage, "number").selectExpr(*columns).distinct()
+        frontier = stage("views", above.join(uses, USE_COLUMNS, "left_anti"))
         if not frontier.head(1):
             break
         uses = uses.union(frontier)

@@ -1,6 +1,6 @@
 """BigQuery: IAM policies as JSON lines or OBJECT_PRIVILEGES as CSV, and the members of groups in the plain form."""
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
@@ -11,10 +11,17 @@ from catalog.reports.kinds.role_mapping_check.forms.google.conditions import Con
 from catalog.reports.kinds.role_mapping_check.forms.google.place_facts import Places, read_places
 from catalog.reports.kinds.role_mapping_check.forms.json_rows import parse_object
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, read_lines
-from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, describe_unknown_level, select_facts
+from catalog.reports.kinds.role_mapping_check.forms.row_facts import UNKNOWN_LEVEL, RowOutcome, select_facts
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind, Grantee, role_key, without_domain
+from catalog.reports.kinds.role_mapping_check.grant_facts import (
+    SEPARATOR,
+    FactKind,
+    Grantee,
+    role_key,
+    without_domain,
+)
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.reports.spark.sql_text import list_texts, quote_text
 
 _CONDITION_TYPE = "struct<expression: string>"
 _BINDING_TYPE = f"struct<role: string, members: array<string>, condition: {_CONDITION_TYPE}>"
@@ -48,110 +55,107 @@ def _read_grants(spark: SparkSession, folder: str, export: Export, pattern: str)
     if not pattern.removesuffix(".gz").endswith(".csv"):
         return _parse_iam_policies(read_lines(spark, folder, pattern))
     rows = read_csv(spark, folder, export, pattern, _OBJECT_COLUMNS)
-    object_type = normalize_word(f.col("object_type"))
-    dataset = f.when(object_type == "SCHEMA", f.col("object_name")).otherwise(f.col("object_schema"))
-    part = f.when(object_type.isin(*_TABLE_TYPES), "tables").otherwise("routines")
-    object_part = f.when(object_type != "SCHEMA", f.concat(part, f.lit("/"), "object_name"))
-    project = f.concat(f.lit("//bigquery.googleapis.com/projects/"), "object_catalog")
-    is_named = f.col("object_name").isNotNull()
-    return rows.select(
+    object_type = normalize_word("object_type")
+    part = f"CASE WHEN {object_type} IN {list_texts(_TABLE_TYPES)} THEN 'tables' ELSE 'routines' END"
+    resource = f"""CASE WHEN object_name IS NOT NULL THEN concat_ws(
+        '/',
+        concat('//bigquery.googleapis.com/projects/', object_catalog),
+        'datasets',
+        CASE WHEN {object_type} = 'SCHEMA' THEN object_name ELSE object_schema END,
+        CASE WHEN {object_type} <> 'SCHEMA' THEN concat({part}, '/', object_name) END) END"""
+    return rows.selectExpr(
         *LINE_COLUMNS,
-        f.when(is_named, f.concat_ws("/", project, f.lit("datasets"), dataset, object_part)).alias("place"),
-        object_type.alias("object_type"),
-        f.col("privilege_type").alias("privilege"),
-        f.col("grantee").alias("member"),
-        f.lit(None).cast("string").alias("condition"),
+        f"{resource} AS place",
+        f"{object_type} AS object_type",
+        "privilege_type AS privilege",
+        "grantee AS member",
+        "CAST(NULL AS string) AS condition",
     )
 
 
 def _parse_iam_policies(lines: DataFrame) -> DataFrame:
     """Return a row for each resource, IAM role and member; a line with a problem is one row."""
-    policies = lines.withColumn("said", parse_object("row_text", _IAM_POLICY_SCHEMA)).withColumns(
-        {
-            "place": f.coalesce("said.resource", "said.name"),
-            "bindings": f.coalesce(*(f.col(f"said.{key}.bindings") for key in _POLICY_KEYS)),
-        }
+    bindings = f"coalesce({', '.join(f'said.{key}.bindings' for key in _POLICY_KEYS)})"
+    policies = lines.withColumn("said", f.expr(parse_object("row_text", _IAM_POLICY_SCHEMA))).withColumns(
+        {"place": f.expr("coalesce(said.resource, said.name)"), "bindings": f.expr(bindings)}
     )
-    problem = f.when(f.col("place").isNull(), "It is no JSON object with a resource.").when(
-        f.col("bindings").isNull(), "It has no policy with bindings."
-    )
+    problem = """CASE WHEN is_row THEN coalesce(row_problem, CASE
+        WHEN place IS NULL THEN 'It is no JSON object with a resource.'
+        WHEN bindings IS NULL THEN 'It has no policy with bindings.' END) END"""
     policies = policies.withColumns(
         {
-            "row_problem": f.when(f.col("is_row"), f.coalesce("row_problem", problem)),
+            "row_problem": f.expr(problem),
             # A policy without bindings grants nothing: no row.
-            "is_row": f.col("is_row") & (f.coalesce(f.size("bindings"), f.lit(-1)) != 0),
+            "is_row": f.expr("is_row AND coalesce(size(bindings), -1) <> 0"),
         }
     )
-    bindings = f.when(f.col("row_problem").isNull(), f.col("bindings"))
-    binding_rows = policies.select(*LINE_COLUMNS, "place", f.explode_outer(bindings).alias("binding"))
-    rows = binding_rows.select(
+    binding_rows = policies.selectExpr(
+        *LINE_COLUMNS, "place", "explode_outer(CASE WHEN row_problem IS NULL THEN bindings END) AS binding"
+    )
+    rows = binding_rows.selectExpr(
         *LINE_COLUMNS,
         "place",
-        f.lit(None).cast("string").alias("object_type"),
-        f.col("binding.role").alias("privilege"),
-        f.explode_outer("binding.members").alias("member"),
-        f.col("binding.condition.expression").alias("condition"),
+        "CAST(NULL AS string) AS object_type",
+        "binding.role AS privilege",
+        "explode_outer(binding.members) AS member",
+        "binding.condition.expression AS condition",
     )
-    whole_row = f.concat_ws(" ", "place", "privilege", "member", f.concat(f.lit("if "), "condition"))
-    return rows.withColumn("row_text", f.when(f.col("row_problem").isNull(), whole_row).otherwise(f.col("row_text")))
+    whole_row = """CASE WHEN row_problem IS NULL
+        THEN concat_ws(' ', place, privilege, member, concat('if ', condition)) ELSE row_text END"""
+    return rows.withColumn("row_text", f.expr(whole_row))
 
 
 def _build_facts(rows: DataFrame, export: Export, places: Places, conditions: DataFrame) -> DataFrame:
-    project, parent = (
-        f.nullif(f.regexp_extract(f.coalesce("place", f.lit("")), pattern, 1), f.lit(""))
-        for pattern in (_PROJECT_PATTERN, _PARENT_PATTERN)
-    )
-    rows = rows.withColumns({"project": project, "parent": parent})
+    names = {
+        "project": f"nullif(regexp_extract(coalesce(place, ''), {quote_text(_PROJECT_PATTERN)}, 1), '')",
+        "parent": f"nullif(regexp_extract(coalesce(place, ''), {quote_text(_PARENT_PATTERN)}, 1), '')",
+    }
+    rows = rows.withColumns({name: f.expr(text) for name, text in names.items()})
     # Only names that are no identifiers of projects have to be looked up.
-    number = f.when(f.col("project").rlike("^[0-9]+$"), f.concat(f.lit("projects/"), "project"))
-    rows = rows.withColumn("known_as", f.coalesce(number, "parent")).join(places.names, "known_as", "left")
+    number = f"CASE WHEN project RLIKE {quote_text('^[0-9]+$')} THEN concat('projects/', project) END"
+    rows = rows.withColumn("known_as", f.expr(f"coalesce({number}, parent)")).join(places.names, "known_as", "left")
     rows = rows.join(f.broadcast(conditions), "condition", "left")
-    parts = [f.nullif(f.regexp_extract("place", f"/{part}/([^/]+)", 1), f.lit("")) for part in ("datasets", "tables")]
-    project_name = f.when(f.col("known_as").isNull(), f.col("project")).otherwise(f.col("known_project"))
-    path = f.coalesce("parent", f.concat_ws(SEPARATOR, project_name, *parts))
-    member_kind, name = f.substring_index("member", ":", 1), f.regexp_replace("member", "^[A-Za-z]+:", "")
-    account = f.when(member_kind == "group", role_key(export, name)).when(
-        member_kind == "user", without_domain(export, name)
-    )
-    facts = select_facts(
+    dataset, table = (f"nullif(regexp_extract(place, '/{part}/([^/]+)', 1), '')" for part in ("datasets", "tables"))
+    project = "CASE WHEN known_as IS NULL THEN project ELSE known_project END"
+    name = "regexp_replace(member, '^[A-Za-z]+:', '')"
+    parent_type = "upper(regexp_extract(parent, '^([a-z]+)s/', 1))"
+    return select_facts(
         rows,
         export,
-        _decide_outcome(member_kind),
-        path=path,
-        object_type=f.coalesce("object_type", f.upper(f.regexp_extract("parent", "^([a-z]+)s/", 1))),
-        is_container=parts[1].isNull(),
+        _OUTCOME,
+        path=f"coalesce(parent, concat_ws({quote_text(SEPARATOR)}, {project}, {dataset}, {table}))",
+        object_type=f"nullif(coalesce(object_type, {parent_type}), '')",
+        is_container=f"{table} IS NULL",
         # Any member but a user counts as a role: groups, service accounts, everybody.
-        kind=f.when(member_kind == "user", Grantee.USER).otherwise(Grantee.ROLE),
+        kind=f"CASE WHEN {_MEMBER_KIND} = 'user' THEN '{Grantee.USER}' ELSE '{Grantee.ROLE}' END",
         grantee="member",
-        grantee_key=account.otherwise(f.lower("member")),
+        grantee_key=f"""CASE WHEN {_MEMBER_KIND} = 'group' THEN {role_key(export, name)}
+            WHEN {_MEMBER_KIND} = 'user' THEN {without_domain(export, name)} ELSE lower(member) END""",
         condition="condition",
         condition_names="condition_names",
     )
-    return facts.withColumn("object_type", f.nullif("object_type", f.lit("")))
 
 
-def _decide_outcome(member_kind: Column) -> RowOutcome:
-    is_ours = f.col("project").isNotNull() | f.col("parent").isNotNull()
-    is_custom = ~f.col("privilege").startswith("roles/")
-    has_level = f.col("bit").isNotNull()
-    is_undecided = f.coalesce("state", f.lit(ConditionState.UNKNOWN)) == ConditionState.UNKNOWN
-    rule = (
-        f.when(~is_ours, PassRule.OTHER_SERVICE)
-        .when(f.col("place").rlike(_OTHER_PART_PATTERN), PassRule.OTHER_OBJECT)
-        .when(member_kind == "deleted", PassRule.DELETED_MEMBER)
-        .when(f.col("state") == ConditionState.EXPIRED, PassRule.EXPIRED)
-        .when(f.col("state") == ConditionState.EARLY, PassRule.NOT_YET_VALID)
-        .when(f.col("state") == ConditionState.OUTSIDE, PassRule.OUTSIDE_CONDITION)
-        .when(~has_level & ~is_custom, PassRule.UNLISTED_ROLE)
-        .when(has_level & f.col("condition").isNotNull() & is_undecided, PassRule.UNDECIDED_CONDITION)
-    )
-    reason = (
-        f.when(f.col("place").isNull(), "It names no object.")
-        .when(f.col("privilege").isNull() | (f.col("privilege") == ""), "A binding names no role.")
-        .when(f.col("member").isNull() | (f.col("member") == ""), "A binding names no member.")
-        .when(rule.isNull() & ~has_level, describe_unknown_level())
-        .when(rule.isNull(), f.col("condition_problem"))
-    )
-    is_unplaced = rule.isNull() & f.col("known_as").isNotNull() & f.col("is_known").isNull()
-    unplaced = f.when(is_unplaced, f.concat(f.lit('No "hierarchy" names '), "known_as", f.lit(".")))
-    return RowOutcome(f.coalesce(reason, unplaced), rule, f.lit(FactKind.GRANT))
+_MEMBER_KIND = "substring_index(member, ':', 1)"
+_IS_UNDECIDED = f"coalesce(state, '{ConditionState.UNKNOWN}') = '{ConditionState.UNKNOWN}'"
+_RULE = f"""CASE
+    WHEN project IS NULL AND parent IS NULL THEN '{PassRule.OTHER_SERVICE}'
+    WHEN place RLIKE {quote_text(_OTHER_PART_PATTERN)} THEN '{PassRule.OTHER_OBJECT}'
+    WHEN {_MEMBER_KIND} = 'deleted' THEN '{PassRule.DELETED_MEMBER}'
+    WHEN state = '{ConditionState.EXPIRED}' THEN '{PassRule.EXPIRED}'
+    WHEN state = '{ConditionState.EARLY}' THEN '{PassRule.NOT_YET_VALID}'
+    WHEN state = '{ConditionState.OUTSIDE}' THEN '{PassRule.OUTSIDE_CONDITION}'
+    WHEN bit IS NULL AND startswith(privilege, 'roles/') THEN '{PassRule.UNLISTED_ROLE}'
+    WHEN bit IS NOT NULL AND condition IS NOT NULL AND {_IS_UNDECIDED} THEN '{PassRule.UNDECIDED_CONDITION}' END"""
+_OUTCOME = RowOutcome(
+    reason=f"""CASE
+        WHEN place IS NULL THEN 'It names no object.'
+        WHEN coalesce(privilege, '') = '' THEN 'A binding names no role.'
+        WHEN coalesce(member, '') = '' THEN 'A binding names no member.'
+        WHEN rule IS NULL AND bit IS NULL THEN {UNKNOWN_LEVEL}
+        WHEN rule IS NULL AND condition_problem IS NOT NULL THEN condition_problem
+        WHEN rule IS NULL AND known_as IS NOT NULL AND is_known IS NULL
+            THEN concat('No "hierarchy" names ', known_as, '.') END""",
+    rule=_RULE,
+    kind=f"'{FactKind.GRANT}'",
+)

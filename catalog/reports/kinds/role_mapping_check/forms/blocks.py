@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import unquote
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
@@ -26,19 +26,20 @@ PLACE_COLUMNS = ["export", "file", "block", "line"]
 _get_file, _get_block = itemgetter("export", "file"), itemgetter("block")
 
 
-def collect_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: Column) -> list[Block]:
-    """Return the blocks of rows with these columns; `aggregates` are more of their columns, by name."""
+def collect_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: str) -> list[Block]:
+    """Return the blocks of rows with these columns; `aggregates` are more of their columns, expressions of SQL."""
     # Numbers alone are aggregated, which Spark does without sorting all of the rows.
-    lines = f.min("line").alias("first"), f.max("line").alias("last")
-    others = (column.alias(name) for name, column in aggregates.items())
-    counts = rows.groupBy("export", "file", "block", *columns).agg(f.count("*").alias("count"), *lines, *others)
+    expressions = {"count": "count(*)", "first": "min(line)", "last": "max(line)", **aggregates}
+    counts = rows.groupBy("export", "file", "block", *columns).agg(
+        *(f.expr(f"{expression} AS {name}") for name, expression in expressions.items())
+    )
     blocks: list[Block] = collect_table(counts).to_pylist()
     return blocks
 
 
-def collect_surveyed_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: Column) -> list[Block]:
+def collect_surveyed_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: str) -> list[Block]:
     """Return the blocks of all rows of exports by `what` they are, and these columns, for `find_other_header`."""
-    header = f.min(f.when(f.col("has_header"), f.col("line")))
+    header = "min(CASE WHEN has_header THEN line END)"
     return collect_blocks(rows, ["what", *columns], first_headed=header, **aggregates)
 
 

@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterator, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
@@ -15,6 +15,9 @@ _MARKS_OTHER_COLUMNS = "has_other_columns"
 _MARKS_AROUND = " \t\ufeff"
 #: How columns begin that have no name, such as the numbers of rows that pandas writes.
 _UNNAMED = "unnamed column "
+#: Text without quotation marks is divided at its commas, in a third of the time of a parser. NUL begins a comment.
+_IS_PLAIN = """(NOT contains(row_text, '"') AND NOT contains(row_text, '\\0'))"""
+_HAS_OPEN_QUOTE = """contains(row_text, '"') AND (length(row_text) - length(replace(row_text, '"', ''))) % 2 = 1"""
 
 
 def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, required: Sequence[str]) -> DataFrame:
@@ -36,18 +39,14 @@ def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, req
 
 def _parse_rows(lines: DataFrame, column_count: int) -> DataFrame:
     """Return LINE_COLUMNS, with the reason of lines that have not so many columns, and columns named by position."""
-    text, is_plain = f.col("row_text"), f.col("is_plain")
-    # Text without quotation marks is divided at its commas, in a third of the time of a parser. NUL begins a comment.
-    marked_lines = lines.withColumn("is_plain", ~(text.contains('"') | text.contains("\0")))
     schema = ", ".join(f"{name} string" for name in (*map(_name_column, range(column_count)), _MARKS_OTHER_COLUMNS))
-    options = {"columnNameOfCorruptRecord": _MARKS_OTHER_COLUMNS, "mode": "PERMISSIVE", "escape": '"'}
-    divided_lines = marked_lines.withColumns(
-        {
-            "parts": f.when(is_plain, f.split(text, ",")),
-            "parsed": f.when(~is_plain, f.from_csv(text, schema, options)),
-            "has_open_quote": f.when(is_plain, f.expr("false")).otherwise(_has_open_quote()),
-        }
-    )
+    options = f"map('columnNameOfCorruptRecord', '{_MARKS_OTHER_COLUMNS}', 'mode', 'PERMISSIVE', 'escape', '\"')"
+    divided_columns = {
+        "parts": f"CASE WHEN {_IS_PLAIN} THEN split(row_text, ',') END",
+        "parsed": f"CASE WHEN NOT {_IS_PLAIN} THEN from_csv(row_text, {quote_text(schema)}, {options}) END",
+        "has_open_quote": f"CASE WHEN {_IS_PLAIN} THEN false ELSE {_HAS_OPEN_QUOTE} END",
+    }
+    divided_lines = lines.withColumns({name: f.expr(text) for name, text in divided_columns.items()})
     problem = f"""CASE WHEN has_open_quote THEN 'A quotation mark is not closed.'
         WHEN coalesce(array_size(parts) <> {column_count}, parsed.{_MARKS_OTHER_COLUMNS} IS NOT NULL)
         THEN 'It has not the columns of the first line.' END"""
@@ -84,9 +83,3 @@ def _is_heading(column: str, name: str) -> str:
     # No shorter text becomes one of ASCII in lower case, and its length is known.
     is_long_enough = f"octet_length({column}) >= {len(name)} AND " if name.isascii() else ""
     return f"{is_long_enough}{value} = {quote_text(name)}"
-
-
-def _has_open_quote() -> Column:
-    text = f.col("row_text")
-    quote_count = f.length(text) - f.length(f.replace(text, f.lit('"'), f.lit("")))
-    return text.contains('"') & (quote_count % 2 == 1)

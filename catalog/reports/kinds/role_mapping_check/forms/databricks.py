@@ -3,15 +3,15 @@
 Unity Catalog has no roles of its own: groups and service principals hold privileges, and count as roles.
 """
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import layouts
-from catalog.reports.kinds.role_mapping_check.forms.layouts import Layout, LayoutForm, join_path
+from catalog.reports.kinds.role_mapping_check.forms.layouts import NOTHING, Layout, LayoutForm, join_path
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word, split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.reports.spark.sql_text import quote_text
 
 _HARMLESS = (
     *("USE CATALOG", "USE SCHEMA", "USAGE", "BROWSE", "EXECUTE", "APPLY TAG", "READ METADATA", "REFRESH", "REFERENCES"),
@@ -32,29 +32,29 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     return layouts.read_export(spark, folder, export, _FORM)
 
 
-def _describe_grantee(name: str, privilege: Column) -> dict[str, Column]:
+def _describe_grantee(name: str, privilege: str) -> dict[str, str]:
     """Return privilege and grantee; only people are named by addresses."""
-    grantee_type = f.when(f.col(name).contains("@"), Grantee.USER).otherwise(f.lit(Grantee.ROLE))
-    return {"privilege": privilege, "grantee_type": grantee_type, "grantee": f.col(name)}
+    grantee_type = f"CASE WHEN contains({name}, '@') THEN '{Grantee.USER}' ELSE '{Grantee.ROLE}' END"
+    return {"privilege": privilege, "grantee_type": grantee_type, "grantee": name}
 
 
 def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.DescribeRows:
     """Return the function for rows of privileges on objects of a type, held there or inherited from a container."""
 
-    def describe(rows: DataFrame, _: Export) -> dict[str, Column]:
-        origin = normalize_word(f.col("inherited_from")) if "inherited_from" in rows.columns else f.lit("")
-        is_own = origin.isin("", "NONE", object_type)
+    def describe(rows: DataFrame, _: Export) -> dict[str, str]:
+        origin = normalize_word("inherited_from") if "inherited_from" in rows.columns else "''"
+        is_own = f"{origin} IN ('', 'NONE', '{object_type}')"
         # What is inherited was granted on the container, where it can be revoked, and reaches all that is in it.
-        from_schema, from_catalog = (origin == "SCHEMA") & f.lit(len(parts) > 2), origin == "CATALOG"
-        is_known = is_own | from_schema | from_catalog | f.lit(object_type == "OTHER")
+        from_schema = f"{origin} = 'SCHEMA'" if len(parts) > 2 else "false"
+        is_known = "true" if object_type == "OTHER" else f"{is_own} OR {from_schema} OR {origin} = 'CATALOG'"
         return {
-            "object_type": f.when(is_own, f.lit(object_type)).otherwise(origin),
-            "path": f.when(is_own, join_path(*parts))
-            .when(from_schema, join_path(*parts[:2]))
-            .otherwise(join_path(parts[0])),
-            **_describe_grantee("grantee", normalize_word(f.col("privilege_type"))),
-            "said_rule": f.when(f.lit(object_type == "OTHER"), PassRule.OTHER_OBJECT),
-            "said_problem": f.when(~is_known, f.concat(f.lit("Nothing is inherited from a "), origin, f.lit("."))),
+            "object_type": f"CASE WHEN {is_own} THEN '{object_type}' ELSE {origin} END",
+            "path": f"""CASE WHEN {is_own} THEN {join_path(*parts)} WHEN {from_schema} THEN {join_path(*parts[:2])}
+                ELSE {join_path(parts[0])} END""",
+            **_describe_grantee("grantee", normalize_word("privilege_type")),
+            "said_rule": f"'{PassRule.OTHER_OBJECT}'" if object_type == "OTHER" else NOTHING,
+            "said_problem": f"""CASE WHEN NOT ({is_known})
+                THEN concat('Nothing is inherited from a ', {origin}, '.') END""",
         }
 
     return describe
@@ -63,26 +63,27 @@ def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.De
 def _describe_owner(object_type: str, parts: tuple[str, ...], owner: str) -> layouts.DescribeRows:
     """Return the function for rows of objects with their owners, who have every privilege or can take it."""
 
-    def describe(_rows: DataFrame, _export: Export) -> dict[str, Column]:
-        grantee = _describe_grantee(owner, f.lit("OWNERSHIP"))
-        return {"object_type": f.lit(object_type), "path": join_path(*parts), **grantee}
+    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
+        grantee = _describe_grantee(owner, "'OWNERSHIP'")
+        return {"object_type": f"'{object_type}'", "path": join_path(*parts), **grantee}
 
     return describe
 
 
-def _describe_shown(_: DataFrame, export: Export) -> dict[str, Column]:
+def _describe_shown(_: DataFrame, export: Export) -> dict[str, str]:
     """Return object, privilege and grantee of SHOW GRANTS; a name without a catalog is in the export's database."""
-    object_type, privilege = normalize_word(f.col("objecttype")), normalize_word(f.col("actiontype"))
+    object_type, privilege = normalize_word("objecttype"), normalize_word("actiontype")
     # All names of Unity Catalog are in lower case, however somebody wrote them.
-    path = f.lower(split_name(export, f.col("objectkey"), "`"))
-    missing_parts = f.when(object_type.isin("SCHEMA", "DATABASE"), 2).when(object_type.isin("CATALOG"), 1).otherwise(3)
-    is_partial = f.size(f.split(path, SEPARATOR)) < missing_parts
-    full_path = f.when(is_partial & f.lit(export.database != ""), join_path(f.lit(export.database), path))
+    path = f"lower({split_name(export, 'objectkey', '`')})"
+    missing_parts = f"""CASE WHEN {object_type} IN ('SCHEMA', 'DATABASE') THEN 2
+        WHEN {object_type} = 'CATALOG' THEN 1 ELSE 3 END"""
+    is_partial = f"size(split({path}, {quote_text(SEPARATOR)})) < {missing_parts}" if export.database else "false"
     return {
         "object_type": object_type,
-        "path": full_path.otherwise(path),
-        **_describe_grantee("principal", f.regexp_replace(privilege, "^DENIED ", "")),
-        "said_rule": f.when(privilege.startswith("DENIED "), PassRule.DENIED),
+        "path": f"""CASE WHEN {is_partial} THEN {join_path(quote_text(export.database), path)}
+            ELSE {path} END""",
+        **_describe_grantee("principal", f"regexp_replace({privilege}, '^DENIED ', '')"),
+        "said_rule": f"CASE WHEN startswith({privilege}, 'DENIED ') THEN '{PassRule.DENIED}' END",
     }
 
 

@@ -4,31 +4,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms import plain
 from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
+    MISSING_NAMES,
     build_csv_facts,
-    find_missing_names,
     mark_types,
-    on_container,
-    on_role,
-    on_table,
-    to_holder,
-    to_person,
-    to_role,
 )
 from catalog.reports.kinds.role_mapping_check.forms.csv_rows import read_csv
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS
-from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, describe_unknown_level
+from catalog.reports.kinds.role_mapping_check.forms.row_facts import UNKNOWN_LEVEL, RowOutcome
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.reports.spark.sql_text import list_texts, quote_text
 
-DescribeRows = Callable[[DataFrame, Export], Mapping[str, Column]]
+DescribeRows = Callable[[DataFrame, Export], Mapping[str, str]]
 
 _TEXT_COLUMNS = ("object_type", "path", "privilege", "grantee_type", "grantee", "said_rule", "said_problem")
+
+#: A text that is null, as SQL.
+NOTHING = "CAST(NULL AS string)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,8 @@ class Layout:
     """One layout: the columns by which its files are recognized, and what its rows say.
 
     `describe` returns object_type, path, privilege, grantee_type and grantee, as `build_csv_facts` expects them, of
-    rows of an export; and `said_rule` and `said_problem` where the layout itself passes rows or finds them wrong.
+    rows of an export; and `said_rule` and `said_problem` where the layout itself passes rows or finds them wrong. All
+    are expressions of SQL.
     """
 
     columns: tuple[str, ...]
@@ -95,9 +93,8 @@ def _choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts
 
 def _describe_rows(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> DataFrame:
     layout = _choose_layout(rows.columns, export, pattern, layouts)
-    nothing = dict.fromkeys(_TEXT_COLUMNS, f.lit(None).cast("string"))
-    described_columns = nothing | dict(layout.describe(rows, export))
-    return rows.select(*LINE_COLUMNS, *(column.alias(name) for name, column in described_columns.items()))
+    described_columns = dict.fromkeys(_TEXT_COLUMNS, NOTHING) | dict(layout.describe(rows, export))
+    return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))
 
 
 def build_facts(rows: DataFrame, export: Export, form: LayoutForm) -> DataFrame:
@@ -106,65 +103,43 @@ def build_facts(rows: DataFrame, export: Export, form: LayoutForm) -> DataFrame:
 
 
 def _decide_outcome(form: LayoutForm) -> RowOutcome:
-    is_membership = f.col("privilege").isin("MEMBER", "")
-    is_harmless = f.col("privilege").isin(*form.harmless)
+    is_harmless = f"privilege IN {list_texts(form.harmless)}"
     if form.harmless_start:
-        is_harmless |= f.col("privilege").startswith(form.harmless_start)
-    reaches_data = (on_table() | on_container()) & f.col("said_rule").isNull()
-    reason = f.coalesce(
-        f.col("said_problem"),
-        find_missing_names(),
-        f.when(~on_role() & (f.col("privilege") == ""), "It names no privilege.")
-        .when(~f.when(on_role(), to_role() | to_person()).otherwise(to_holder()), _describe_unknown_grantee())
-        .when(reaches_data & f.col("bit").isNull() & ~is_harmless, describe_unknown_level()),
-    )
-    rule = (
-        f.when(f.col("said_rule").isNotNull(), f.col("said_rule"))
-        .when(on_role(), f.lit(None))
-        .when(~on_table() & ~on_container(), PassRule.OTHER_OBJECT)
-        .when(f.col("bit").isNull(), PassRule.NO_DATA_PRIVILEGE)
-    )
-    kind = (
-        f.when(on_role() & is_membership & to_role(), FactKind.INHERIT)
-        .when(on_role() & is_membership, FactKind.MEMBER)
-        .when(on_role(), FactKind.ROLE)
-        .otherwise(FactKind.GRANT)
-    )
+        is_harmless += f" OR startswith(privilege, {quote_text(form.harmless_start)})"
+    reason = f"""coalesce(said_problem, {MISSING_NAMES}, CASE
+        WHEN NOT on_role AND privilege = '' THEN 'It names no privilege.'
+        WHEN NOT CASE WHEN on_role THEN to_role OR to_person ELSE to_holder END
+            THEN concat('Nobody is a ', grantee_type, '.')
+        WHEN (on_table OR on_container) AND said_rule IS NULL AND bit IS NULL AND NOT ({is_harmless})
+            THEN {UNKNOWN_LEVEL} END)"""
+    rule = f"""CASE
+        WHEN said_rule IS NOT NULL THEN said_rule
+        WHEN on_role THEN NULL
+        WHEN NOT on_table AND NOT on_container THEN '{PassRule.OTHER_OBJECT}'
+        WHEN bit IS NULL THEN '{PassRule.NO_DATA_PRIVILEGE}' END"""
+    kind = f"""CASE
+        WHEN on_role AND privilege IN ('MEMBER', '') AND to_role THEN '{FactKind.INHERIT}'
+        WHEN on_role AND privilege IN ('MEMBER', '') THEN '{FactKind.MEMBER}'
+        WHEN on_role THEN '{FactKind.ROLE}'
+        ELSE '{FactKind.GRANT}' END"""
     return RowOutcome(reason, rule, kind)
 
 
-def _describe_unknown_grantee() -> Column:
-    return f.concat(f.lit("Nobody is a "), "grantee_type", f.lit("."))
+# -- what layouts are made of, as expressions of SQL ------------------------------------------------------------------
 
 
-# -- what layouts are made of -----------------------------------------------------------------------------------------
-
-
-def join_path(*parts: str | Column) -> Column:
+def join_path(*parts: str) -> str:
     """Return the name of an object by its parts, '' where one of them is missing."""
-    columns = [f.col(part) if isinstance(part, str) else part for part in parts]
-    return f.coalesce(f.concat(*_put_between(columns, f.lit(SEPARATOR))), f.lit(""))
+    return f"coalesce(concat({f', {quote_text(SEPARATOR)}, '.join(parts)}), '')"
 
 
-def _put_between(columns: Sequence[Column], mark: Column) -> list[Column]:
-    return [part for column in columns for part in (mark, column)][1:]
-
-
-def describe_membership(role: str | Column, grantee: str | Column, grantee_type: str | Column) -> dict[str, Column]:
+def describe_membership(role: str, grantee: str, grantee_type: str) -> dict[str, str]:
     """Return the columns of a membership of a role."""
-    role, grantee, grantee_type = (
-        f.col(part) if isinstance(part, str) else part for part in (role, grantee, grantee_type)
-    )
-    return {
-        "object_type": f.lit("ROLE"),
-        "path": role,
-        "privilege": f.lit("MEMBER"),
-        "grantee_type": grantee_type,
-        "grantee": grantee,
-    }
+    columns = {"object_type": "'ROLE'", "path": role, "privilege": "'MEMBER'"}
+    return {**columns, "grantee_type": grantee_type, "grantee": grantee}
 
 
-def describe_role(name: str) -> dict[str, Column]:
+def describe_role(name: str) -> dict[str, str]:
     """Return the columns of a row that lists a role."""
-    columns = {"object_type": f.lit("ROLE"), "path": f.col(name), "privilege": f.lit("EXISTS")}
-    return {**columns, "grantee_type": f.lit("ROLE"), "grantee": f.col(name)}
+    columns = {"object_type": "'ROLE'", "path": name, "privilege": "'EXISTS'"}
+    return {**columns, "grantee_type": "'ROLE'", "grantee": name}

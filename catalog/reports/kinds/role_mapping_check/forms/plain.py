@@ -5,20 +5,16 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.csv_grants import (
+    MISSING_NAMES,
     build_csv_facts,
-    find_missing_names,
     mark_types,
-    on_container,
-    on_role,
-    on_table,
-    to_person,
-    to_role,
 )
 from catalog.reports.kinds.role_mapping_check.forms.csv_rows import read_csv
-from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, describe_unknown_level
+from catalog.reports.kinds.role_mapping_check.forms.row_facts import UNKNOWN_LEVEL, RowOutcome
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import fold_name, normalize_word, split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 from catalog.reports.kinds.role_mapping_check.principals import GROUP, join_name
+from catalog.reports.spark.sql_text import quote_text
 
 #: The columns of the form.
 COLUMNS = ("object_type", "object", "privilege", "grantee_type", "grantee")
@@ -34,56 +30,50 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
 
 def read_files(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the facts of files in the plain form. Raises BadExports."""
-    rows = read_csv(spark, folder, export, pattern, COLUMNS).withColumns(
-        {name: normalize_word(f.col(name)) for name in ("object_type", "privilege", "grantee_type")}
-    )
-    rows = mark_types(rows.withColumn("grantee", fold_name(export, f.col("grantee"))))
-    rows = mark_types(_resolve_groups(_resolve_wildcards(rows, export)))
-    return build_csv_facts(rows, export, _decide_outcome())
+    columns = {name: normalize_word(name) for name in ("object_type", "privilege", "grantee_type")}
+    columns["grantee"] = fold_name(export, "grantee")
+    rows = read_csv(spark, folder, export, pattern, COLUMNS)
+    rows = mark_types(rows.withColumns({name: f.expr(text) for name, text in columns.items()}))
+    resolved_columns = _resolve_wildcards(export) | _resolve_groups()
+    rows = mark_types(rows.withColumns({name: f.expr(text) for name, text in resolved_columns.items()}))
+    return build_csv_facts(rows, export, _OUTCOME)
 
 
-def _resolve_wildcards(rows: DataFrame, export: Export) -> DataFrame:
-    """Return rows with `path` and `has_stray_wildcard`: what ends with .* is a grant on all tables of a container."""
-    stem = f.regexp_replace("object", _WILDCARD_ENDING, "")
-    is_wildcard = ~on_role() & f.col("object").rlike(_WILDCARD_ENDING)
-    bare_stem = f.regexp_replace(stem, _QUOTED_PART, "")
-    rows = rows.withColumns(
-        {
-            "path": f.when(on_role(), fold_name(export, f.col("object"))).otherwise(split_name(export, stem)),
-            "has_stray_wildcard": ~on_role() & bare_stem.contains("*"),
-        }
-    )
-    return rows.withColumn("object_type", f.when(is_wildcard & on_table(), "SCHEMA").otherwise(f.col("object_type")))
+def _resolve_wildcards(export: Export) -> dict[str, str]:
+    """Return `path`, `has_stray_wildcard` and `object_type`: a name that ends with .* is all tables of a container."""
+    wildcard = quote_text(_WILDCARD_ENDING)
+    stem = f"regexp_replace(object, {wildcard}, '')"
+    bare_stem = f"regexp_replace({stem}, {quote_text(_QUOTED_PART)}, '')"
+    return {
+        "path": f"CASE WHEN on_role THEN {fold_name(export, 'object')} ELSE {split_name(export, stem)} END",
+        "has_stray_wildcard": f"NOT on_role AND contains({bare_stem}, '*')",
+        "object_type": f"""CASE WHEN NOT on_role AND object RLIKE {wildcard} AND on_table THEN 'SCHEMA'
+            ELSE object_type END""",
+    }
 
 
-def _resolve_groups(rows: DataFrame) -> DataFrame:
-    """Return rows in which a group that has a privilege itself counts as a role, as groups do in all forms."""
-    is_holder = ~on_role() & (f.col("grantee_type") == Grantee.GROUP) & (f.trim("grantee") != "")
-    return rows.withColumns(
-        {
-            "grantee_type": f.when(is_holder, Grantee.ROLE).otherwise(f.col("grantee_type")),
-            "grantee": f.when(is_holder, join_name(GROUP, f.col("grantee"))).otherwise(f.col("grantee")),
-        }
-    )
+def _resolve_groups() -> dict[str, str]:
+    """Return `grantee_type` and `grantee`: a group that has a privilege itself counts as a role, as in all forms."""
+    is_holder = f"NOT on_role AND grantee_type = '{Grantee.GROUP}' AND trim(grantee) <> ''"
+    group = join_name(quote_text(GROUP), "grantee")
+    return {
+        "grantee_type": f"CASE WHEN {is_holder} THEN '{Grantee.ROLE}' ELSE grantee_type END",
+        "grantee": f"CASE WHEN {is_holder} THEN {group} ELSE grantee END",
+    }
 
 
-def _decide_outcome() -> RowOutcome:
-    is_membership = f.col("privilege").isin("USAGE", "MEMBER", "")
-    reason = f.coalesce(
-        find_missing_names(),
-        f.when((f.col("privilege") == "") & ~on_role(), "It names no privilege.")
-        .when(~to_role() & ~to_person(), f.concat(f.lit("Nobody is a "), "grantee_type", f.lit(".")))
-        .when(
-            ~on_role() & ~on_table() & ~on_container(),
-            f.concat(f.lit("There is no "), "object_type", f.lit(" to grant on.")),
-        )
-        .when(f.col("has_stray_wildcard"), "A * can only stand for all that follows in a name: database.schema.*")
-        .when(~on_role() & f.col("bit").isNull(), describe_unknown_level()),
-    )
-    kind = (
-        f.when(on_role() & is_membership & to_role(), FactKind.INHERIT)
-        .when(on_role() & is_membership, FactKind.MEMBER)
-        .when(on_role(), FactKind.ROLE)
-        .otherwise(FactKind.GRANT)
-    )
-    return RowOutcome(reason, f.lit(None).cast("string"), kind)
+_OUTCOME = RowOutcome(
+    reason=f"""coalesce({MISSING_NAMES}, CASE
+        WHEN privilege = '' AND NOT on_role THEN 'It names no privilege.'
+        WHEN NOT to_role AND NOT to_person THEN concat('Nobody is a ', grantee_type, '.')
+        WHEN NOT on_role AND NOT on_table AND NOT on_container
+            THEN concat('There is no ', object_type, ' to grant on.')
+        WHEN has_stray_wildcard THEN 'A * can only stand for all that follows in a name: database.schema.*'
+        WHEN NOT on_role AND bit IS NULL THEN {UNKNOWN_LEVEL} END)""",
+    rule="CAST(NULL AS string)",
+    kind=f"""CASE
+        WHEN on_role AND privilege IN ('USAGE', 'MEMBER', '') AND to_role THEN '{FactKind.INHERIT}'
+        WHEN on_role AND privilege IN ('USAGE', 'MEMBER', '') THEN '{FactKind.MEMBER}'
+        WHEN on_role THEN '{FactKind.ROLE}'
+        ELSE '{FactKind.GRANT}' END""",
+)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
@@ -13,8 +13,9 @@ from catalog.reports.kinds.role_mapping_check.forms.layouts import Layout, join_
 from catalog.reports.kinds.role_mapping_check.forms.lines import read_lines
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome, select_facts
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word, split_name
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, PolicyKind, object_key
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, PolicyKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.reports.spark.sql_text import list_texts, quote_text
 
 _TABLE = ("table_catalog", "table_schema", "table_name")
 _NAMES = ("catalog_name", "schema_name", "table_name")
@@ -41,24 +42,21 @@ def read_policies(spark: SparkSession, folder: str, export: Export) -> list[Data
 
 
 def _build_facts(rows: DataFrame, export: Export) -> DataFrame:
-    path = f.col("path")
-    reason = f.coalesce(
-        f.col("said_problem"),
-        f.when(f.coalesce("path", f.lit("")) == "", "It names no object."),
-        f.when(f.coalesce("grantee", f.lit("")) == "", "It names no policy."),
-    )
+    reason = """CASE WHEN said_rule IS NULL THEN coalesce(
+        said_problem,
+        CASE WHEN coalesce(path, '') = '' THEN 'It names no object.' END,
+        CASE WHEN coalesce(grantee, '') = '' THEN 'It names no policy.' END) END"""
     return select_facts(
-        rows.withColumn("privilege", f.lit("")),
+        rows.withColumn("privilege", f.expr("''")),
         export,
-        RowOutcome(f.when(f.col("said_rule").isNull(), reason), f.col("said_rule"), f.lit(FactKind.POLICY)),
-        path=path,
-        object_key=object_key(export, path),
+        RowOutcome(reason, "said_rule", f"'{FactKind.POLICY}'"),
+        path="path",
         kind="grantee_type",
         grantee="grantee",
     )
 
 
-def _describe(kind: Column, path: Column, name: Column) -> dict[str, Column]:
+def _describe(kind: str, path: str, name: str) -> dict[str, str]:
     """Return the columns of a policy of a kind and a name on a table."""
     return {"path": path, "grantee_type": kind, "grantee": name}
 
@@ -66,16 +64,15 @@ def _describe(kind: Column, path: Column, name: Column) -> dict[str, Column]:
 # -- Snowflake --------------------------------------------------------------------------------------------------------
 
 
-def _describe_reference(rows: DataFrame, _: Export) -> dict[str, Column]:
+def _describe_reference(rows: DataFrame, _: Export) -> dict[str, str]:
     """Return table, kind, name and rule of rows of POLICY_REFERENCES; policies on tags and accounts are passed."""
-    kinds = f.create_map(*(f.lit(item) for pair in _SNOWFLAKE_KINDS.items() for item in pair))
-    kind = f.try_element_at(kinds, normalize_word(f.col("policy_kind")))
-    is_on_table = normalize_word(f.col("ref_entity_domain")).isin(*TABLE_TYPES)
-    status = normalize_word(f.col("policy_status")) if "policy_status" in rows.columns else f.lit("ACTIVE")
-    rule = f.when(~is_on_table | kind.isNull(), PassRule.OTHER_OBJECT).when(
-        ~status.isin("ACTIVE", ""), PassRule.INACTIVE_POLICY
-    )
-    return {**_describe(kind, join_path(*_SNOWFLAKE_OBJECT), f.col("policy_name")), "said_rule": rule}
+    choices = " ".join(f"WHEN '{name}' THEN '{kind}'" for name, kind in _SNOWFLAKE_KINDS.items())
+    kind = f"CASE {normalize_word('policy_kind')} {choices} END"
+    is_on_table = f"{normalize_word('ref_entity_domain')} IN {list_texts(TABLE_TYPES)}"
+    status = normalize_word("policy_status") if "policy_status" in rows.columns else "'ACTIVE'"
+    rule = f"""CASE WHEN NOT {is_on_table} OR {kind} IS NULL THEN '{PassRule.OTHER_OBJECT}'
+        WHEN NOT {status} IN ('ACTIVE', '') THEN '{PassRule.INACTIVE_POLICY}' END"""
+    return {**_describe(kind, join_path(*_SNOWFLAKE_OBJECT), "policy_name"), "said_rule": rule}
 
 
 # -- BigQuery ---------------------------------------------------------------------------------------------------------
@@ -83,33 +80,33 @@ def _describe_reference(rows: DataFrame, _: Export) -> dict[str, Column]:
 
 def _read_json(spark: SparkSession, folder: str, pattern: str) -> DataFrame:
     """Return row access policies and columns with policy tags, one JSON object a line."""
-    rows = read_lines(spark, folder, pattern).withColumn("said", parse_object("row_text", _ROW_POLICY_SCHEMA))
+    rows = read_lines(spark, folder, pattern).withColumn("said", f.expr(parse_object("row_text", _ROW_POLICY_SCHEMA)))
     reference = "said.rowAccessPolicyReference"
-    is_row_policy, is_column = f.col(reference).isNotNull(), f.col("said.table_name").isNotNull()
-    table = join_path(*(f"said.{name}" for name in _TABLE))
-    has_tags = f.coalesce(f.size("said.policy_tags"), f.lit(0)) > 0
+    row_policy_table = join_path(*(f"{reference}.{name}" for name in ("projectId", "datasetId", "tableId")))
+    column_table = join_path(*(f"said.{name}" for name in _TABLE))
     described_columns = {
-        "said_problem": f.when(~is_row_policy & ~is_column, "It is no JSON of a row access policy or a column."),
-        "said_rule": f.when(~is_row_policy & is_column & ~has_tags, PassRule.OTHER_OBJECT),
+        "said_problem": f"""CASE WHEN {reference} IS NULL AND said.table_name IS NULL
+            THEN 'It is no JSON of a row access policy or a column.' END""",
+        "said_rule": f"""CASE WHEN {reference} IS NULL AND said.table_name IS NOT NULL
+            AND NOT coalesce(size(said.policy_tags), 0) > 0 THEN '{PassRule.OTHER_OBJECT}' END""",
         **_describe(
-            f.when(is_row_policy, PolicyKind.ROWS).otherwise(f.lit(PolicyKind.MASK)),
-            f.when(
-                is_row_policy, join_path(*(f"{reference}.{name}" for name in ("projectId", "datasetId", "tableId")))
-            ).otherwise(table),
-            f.coalesce(f.col(f"{reference}.policyId"), f.array_join("said.policy_tags", " ")),
+            f"CASE WHEN {reference} IS NOT NULL THEN '{PolicyKind.ROWS}' ELSE '{PolicyKind.MASK}' END",
+            f"CASE WHEN {reference} IS NOT NULL THEN {row_policy_table} ELSE {column_table} END",
+            f"coalesce({reference}.policyId, array_join(said.policy_tags, ' '))",
         ),
     }
-    return rows.withColumns(described_columns)
+    return rows.withColumns({name: f.expr(text) for name, text in described_columns.items()})
 
 
 # -- the others -------------------------------------------------------------------------------------------------------
 
 
-def _describe_plain(_: DataFrame, export: Export) -> dict[str, Column]:
-    kind = normalize_word(f.col("kind"))
+def _describe_plain(_: DataFrame, export: Export) -> dict[str, str]:
+    kind = normalize_word("kind")
     return {
-        **_describe(kind, split_name(export, f.col("object")), f.col("policy")),
-        "said_problem": f.when(~kind.isin(*PolicyKind), f.concat(f.lit("No policy is of the kind "), kind, f.lit("."))),
+        **_describe(kind, split_name(export, "object"), "policy"),
+        "said_problem": f"""CASE WHEN NOT {kind} IN {list_texts(PolicyKind)}
+            THEN concat('No policy is of the kind ', {kind}, '.') END""",
     }
 
 
@@ -121,13 +118,11 @@ def _build_layout(
     `switches` are further columns: a policy is in force unless one of them that is there says no.
     """
 
-    def describe(rows: DataFrame, export: Export) -> dict[str, Column]:
-        path = join_path(*table) if len(table) > 2 else join_path(f.lit(export.database), *table)
-        is_off = f.expr("false")
-        for switch in set(switches) & set(rows.columns):
-            is_off |= f.lower(f.trim(switch)).isin("f", "false", "0")
-        said_rule = f.when(is_off, PassRule.INACTIVE_POLICY)
-        return {**_describe(f.lit(kind), path, f.col(name)), "said_rule": said_rule}
+    def describe(rows: DataFrame, export: Export) -> dict[str, str]:
+        path = join_path(*table) if len(table) > 2 else join_path(quote_text(export.database), *table)
+        conditions = [f"lower(trim({switch})) IN ('f', 'false', '0')" for switch in switches if switch in rows.columns]
+        said_rule = f"CASE WHEN {' OR '.join(conditions)} THEN '{PassRule.INACTIVE_POLICY}' END"
+        return _describe(f"'{kind}'", path, name) | ({"said_rule": said_rule} if conditions else {})
 
     return Layout((*table, name, *others), describe)
 

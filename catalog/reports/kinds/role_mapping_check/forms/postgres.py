@@ -3,7 +3,7 @@
 PostgreSQL calls people roles, too. Who is a person is found from all files of an export together.
 """
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
@@ -12,6 +12,7 @@ from catalog.reports.kinds.role_mapping_check.forms.layouts import Layout, Layou
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word, unquote_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.reports.spark.sql_text import is_among, quote_text
 
 #: Types that rows have until it is known who is a person, and of names that can sign in.
 _ANYBODY, _LOGIN = "ANYBODY", "LOGIN"
@@ -33,84 +34,75 @@ def _find_people(rows: DataFrame, export: Export) -> DataFrame:
     Where no file says who can sign in, these are the members that nobody is a member of.
     """
     rows = rows.filter("object_type = 'ROLE'")
-    members = rows.filter(f.col("privilege") == "MEMBER")
-    logins = rows.filter(f.col("grantee_type") == _LOGIN).select(f.col("grantee").alias("person"))
+    members = rows.filter("privilege = 'MEMBER'")
+    logins = rows.filter(f"grantee_type = '{_LOGIN}'").selectExpr("grantee AS person")
     if logins.isEmpty():
-        logins = members.select(f.col("grantee").alias("person"))
-    groups = members.select(f.col("path").alias("person"))
-    people = logins.join(groups, "person", "left_anti").filter(~f.col("person").isin(*export.roles))
-    return people.distinct()
+        logins = members.selectExpr("grantee AS person")
+    people = logins.join(members.selectExpr("path AS person"), "person", "left_anti")
+    return people.filter(f"NOT {is_among('person', export.roles)}").distinct()
 
 
 def _resolve_grantees(rows: DataFrame, people: DataFrame) -> DataFrame:
     """Return rows with the type of each grantee; a row that lists a person is passed."""
     rows = rows.join(people, rows["grantee"] == people["person"], "left")
-    is_person = f.col("person").isNotNull()
-    return rows.withColumns(
-        {
-            "grantee_type": f.when(is_person, Grantee.USER).otherwise(f.lit(Grantee.ROLE)),
-            "said_rule": f.when(is_person & (f.col("privilege") == "EXISTS"), PassRule.LISTED_PERSON).otherwise(
-                f.col("said_rule")
-            ),
-        }
-    ).drop("person")
+    grantee_type = f"CASE WHEN person IS NOT NULL THEN '{Grantee.USER}' ELSE '{Grantee.ROLE}' END"
+    rule = f"""CASE WHEN person IS NOT NULL AND privilege = 'EXISTS' THEN '{PassRule.LISTED_PERSON}'
+        ELSE said_rule END"""
+    return rows.withColumns({"grantee_type": f.expr(grantee_type), "said_rule": f.expr(rule)}).drop("person")
 
 
-def _describe_grantee() -> Column:
-    """Return the grantee; PUBLIC is a word, and no role is called public."""
-    return f.when(f.col("grantee") == "PUBLIC", "public").otherwise(f.col("grantee"))
+#: The grantee; PUBLIC is a word, and no role is called public.
+_GRANTEE = "CASE WHEN grantee = 'PUBLIC' THEN 'public' ELSE grantee END"
 
 
-def _describe_table(_rows: DataFrame, _export: Export) -> dict[str, Column]:
+def _describe_table(_rows: DataFrame, _export: Export) -> dict[str, str]:
     return {
-        "object_type": f.lit("TABLE"),
+        "object_type": "'TABLE'",
         "path": join_path("table_catalog", "table_schema", "table_name"),
-        "privilege": normalize_word(f.col("privilege_type")),
-        "grantee_type": f.lit(_ANYBODY),
-        "grantee": _describe_grantee(),
+        "privilege": normalize_word("privilege_type"),
+        "grantee_type": f"'{_ANYBODY}'",
+        "grantee": _GRANTEE,
     }
 
 
-def _describe_column(rows: DataFrame, export: Export) -> dict[str, Column]:
-    return {**_describe_table(rows, export), "said_rule": f.lit(PassRule.COLUMN_PRIVILEGE)}
+def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
+    return {**_describe_table(rows, export), "said_rule": f"'{PassRule.COLUMN_PRIVILEGE}'"}
 
 
 def _describe_other(kind: str) -> layouts.DescribeRows:
-    def describe(_rows: DataFrame, _export: Export) -> dict[str, Column]:
+    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
         return {
-            "object_type": f.lit("OTHER"),
+            "object_type": "'OTHER'",
             "path": join_path(f"{kind}_catalog", f"{kind}_schema", f"{kind}_name"),
-            "privilege": normalize_word(f.col("privilege_type")),
-            "grantee_type": f.lit(_ANYBODY),
-            "grantee": _describe_grantee(),
+            "privilege": normalize_word("privilege_type"),
+            "grantee_type": f"'{_ANYBODY}'",
+            "grantee": _GRANTEE,
         }
 
     return describe
 
 
 def _describe_owner(name: str, owner: str) -> layouts.DescribeRows:
-    def describe(_: DataFrame, export: Export) -> dict[str, Column]:
+    def describe(_: DataFrame, export: Export) -> dict[str, str]:
         return {
-            "object_type": f.lit("TABLE"),
-            "path": join_path(f.lit(export.database), "schemaname", name),
-            "privilege": f.lit("OWNER"),
-            "grantee_type": f.lit(_ANYBODY),
-            "grantee": f.col(owner),
+            "object_type": "'TABLE'",
+            "path": join_path(quote_text(export.database), "schemaname", name),
+            "privilege": "'OWNER'",
+            "grantee_type": f"'{_ANYBODY}'",
+            "grantee": owner,
         }
 
     return describe
 
 
-def _describe_listed(_rows: DataFrame, _export: Export) -> dict[str, Column]:
-    can_sign_in = f.lower(f.trim("rolcanlogin")).isin("t", "true", "yes", "1")
-    grantee_type = f.when(can_sign_in, f.lit(_LOGIN)).otherwise(f.lit(_ANYBODY))
+def _describe_listed(_rows: DataFrame, _export: Export) -> dict[str, str]:
+    can_sign_in = "lower(trim(rolcanlogin)) IN ('t', 'true', 'yes', '1')"
+    grantee_type = f"CASE WHEN {can_sign_in} THEN '{_LOGIN}' ELSE '{_ANYBODY}' END"
     return {**layouts.describe_role("rolname"), "grantee_type": grantee_type}
 
 
 def _describe_member(role: str, member: str) -> layouts.DescribeRows:
-    return lambda _rows, _export: describe_membership(
-        unquote_name(f.col(role)), unquote_name(f.col(member)), f.lit(_ANYBODY)
-    )
+    return lambda _rows, _export: describe_membership(unquote_name(role), unquote_name(member), f"'{_ANYBODY}'")
 
 
 _FORM = LayoutForm(

@@ -1,7 +1,6 @@
 """Redshift: the SVV views of privileges and of granted roles, groups and owners by name, as CSV."""
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import layouts
@@ -10,7 +9,9 @@ from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_w
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.principals import GROUP, join_name
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.reports.spark.sql_text import quote_text
 
+_ROLE, _USER = f"'{Grantee.ROLE}'", f"'{Grantee.USER}'"
 _IDENTITY = ("privilege_type", "identity_name", "identity_type")
 
 
@@ -19,62 +20,64 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     return layouts.read_export(spark, folder, export, _FORM)
 
 
-def _describe_identity(name: str, identity_type: str) -> dict[str, Column]:
+def _describe_identity(name: str, identity_type: str) -> dict[str, str]:
     """Return privilege and grantee. A group holds privileges as a role does, and so does everybody."""
-    word = normalize_word(f.col(identity_type))
+    word = normalize_word(identity_type)
     return {
-        "privilege": normalize_word(f.col("privilege_type")),
-        "grantee_type": f.when(word.isin("GROUP", "PUBLIC"), Grantee.ROLE).otherwise(word),
-        "grantee": f.when(word == "GROUP", join_name(GROUP, f.col(name))).otherwise(f.col(name)),
+        "privilege": normalize_word("privilege_type"),
+        "grantee_type": f"CASE WHEN {word} IN ('GROUP', 'PUBLIC') THEN {_ROLE} ELSE {word} END",
+        "grantee": f"CASE WHEN {word} = 'GROUP' THEN {join_name(quote_text(GROUP), name)} ELSE {name} END",
     }
 
 
-def _describe_relation(_: DataFrame, export: Export) -> dict[str, Column]:
-    path = join_path(f.lit(export.database), "namespace_name", "relation_name")
-    return {"object_type": f.lit("TABLE"), "path": path, **_describe_identity("identity_name", "identity_type")}
+def _join_path(export: Export, *parts: str) -> str:
+    return join_path(quote_text(export.database), *parts)
 
 
-def _describe_column(rows: DataFrame, export: Export) -> dict[str, Column]:
-    return {**_describe_relation(rows, export), "said_rule": f.lit(PassRule.COLUMN_PRIVILEGE)}
+def _describe_relation(_: DataFrame, export: Export) -> dict[str, str]:
+    path = _join_path(export, "namespace_name", "relation_name")
+    return {"object_type": "'TABLE'", "path": path, **_describe_identity("identity_name", "identity_type")}
 
 
-def _describe_function(_: DataFrame, export: Export) -> dict[str, Column]:
-    path = join_path(f.lit(export.database), "namespace_name", "function_name")
-    return {"object_type": f.lit("FUNCTION"), "path": path, **_describe_identity("identity_name", "identity_type")}
+def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
+    return {**_describe_relation(rows, export), "said_rule": f"'{PassRule.COLUMN_PRIVILEGE}'"}
 
 
-def _describe_default(_: DataFrame, export: Export) -> dict[str, Column]:
-    path = join_path(f.lit(export.database), "schema_name")
+def _describe_function(_: DataFrame, export: Export) -> dict[str, str]:
+    path = _join_path(export, "namespace_name", "function_name")
+    return {"object_type": "'FUNCTION'", "path": path, **_describe_identity("identity_name", "identity_type")}
+
+
+def _describe_default(_: DataFrame, export: Export) -> dict[str, str]:
+    path = _join_path(export, "schema_name")
     identity = _describe_identity("grantee_name", "grantee_type")
-    return {"object_type": f.lit("SCHEMA"), "path": path, **identity, "said_rule": f.lit(PassRule.FUTURE_GRANT)}
+    return {"object_type": "'SCHEMA'", "path": path, **identity, "said_rule": f"'{PassRule.FUTURE_GRANT}'"}
 
 
-def _describe_schema(rows: DataFrame, export: Export) -> dict[str, Column]:
-    path = join_path(f.lit(export.database), "namespace_name")
-    return {"object_type": f.lit("SCHEMA"), "path": path, **_describe_scope(rows)}
+def _describe_schema(rows: DataFrame, export: Export) -> dict[str, str]:
+    return {"object_type": "'SCHEMA'", "path": _join_path(export, "namespace_name"), **_describe_scope(rows)}
 
 
-def _describe_database(rows: DataFrame, _: Export) -> dict[str, Column]:
-    return {"object_type": f.lit("DATABASE"), "path": f.col("database_name"), **_describe_scope(rows)}
+def _describe_database(rows: DataFrame, _: Export) -> dict[str, str]:
+    return {"object_type": "'DATABASE'", "path": "database_name", **_describe_scope(rows)}
 
 
-def _describe_scope(rows: DataFrame) -> dict[str, Column]:
+def _describe_scope(rows: DataFrame) -> dict[str, str]:
     """Return privilege, grantee and rule of a row on a container, which reaches tables only in the scope TABLES."""
-    scope = normalize_word(f.col("privilege_scope")) if "privilege_scope" in rows.columns else f.lit("")
-    rule = f.when(scope.isin("FUNCTIONS", "PROCEDURES", "LANGUAGES"), PassRule.OTHER_OBJECT).when(
-        scope != "TABLES", PassRule.CONTAINER_PRIVILEGE
-    )
+    scope = normalize_word("privilege_scope") if "privilege_scope" in rows.columns else "''"
+    rule = f"""CASE WHEN {scope} IN ('FUNCTIONS', 'PROCEDURES', 'LANGUAGES') THEN '{PassRule.OTHER_OBJECT}'
+        WHEN {scope} <> 'TABLES' THEN '{PassRule.CONTAINER_PRIVILEGE}' END"""
     return {**_describe_identity("identity_name", "identity_type"), "said_rule": rule}
 
 
 def _describe_owner(name: str, owner: str) -> layouts.DescribeRows:
-    def describe(_: DataFrame, export: Export) -> dict[str, Column]:
+    def describe(_: DataFrame, export: Export) -> dict[str, str]:
         return {
-            "object_type": f.lit("TABLE"),
-            "path": join_path(f.lit(export.database), "schemaname", name),
-            "privilege": f.lit("OWNER"),
-            "grantee_type": f.lit(Grantee.USER),
-            "grantee": f.col(owner),
+            "object_type": "'TABLE'",
+            "path": _join_path(export, "schemaname", name),
+            "privilege": "'OWNER'",
+            "grantee_type": _USER,
+            "grantee": owner,
         }
 
     return describe
@@ -90,17 +93,15 @@ _FORM = LayoutForm(
         Layout(("database_name", *_IDENTITY), _describe_database),
         Layout(
             ("role_name", "granted_role_name"),
-            lambda _rows, _export: describe_membership("granted_role_name", "role_name", f.lit(Grantee.ROLE)),
+            lambda _rows, _export: describe_membership("granted_role_name", "role_name", _ROLE),
         ),
         Layout(
             ("user_name", "role_name"),
-            lambda _rows, _export: describe_membership("role_name", "user_name", f.lit(Grantee.USER)),
+            lambda _rows, _export: describe_membership("role_name", "user_name", _USER),
         ),
         Layout(
             ("groname", "usename"),
-            lambda _rows, _export: describe_membership(
-                join_name(GROUP, f.col("groname")), "usename", f.lit(Grantee.USER)
-            ),
+            lambda _rows, _export: describe_membership(join_name(quote_text(GROUP), "groname"), "usename", _USER),
         ),
         Layout(("role_name", "role_owner"), lambda _rows, _export: layouts.describe_role("role_name")),
         Layout(("schemaname", "tablename", "tableowner"), _describe_owner("tablename", "tableowner")),

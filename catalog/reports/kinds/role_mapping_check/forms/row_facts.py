@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
@@ -16,6 +16,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import (
     privilege_level,
     select_columns,
 )
+from catalog.reports.spark.sql_text import quote_text
 
 #: Maximum length of the text of a row in a fact, in characters.
 _MAX_ROW_LENGTH = 500
@@ -23,63 +24,57 @@ _MAX_ROW_LENGTH = 500
 #: Reads the files of an export in a folder. Returns frames with FACT_COLUMNS. Raises BadExports.
 FormReader = Callable[[SparkSession, str, Export], list[DataFrame]]
 
+#: The reason of rows with a privilege without a level, as SQL.
+UNKNOWN_LEVEL = """concat('How far ', privilege, ' goes is not known; say it under "levels".')"""
+
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """What becomes of a row, as columns; the first one that is not null counts.
+    """What becomes of a row, as expressions of SQL; the first one that is not null counts.
 
     - `reason`: it is quarantined; a sentence. It may use the column `rule`, which is the next one.
     - `rule`: it is passed by this PassRule.
     - `kind`: it is compared, as a fact of this FactKind. A row without any of the three is quarantined.
     """
 
-    reason: Column
-    rule: Column
-    kind: Column
+    reason: str
+    rule: str
+    kind: str
 
 
-def select_facts(
-    rows: DataFrame, export: Export, outcome: RowOutcome, *, path: Column, **columns: Column | str
-) -> DataFrame:
+def select_facts(rows: DataFrame, export: Export, outcome: RowOutcome, *, path: str, **columns: str) -> DataFrame:
     """Return the facts of rows that have LINE_COLUMNS and `privilege`, by the outcome of each row.
 
-    `path` is the object's name, its parts joined by SEPARATOR. Quarantined and passed facts have the text of the row as
-    object, and keep the key. The outcome and `columns` may use the columns `bit` and `level` of the privilege. A row
-    that gives several facts has `is_counted` false in all but one of them.
+    `path` is the object's name, its parts joined by SEPARATOR; it and `columns` are expressions of SQL. Quarantined and
+    passed facts have the text of the row as object, and keep the key. The outcome and `columns` may use the columns
+    `bit` and `level` of the privilege. A row that gives several facts has `is_counted` false in all but one of them.
     """
-    rows = rows.withColumn("privilege_position", find_privilege(export, "privilege"))
-    position = f.col("privilege_position")
-    rows = rows.withColumns({"bit": privilege_bit(export, position), "level": privilege_level(export, position)})
-    rows = rows.withColumn("rule", outcome.rule).withColumn("reason", f.coalesce("row_problem", outcome.reason))
-    rows = rows.withColumn(
-        "what",
-        f.when(~f.col("is_row"), FactKind.NO_ROW)
-        .when(f.col("reason").isNotNull(), FactKind.BAD)
-        .when(f.col("rule").isNotNull(), FactKind.PASSED)
-        .otherwise(f.coalesce(outcome.kind, f.lit(FactKind.BAD))),
+    rows = rows.withColumn("privilege_position", f.expr(find_privilege(export, "privilege")))
+    rows = rows.withColumns(
+        {
+            "bit": f.expr(privilege_bit(export, "privilege_position")),
+            "level": f.expr(privilege_level(export, "privilege_position")),
+        }
     )
-    is_understood = ~f.col("what").isin(FactKind.NO_ROW, FactKind.BAD, FactKind.PASSED)
-    fact_columns: dict[str, Column | str] = {
-        "export": f.lit(export.name),
+    rows = rows.withColumn("rule", f.expr(outcome.rule))
+    rows = rows.withColumn("reason", f.expr(f"coalesce(row_problem, {outcome.reason})"))
+    kind = f"""CASE WHEN NOT is_row THEN '{FactKind.NO_ROW}' WHEN reason IS NOT NULL THEN '{FactKind.BAD}'
+        WHEN rule IS NOT NULL THEN '{FactKind.PASSED}' ELSE coalesce({outcome.kind}, '{FactKind.BAD}') END"""
+    fact_columns = {
+        "export": quote_text(export.name),
         "file": "row_file",
         "block": "row_block",
         "line": "row_line",
         "has_header": "has_header",
-        "is_counted": f.expr("true"),
+        "is_counted": "true",
         "what": "what",
-        "object": f.when(is_understood, path).otherwise(f.substring("row_text", 1, _MAX_ROW_LENGTH)),
+        "object": f"""CASE WHEN NOT what IN ('{FactKind.NO_ROW}', '{FactKind.BAD}', '{FactKind.PASSED}') THEN {path}
+            ELSE substring(row_text, 1, {_MAX_ROW_LENGTH}) END""",
         "object_key": object_key(export, path),
         "bit": "bit",
         "level": "level",
-        "reason": f.when(f.col("what") == FactKind.BAD, f.coalesce("reason", f.lit(_NOT_KNOWN))),
-        "rule": f.when(f.col("what") == FactKind.PASSED, f.col("rule")),
+        "reason": f"""CASE WHEN what = '{FactKind.BAD}'
+            THEN coalesce(reason, 'Nothing says what such a row means.') END""",
+        "rule": f"CASE WHEN what = '{FactKind.PASSED}' THEN rule END",
     }
-    return select_columns(rows, FACT_COLUMNS, fact_columns | columns)
-
-
-_NOT_KNOWN = "Nothing says what such a row means."
-
-
-def describe_unknown_level() -> Column:
-    """Return the reason of rows with a privilege without a level."""
-    return f.concat(f.lit("How far "), "privilege", f.lit(' goes is not known; say it under "levels".'))
+    return select_columns(rows.withColumn("what", f.expr(kind)), FACT_COLUMNS, fact_columns | columns)

@@ -1,7 +1,6 @@
 """Trino: the tables of `information_schema` about privileges and roles, as CSV."""
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import layouts
@@ -17,18 +16,18 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     return layouts.read_export(spark, folder, export, _FORM)
 
 
-def _describe_table(_rows: DataFrame, _export: Export) -> dict[str, Column]:
+def _describe_table(_rows: DataFrame, _export: Export) -> dict[str, str]:
     return {
-        "object_type": f.lit("TABLE"),
+        "object_type": "'TABLE'",
         "path": join_path("table_catalog", "table_schema", "table_name"),
-        "privilege": normalize_word(f.col("privilege_type")),
-        "grantee_type": normalize_word(f.col("grantee_type")),
-        "grantee": f.col("grantee"),
+        "privilege": normalize_word("privilege_type"),
+        "grantee_type": normalize_word("grantee_type"),
+        "grantee": "grantee",
     }
 
 
-def _describe_column(rows: DataFrame, export: Export) -> dict[str, Column]:
-    return {**_describe_table(rows, export), "said_rule": f.lit(PassRule.COLUMN_PRIVILEGE)}
+def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
+    return {**_describe_table(rows, export), "said_rule": f"'{PassRule.COLUMN_PRIVILEGE}'"}
 
 
 _FORM = LayoutForm(
@@ -37,7 +36,7 @@ _FORM = LayoutForm(
         Layout(_TABLE, _describe_table),
         Layout(
             ("role_name", "grantee", "grantee_type"),
-            lambda _rows, _export: describe_membership("role_name", "grantee", normalize_word(f.col("grantee_type"))),
+            lambda _rows, _export: describe_membership("role_name", "grantee", normalize_word("grantee_type")),
         ),
         Layout(("role_name",), lambda _rows, _export: layouts.describe_role("role_name")),
     ),

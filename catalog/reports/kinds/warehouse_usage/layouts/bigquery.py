@@ -1,14 +1,15 @@
 """Cloud audit logs of BigQuery, one entry a line: BigQueryAuditMetadata, as logs or as a log sink's table has it."""
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.warehouse_usage.history import PROGRAM_PREFIX, LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts import json_lines
-from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, list_object, unite_objects
+from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, unite_objects
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
+from catalog.reports.spark.sql_text import quote_text
 
 _STATISTICS_SCHEMA = "queryStats struct<referencedTables: array<string>, referencedViews: array<string>>"
 _METADATA_SCHEMA = (
@@ -30,64 +31,52 @@ _TABLE_PATTERN = r"projects/([^/]+)/datasets/([^/]+)/tables/([^/@$]+)"
 def read_audit_log(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files."""
     rows = json_lines.read_json(spark, folder, pattern, _ENTRY_SCHEMA)
-    payload = {
-        name: f.coalesce(f.col(f"said.protoPayload.{name}"), f.col(f"said.protopayload_auditlog.{name}"))
+    values = {
+        name: f"coalesce(said.protoPayload.{name}, said.protopayload_auditlog.{name})"
         for name in ("resourceName", "authenticationInfo", "authorizationInfo", "status")
     }
-    metadata = f.coalesce(
-        f.col("said.protoPayload.metadata"),
-        f.from_json("said.protopayload_auditlog.metadataJson", f"struct<{_METADATA_SCHEMA}>"),
+    parsed_text = f"from_json(said.protopayload_auditlog.metadataJson, 'struct<{_METADATA_SCHEMA}>')"
+    values["metadata"] = f"coalesce(said.protoPayload.metadata, {parsed_text})"
+    rows = rows.withColumns({name: f.expr(value) for name, value in values.items()})
+    reads, changes = "metadata.tableDataRead IS NOT NULL", "metadata.tableDataChange IS NOT NULL"
+    job = "metadata.jobChange.job"
+    is_finished = f"metadata.jobChange.after = 'DONE' OR {job}.jobStatus.jobState = 'DONE'"
+    table = _table_path("resourceName")
+    referenced_lists = (
+        f"coalesce({job}.jobStats.queryStats.{name}, CAST(array() AS array<string>))"
+        for name in ("referencedTables", "referencedViews")
     )
-    rows = rows.withColumns({**payload, "metadata": metadata})
-    statistics, status = "metadata.jobChange.job.jobStats.queryStats", f.col("metadata.jobChange.job.jobStatus")
-    is_finished = (f.col("metadata.jobChange.after") == "DONE") | (status.jobState == "DONE")
-    is_failed = status.errorResult.isNotNull()
-    table = _table_path(f.col("resourceName"))
-    referenced_names = f.concat(
-        *(
-            f.coalesce(f"{statistics}.{name}", f.array().cast("array<string>"))
-            for name in ("referencedTables", "referencedViews")
-        )
-    )
+    referenced_names = f"concat({', '.join(referenced_lists)})"
     # Identities of other providers have no address.
-    subject = f.regexp_replace("authenticationInfo.principalSubject", "^(user|serviceAccount):", "")
-    email = f.coalesce("authenticationInfo.principalEmail", subject)
-    is_refused = (f.coalesce("status.code", f.lit(0)) != 0) | f.coalesce(
-        f.exists("authorizationInfo", lambda item: ~f.coalesce(item.granted, f.expr("false"))), f.expr("false")
+    subject = "regexp_replace(authenticationInfo.principalSubject, '^(user|serviceAccount):', '')"
+    email = f"coalesce(authenticationInfo.principalEmail, {subject})"
+    is_refused = f"""coalesce(status.code, 0) <> 0 OR {job}.jobStatus.errorResult IS NOT NULL
+        OR exists(authorizationInfo, item -> NOT coalesce(item.granted, false))"""
+    rule = f"""CASE WHEN {is_refused} THEN '{HistoryRule.REFUSED}'
+        WHEN metadata IS NULL OR NOT ({reads} OR {changes} OR size({referenced_names}) > 0)
+        THEN '{HistoryRule.METADATA_ONLY}' END"""
+    problem = f"""CASE WHEN is_corrupt THEN 'It is no JSON object.'
+        WHEN authenticationInfo IS NULL AND resourceName IS NULL THEN 'It is no entry of an audit log.'
+        WHEN ({reads} OR {changes}) AND {table} = '' THEN 'It does not name the table.' END"""
+    object_lists = (
+        f"CASE WHEN {reads} AND {table} <> '' THEN array({build_object(table, READ)}) END",
+        f"CASE WHEN {changes} AND {table} <> '' THEN array({build_object(table, WRITE)}) END",
+        f"""CASE WHEN {is_finished}
+            THEN transform({referenced_names}, name -> {build_object(_table_path("name"), READ)}) END""",
     )
     reading = LineReading(
-        used_at=f.col("said.timestamp"),
+        used_at="said.timestamp",
         # A service account is granted roles like a role itself.
         person=email,
-        role=f.when(email.endswith("gserviceaccount.com"), f.concat(f.lit(PROGRAM_PREFIX), email)),
-        objects=unite_objects(
-            (
-                f.when(f.col("metadata.tableDataRead").isNotNull(), list_object(table, READ)),
-                f.when(f.col("metadata.tableDataChange").isNotNull(), list_object(table, WRITE)),
-                f.when(is_finished, f.transform(referenced_names, lambda name: build_object(_table_path(name), READ))),
-            )
-        ),
-        rule=f.when(is_refused | f.coalesce(is_failed, f.expr("false")), HistoryRule.REFUSED).when(
-            f.col("metadata").isNull()
-            | (
-                f.col("metadata.tableDataRead").isNull()
-                & f.col("metadata.tableDataChange").isNull()
-                & (f.size(referenced_names) == 0)
-            ),
-            HistoryRule.METADATA_ONLY,
-        ),
-        problem=f.when(f.col("is_corrupt"), "It is no JSON object.")
-        .when(f.col("authenticationInfo").isNull() & f.col("resourceName").isNull(), "It is no entry of an audit log.")
-        .when(
-            (f.col("metadata.tableDataRead").isNotNull() | f.col("metadata.tableDataChange").isNotNull())
-            & (table == ""),
-            "It does not name the table.",
-        ),
+        role=f"CASE WHEN endswith({email}, 'gserviceaccount.com') THEN concat('{PROGRAM_PREFIX}', {email}) END",
+        objects=unite_objects(object_lists),
+        rule=rule,
+        problem=problem,
     )
     return build_history(rows, export, reading)
 
 
-def _table_path(name: Column) -> Column:
+def _table_path(name: str) -> str:
     """Return project, dataset and table of a resource, '' for another one; partitions are of their table."""
-    parts = [f.regexp_extract(name, _TABLE_PATTERN, number) for number in (1, 2, 3)]
-    return f.when(parts[2] == "", "").otherwise(f.concat_ws(SEPARATOR, *parts))
+    parts = [f"regexp_extract({name}, {quote_text(_TABLE_PATTERN)}, {number})" for number in (1, 2, 3)]
+    return f"CASE WHEN {parts[2]} = '' THEN '' ELSE concat_ws({quote_text(SEPARATOR)}, {', '.join(parts)}) END"

@@ -9,6 +9,7 @@ from catalog.reports.kinds.warehouse_usage.history import LineReading, build_his
 from catalog.reports.kinds.warehouse_usage.layouts import json_lines
 from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object, unite_objects
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
+from catalog.reports.spark.sql_text import list_texts
 
 _ENTRY_SCHEMA = (
     "event_time string, action_name string, user_identity string, request_params string, response string, "
@@ -24,46 +25,46 @@ def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern
     rows = json_lines.read_json(spark, folder, pattern, _ENTRY_SCHEMA)
     # Clients of SQL write structs and maps as texts of JSON.
     texts = {
-        "identity": f.coalesce("said.user_identity", "said.userIdentity"),
-        "parameters": f.coalesce("said.request_params", "said.requestParams"),
-        "response": f.col("said.response"),
+        "identity": "coalesce(said.user_identity, said.userIdentity)",
+        "parameters": "coalesce(said.request_params, said.requestParams)",
+        "response": "said.response",
     }
-    rows = rows.withColumns({key: f.from_json(text, "map<string, string>") for key, text in texts.items()})
-    is_corrupt = f.col("is_corrupt")
-    for key, text in texts.items():
-        is_corrupt |= text.isNotNull() & f.col(key).isNull()
-    status = f.coalesce(f.col("response")["status_code"], f.col("response")["statusCode"], f.lit("200"))
+    rows = rows.withColumns({key: f.expr(f"from_json({text}, 'map<string, string>')") for key, text in texts.items()})
+    is_corrupt = " OR ".join(
+        ("is_corrupt", *(f"({text} IS NOT NULL AND {key} IS NULL)" for key, text in texts.items()))
+    )
     rows = rows.withColumns(
         {
-            "action": f.coalesce("said.action_name", "said.actionName"),
-            "status": f.try_to_number(status, f.lit("999")),
-            "is_corrupt": is_corrupt,
+            "action": f.expr("coalesce(said.action_name, said.actionName)"),
+            "status": f.expr("try_to_number(coalesce(response['status_code'], response['statusCode'], '200'), '999')"),
+            "is_corrupt": f.expr(is_corrupt),
         }
     )
-    is_lineage = f.coalesce("said.source_table_full_name", "said.target_table_full_name").isNotNull()
-    reads_data = f.coalesce(f.col("action").isin(*_DATA_ACTIONS), f.expr("false"))
-    name = f.coalesce(f.col("parameters")["table_full_name"], f.col("parameters")["full_name_arg"])
-    level = f.when(f.upper(f.col("parameters")["operation"]).contains("WRITE"), WRITE).otherwise(READ)
+    source, target = "said.source_table_full_name", "said.target_table_full_name"
+    reads_data = f"coalesce(action IN {list_texts(_DATA_ACTIONS)}, false)"
+    name = "coalesce(parameters['table_full_name'], parameters['full_name_arg'])"
+    level = f"CASE WHEN contains(upper(parameters['operation']), 'WRITE') THEN {WRITE} ELSE {READ} END"
     # Logs that are delivered to storage count milliseconds.
-    delivered_time = f.timestamp_millis(f.try_to_number("said.timestamp", f.lit("9" * 18)).cast("bigint"))
-    identity = f.coalesce(f.col("identity")["email"], "said.created_by")
+    delivered_time = f"timestamp_millis(CAST(try_to_number(said.timestamp, '{'9' * 18}') AS bigint))"
+    identity = "coalesce(identity['email'], said.created_by)"
+    rule = f"""CASE WHEN status >= 400 THEN '{HistoryRule.REFUSED}'
+        WHEN action IS NOT NULL AND NOT {reads_data} THEN '{HistoryRule.METADATA_ONLY}' END"""
+    problem = f"""CASE WHEN is_corrupt THEN 'It is no JSON object.'
+        WHEN {reads_data} AND {name} IS NULL AND status < 400 THEN 'It does not name the table.'
+        WHEN coalesce(action, {source}, {target}, said.created_by) IS NULL THEN 'It names no action.' END"""
     reading = LineReading(
-        used_at=f.coalesce("said.event_time", delivered_time.cast("string")),
+        used_at=f"coalesce(said.event_time, CAST({delivered_time} AS string))",
         person=identity,
         # A service principal is granted privileges like a group.
-        role=f.when(~identity.contains("@"), identity),
+        role=f"CASE WHEN NOT contains({identity}, '@') THEN {identity} END",
         objects=unite_objects(
             (
-                f.when(reads_data, list_object(split_name(export, name), level)),
-                list_object(split_name(export, f.col("said.source_table_full_name")), READ),
-                list_object(split_name(export, f.col("said.target_table_full_name")), WRITE),
+                f"CASE WHEN {reads_data} THEN {list_object(split_name(export, name), level)} END",
+                list_object(split_name(export, source), READ),
+                list_object(split_name(export, target), WRITE),
             )
         ),
-        rule=f.when(f.col("status") >= 400, HistoryRule.REFUSED).when(
-            f.col("action").isNotNull() & ~reads_data, HistoryRule.METADATA_ONLY
-        ),
-        problem=f.when(f.col("is_corrupt"), "It is no JSON object.")
-        .when(reads_data & name.isNull() & (f.col("status") < 400), "It does not name the table.")
-        .when(f.col("action").isNull() & ~is_lineage & f.col("said.created_by").isNull(), "It names no action."),
+        rule=rule,
+        problem=problem,
     )
     return build_history(rows, export, reading)

@@ -1,6 +1,6 @@
 """Entries of pgaudit in the CSV log of PostgreSQL (log_destination = csvlog, pgaudit.log_relation = on)."""
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
@@ -10,6 +10,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
+from catalog.reports.spark.sql_text import list_texts, quote_text
 
 #: The first columns of the log, which all releases have.
 _LOG_COLUMNS = (
@@ -29,6 +30,8 @@ _ENTRY_COLUMNS = (
     "object_name string, statement string, parameter string"
 )
 _ENTRY_PREFIX = "AUDIT: "
+#: What Java puts in place of bytes that are not UTF-8.
+_REPLACEMENT = "\ufffd"
 #: Commands that pgaudit takes for what they prepare; running that has an entry of its own.
 _PREPARING_COMMANDS = ("PREPARE", "DECLARE CURSOR")
 _EXPLAINING_PATTERN = r"(?i)^\s*explain\b(?!\s*(\([^)]*\banaly[sz]e\b|(verbose\s+)?analy[sz]e\b))"
@@ -40,62 +43,56 @@ _TABLE_PATTERN = (
 )
 #: What pgaudit writes in place of a statement.
 _NO_STATEMENT = ("<not logged>", "<previously logged>")
+#: Whether an entry that names no table may be about one: not in a session in which entries name theirs.
+_MAY_HAVE_TABLE = f"""(NOT coalesce(
+    max(entry.audit = 'SESSION' AND entry.object_name <> '') OVER (PARTITION BY row_file, session_id), false)
+    AND (regexp_replace(entry.statement, {quote_text(_WORDY_FUNCTION_PATTERN)}, '') RLIKE {quote_text(_TABLE_PATTERN)}
+    OR entry.statement IN {list_texts(_NO_STATEMENT)}))"""
+#: What stands between the words of a statement.
+_NO_WORD_PATTERN = r"[^\w$]+"
+#: Whether an entry is about a view, or its statement has no entry about one.
+_IS_BELOW_NO_VIEW = """entry.object_type = 'VIEW' OR NOT coalesce(max(entry.object_type = 'VIEW')
+    OVER (PARTITION BY row_file, session_id, entry.statement_id, entry.part), false)"""
 _TABLE_TYPES = ("TABLE", "VIEW", "MATERIALIZED VIEW", "FOREIGN TABLE", "PARTITIONED TABLE")
 
 
 def read_audit_entries(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files; a statement may span lines, so a line is an entry of the log."""
     rows = _read_records(spark, folder, pattern)
-    is_entry = f.coalesce(f.col("message").startswith(_ENTRY_PREFIX), f.expr("false"))
-    entry_text = f.regexp_replace("message", f"^{_ENTRY_PREFIX}", "")
-    options = {"mode": "PERMISSIVE", "escape": '"', "multiLine": "true"}
-    rows = rows.withColumn("entry", f.when(is_entry, f.from_csv(entry_text, _ENTRY_COLUMNS, options)))
-    level = f.when(f.col("entry.class") == "READ", READ).when(f.col("entry.class") == "WRITE", WRITE)
-    name = f.coalesce("entry.object_name", f.lit(""))
-    is_table = f.coalesce(f.col("entry.object_type").isin(*_TABLE_TYPES), f.expr("false"))
-    path = f.concat_ws(SEPARATOR, "database_name", split_name(export, name))
-    statement, is_describing = f.col("entry.statement"), f.col("entry.command").isin(*_PREPARING_COMMANDS)
-    is_describing |= f.coalesce(statement.rlike(_EXPLAINING_PATTERN), f.expr("false"))
+    is_entry = f"coalesce(startswith(message, '{_ENTRY_PREFIX}'), false)"
+    options = "map('mode', 'PERMISSIVE', 'escape', '\"', 'multiLine', 'true')"
+    entry = f"from_csv(regexp_replace(message, '^{_ENTRY_PREFIX}', ''), '{_ENTRY_COLUMNS}', {options})"
+    rows = rows.withColumn("entry", f.expr(f"CASE WHEN {is_entry} THEN {entry} END"))
+    level = f"CASE entry.class WHEN 'READ' THEN {READ} WHEN 'WRITE' THEN {WRITE} END"
+    name = "coalesce(entry.object_name, '')"
+    is_table = f"entry.object_type IN {list_texts(_TABLE_TYPES)} AND {level} IS NOT NULL AND {name} <> ''"
+    is_describing = f"""(entry.command IN {list_texts(_PREPARING_COMMANDS)}
+        OR coalesce(entry.statement RLIKE {quote_text(_EXPLAINING_PATTERN)}, false))"""
+    path = f"concat_ws({quote_text(SEPARATOR)}, database_name, {split_name(export, name)})"
+    rule = f"""CASE
+        WHEN NOT {is_entry} AND error_severity IN ('ERROR', 'FATAL', 'PANIC') THEN '{HistoryRule.REFUSED}'
+        WHEN NOT {is_entry} OR {level} IS NULL OR {is_describing} THEN '{HistoryRule.METADATA_ONLY}' END"""
+    problem = f"""CASE WHEN message IS NULL THEN 'It has not the columns of the log.'
+        WHEN {is_entry} AND entry.class IS NULL THEN 'It is no entry of pgaudit.'
+        WHEN {level} IS NOT NULL AND {name} = '' AND NOT {is_describing} AND {_MAY_HAVE_TABLE}
+        THEN 'It does not name the table; set pgaudit.log_relation.' END"""
     reading = LineReading(
-        used_at=f.col("log_time"),
-        person=f.col("user_name"),
+        used_at="log_time",
+        person="user_name",
         # Whoever signs in is a role like others, and is granted privileges himself.
-        role=f.col("user_name"),
-        objects=f.when(
-            is_table & level.isNotNull() & (name != ""),
-            f.array(build_object(path, level, is_direct=_is_named(path, statement))),
-        ),
-        rule=f.when(~is_entry & (f.col("error_severity").isin("ERROR", "FATAL", "PANIC")), HistoryRule.REFUSED)
-        .when(~is_entry, HistoryRule.METADATA_ONLY)
-        .when(level.isNull() | is_describing, HistoryRule.METADATA_ONLY),
-        problem=f.when(f.col("message").isNull(), "It has not the columns of the log.")
-        .when(is_entry & f.col("entry.class").isNull(), "It is no entry of pgaudit.")
-        .when(
-            level.isNotNull() & (name == "") & ~is_describing & _may_have_table(statement),
-            "It does not name the table; set pgaudit.log_relation.",
-        ),
+        role="user_name",
+        objects=f"CASE WHEN {is_table} THEN array({build_object(path, level, is_direct=_is_named(path))}) END",
+        rule=rule,
+        problem=problem,
     )
     return build_history(rows, export, reading)
 
 
-def _may_have_table(statement: Column) -> Column:
-    """Whether an entry that names no table may be about one: not in a session in which entries name theirs."""
-    names_table = (f.col("entry.audit") == "SESSION") & (f.col("entry.object_name") != "")
-    session = Window.partitionBy("row_file", "session_id")
-    is_about_table = f.regexp_replace(statement, _WORDY_FUNCTION_PATTERN, "").rlike(_TABLE_PATTERN)
-    return ~f.coalesce(f.max(names_table).over(session), f.expr("false")) & (
-        is_about_table | statement.isin(*_NO_STATEMENT)
-    )
-
-
-def _is_named(path: Column, statement: Column) -> Column:
+def _is_named(path: str) -> str:
     """Whether a statement names a table itself: beside a view, the tables that it reads have entries, too."""
-    window = Window.partitionBy("row_file", "session_id", "entry.statement_id", "entry.part")
-    has_view = f.coalesce(f.max(f.col("entry.object_type") == "VIEW").over(window), f.expr("false"))
-    words = f.split(f.lower(statement), r"[^\w$]+")
-    is_view = f.col("entry.object_type") == "VIEW"
-    name = f.lower(f.element_at(f.split(path, SEPARATOR), -1))
-    return ~has_view | is_view | f.coalesce(f.array_contains(words, name), f.expr("false"))
+    words = f"split(lower(entry.statement), {quote_text(_NO_WORD_PATTERN)})"
+    name = f"lower(element_at(split({path}, {quote_text(SEPARATOR)}), -1))"
+    return f"({_IS_BELOW_NO_VIEW} OR coalesce(array_contains({words}, {name}), false))"
 
 
 def _read_records(spark: SparkSession, folder: str, pattern: str) -> DataFrame:
@@ -105,17 +102,19 @@ def _read_records(spark: SparkSession, folder: str, pattern: str) -> DataFrame:
     """
     schema = ", ".join(f"{name} string" for name in (*_LOG_COLUMNS, *_LATER_COLUMNS))
     reader = spark.read.schema(schema).option("multiLine", "true").option("escape", '"').option("mode", "PERMISSIVE")
-    text = f.concat_ws(",", *_LOG_COLUMNS)
-    is_open = f.concat_ws("", *_LOG_COLUMNS, *_LATER_COLUMNS).rlike(_INNER_ENTRY_PATTERN)
-    return reader.csv(f"{folder}/{pattern}").select(
-        *_LOG_COLUMNS,
-        build_path_column(pattern).alias("row_file"),
-        f.lit(0).cast("bigint").alias("row_block"),
-        f.monotonically_increasing_id().alias("row_line"),
-        (text != "").alias("is_row"),
-        text.alias("row_text"),
-        f.when(text.contains("\ufffd"), "It is not UTF-8.")
-        .when(is_open, "A quotation mark is not closed.")
-        .alias("row_problem"),
-        f.expr("false").alias("has_header"),
+    text = f"concat_ws(',', {', '.join(_LOG_COLUMNS)})"
+    whole_text = f"concat_ws('', {', '.join((*_LOG_COLUMNS, *_LATER_COLUMNS))})"
+    problem = f"""CASE WHEN contains({text}, {quote_text(_REPLACEMENT)}) THEN 'It is not UTF-8.'
+        WHEN {whole_text} RLIKE {quote_text(_INNER_ENTRY_PATTERN)} THEN 'A quotation mark is not closed.' END"""
+    line_columns = {
+        "row_block": "0L",
+        "row_line": "monotonically_increasing_id()",
+        "is_row": f"{text} <> ''",
+        "row_text": text,
+        "row_problem": problem,
+        "has_header": "false",
+    }
+    records = reader.csv(f"{folder}/{pattern}").withColumn("row_file", build_path_column(pattern))
+    return records.selectExpr(
+        *_LOG_COLUMNS, "row_file", *(f"{value} AS {name}" for name, value in line_columns.items())
     )

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, BadExports, Export
 from catalog.reports.kinds.role_mapping_check.forms import csv_rows
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
-from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
+from catalog.reports.kinds.warehouse_usage.history import NO_TEXT, LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
+from catalog.reports.spark.sql_text import list_texts, quote_name, quote_text
 
 #: What a column is called in SYS views, and in STL views and their joins with PG_USER.
 _NAMES = {
@@ -38,28 +38,25 @@ def read_query_details(spark: SparkSession, folder: str, export: Export, pattern
     for key in ("used_at", "person", "table"):
         if columns[key] is None:
             raise BadExports(f"The files {pattern} of the export {export.name} lack the column {_NAMES[key][0]}.")
-    values = {key: f.lit(None).cast("string") if value is None else f.trim(value) for key, value in columns.items()}
-    step = f.lower(f.coalesce(values["step"], f.when(_reads_table(values["scan"]), "scan").otherwise("")))
-    level = f.when(step == "scan", READ).when(step.isin(*_CHANGING_STEPS), WRITE)
-    parts = [f.nullif(values[key], f.lit("")) for key in ("database", "schema")]
+    values = {key: NO_TEXT if name is None else f"trim({quote_name(name)})" for key, name in columns.items()}
+    table = values["table"]
+    # Without a type every row of STL_SCAN is about a table of a user.
+    reads_table = f"coalesce({values['scan']}, '{_TABLE_SCANS[0]}') IN {list_texts(_TABLE_SCANS)}"
+    step = f"lower(coalesce({values['step']}, CASE WHEN {reads_table} THEN 'scan' ELSE '' END))"
+    level = f"CASE WHEN {step} = 'scan' THEN {READ} WHEN {step} IN {list_texts(_CHANGING_STEPS)} THEN {WRITE} END"
+    parts = ", ".join(f"nullif({values[key]}, '')" for key in ("database", "schema"))
     # The name may have its schema and its database already.
-    is_whole = values["table"].contains(".")
-    path = f.when(is_whole, split_name(export, values["table"])).otherwise(
-        f.concat_ws(SEPARATOR, *parts, values["table"])
-    )
+    path = f"""CASE WHEN contains({table}, '.') THEN {split_name(export, table)}
+        ELSE concat_ws({quote_text(SEPARATOR)}, {parts}, {table}) END"""
+    is_refused = f"lower(coalesce({values['status']}, 'success')) <> 'success'"
     reading = LineReading(
         used_at=values["used_at"],
         person=values["person"],
-        objects=f.when((values["table"] != "") & level.isNotNull(), list_object(path, level)),
-        rule=f.when(f.lower(f.coalesce(values["status"], f.lit("success"))) != "success", HistoryRule.REFUSED),
+        objects=f"CASE WHEN {table} <> '' AND {level} IS NOT NULL THEN {list_object(path, level)} END",
+        rule=f"CASE WHEN {is_refused} THEN '{HistoryRule.REFUSED}' END",
     )
     return build_history(rows, export, reading)
 
 
-def _find_column(rows: DataFrame, names: Sequence[str]) -> Column | None:
-    return next((f.col(name) for name in names if name in rows.columns), None)
-
-
-def _reads_table(scan: Column) -> Column:
-    """Whether a row of STL_SCAN is about a table of a user; without a type every row is."""
-    return f.coalesce(scan, f.lit(_TABLE_SCANS[0])).isin(*_TABLE_SCANS)
+def _find_column(rows: DataFrame, names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in rows.columns), None)

@@ -21,7 +21,7 @@ _EVENT_SCHEMA = (
 _DESCRIBING_TYPES = ("EXPLAIN", "DESCRIBE")
 #: The time of an event, which may be seconds since 1970.
 _TIME = f"""CASE WHEN said.createTime RLIKE {quote_text(r"^[0-9.]+(E[0-9]+)?$")}
-    THEN CAST(timestamp_seconds(CAST(said.createTime AS double)) AS string) ELSE said.createTime END"""
+    THEN CAST(timestamp_seconds(try_cast(said.createTime AS double)) AS string) ELSE said.createTime END"""
 _SEPARATOR_TEXT = quote_text(SEPARATOR)
 
 

@@ -8,6 +8,9 @@ Constants of the program stand in such texts as they are; names and texts of use
 
 from collections.abc import Iterable
 
+#: A text that is null.
+NO_TEXT = "CAST(NULL AS string)"
+
 
 def quote_name(name: str) -> str:
     """Return the name of a column as SQL writes it; no expression may contain one with `${`, see `quote_text`."""

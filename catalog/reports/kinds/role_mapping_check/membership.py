@@ -18,7 +18,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 from catalog.reports.kinds.role_mapping_check.principals import is_group
 from catalog.reports.kinds.role_mapping_check.rules import DORMANT_RULES
-from catalog.reports.spark.sql_text import list_texts
+from catalog.reports.spark.sql_text import NO_TEXT, list_texts
 
 
 def find_existing_roles(facts: DataFrame) -> DataFrame:
@@ -101,9 +101,7 @@ def compare_members(
     roles = declared_access.roles.selectExpr("role", "role_urn")
     undescribed_members = inherited_members.join(roles, "role", "left_anti").filter(is_considered)
     extra_members = direct_members.selectExpr(*columns, "grantee", "role_name", "'' AS via").union(
-        undescribed_members.selectExpr(
-            "export", "given", "kind", "member_key", "grantee", "CAST(NULL AS string)", "role_name"
-        )
+        undescribed_members.selectExpr("export", "given", "kind", "member_key", "grantee", NO_TEXT, "role_name")
     )
     extra_members = (
         extra_members.filter(is_considered).join(roles, "role").join(declared_members.allowed, columns, "left_anti")

@@ -16,7 +16,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.rules import REACHING_RULES
-from catalog.reports.spark.sql_text import list_texts
+from catalog.reports.spark.sql_text import NO_TEXT, list_texts
 
 
 def find_passed_access(facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
@@ -27,7 +27,7 @@ def find_passed_access(facts: DataFrame, declared_access: DeclaredAccess, export
     datasets = declared_access.datasets.filter("is_sensitive")
     tables = datasets.selectExpr("export", "key AS object_key", "false AS is_container", "urn")
     containers = list_places(facts, datasets, exports).selectExpr(
-        "export", "object_key", "true AS is_container", "CAST(NULL AS string) AS urn"
+        "export", "object_key", "true AS is_container", f"{NO_TEXT} AS urn"
     )
     sensitive_objects = tables.union(containers).distinct()
     return select_difference_columns(

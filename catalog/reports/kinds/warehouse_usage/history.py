@@ -14,7 +14,7 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import parse_time
 from catalog.reports.kinds.role_mapping_check.grant_facts import name_key, object_key, role_key, select_columns
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
-from catalog.reports.spark.sql_text import quote_text
+from catalog.reports.spark.sql_text import NO_TEXT, quote_text
 
 #: Maximum length of the text of a line that is kept, in characters.
 _MAX_TEXT_LENGTH = 500
@@ -23,8 +23,6 @@ _MAX_TEXT_LENGTH = 500
 #: names the object itself, and does not only reach it through a view.
 OBJECTS_TYPE = "array<struct<path: string, level: int, is_direct: boolean>>"
 
-#: An expression for a text that is null.
-NO_TEXT = "CAST(NULL AS string)"
 
 #: Beginning of the name of an account of a program of BigQuery, which holds grants as a role does.
 PROGRAM_PREFIX = "serviceAccount:"

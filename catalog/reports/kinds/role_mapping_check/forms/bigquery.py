@@ -21,7 +21,7 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import (
     without_domain,
 )
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
-from catalog.reports.spark.sql_text import list_texts, quote_text
+from catalog.reports.spark.sql_text import NO_TEXT, list_texts, quote_text
 
 _CONDITION_TYPE = "struct<expression: string>"
 _BINDING_TYPE = f"struct<role: string, members: array<string>, condition: {_CONDITION_TYPE}>"
@@ -69,7 +69,7 @@ def _read_grants(spark: SparkSession, folder: str, export: Export, pattern: str)
         f"{object_type} AS object_type",
         "privilege_type AS privilege",
         "grantee AS member",
-        "CAST(NULL AS string) AS condition",
+        f"{NO_TEXT} AS condition",
     )
 
 
@@ -95,7 +95,7 @@ def _parse_iam_policies(lines: DataFrame) -> DataFrame:
     rows = binding_rows.selectExpr(
         *LINE_COLUMNS,
         "place",
-        "CAST(NULL AS string) AS object_type",
+        f"{NO_TEXT} AS object_type",
         "binding.role AS privilege",
         "explode_outer(binding.members) AS member",
         "binding.condition.expression AS condition",

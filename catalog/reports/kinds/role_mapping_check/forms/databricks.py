@@ -7,11 +7,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import layouts
-from catalog.reports.kinds.role_mapping_check.forms.layouts import NOTHING, Layout, LayoutForm, join_path
+from catalog.reports.kinds.role_mapping_check.forms.layouts import Layout, LayoutForm, join_path
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word, split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
-from catalog.reports.spark.sql_text import quote_text
+from catalog.reports.spark.sql_text import NO_TEXT, quote_text
 
 _HARMLESS = (
     *("USE CATALOG", "USE SCHEMA", "USAGE", "BROWSE", "EXECUTE", "APPLY TAG", "READ METADATA", "REFRESH", "REFERENCES"),
@@ -52,7 +52,7 @@ def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.De
             "path": f"""CASE WHEN {is_own} THEN {join_path(*parts)} WHEN {from_schema} THEN {join_path(*parts[:2])}
                 ELSE {join_path(parts[0])} END""",
             **_describe_grantee("grantee", normalize_word("privilege_type")),
-            "said_rule": f"'{PassRule.OTHER_OBJECT}'" if object_type == "OTHER" else NOTHING,
+            "said_rule": f"'{PassRule.OTHER_OBJECT}'" if object_type == "OTHER" else NO_TEXT,
             "said_problem": f"""CASE WHEN NOT ({is_known})
                 THEN concat('Nothing is inherited from a ', {origin}, '.') END""",
         }

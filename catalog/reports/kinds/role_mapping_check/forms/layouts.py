@@ -18,14 +18,11 @@ from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS
 from catalog.reports.kinds.role_mapping_check.forms.row_facts import UNKNOWN_LEVEL, RowOutcome
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
-from catalog.reports.spark.sql_text import list_texts, quote_text
+from catalog.reports.spark.sql_text import NO_TEXT, list_texts, quote_text
 
 DescribeRows = Callable[[DataFrame, Export], Mapping[str, str]]
 
 _TEXT_COLUMNS = ("object_type", "path", "privilege", "grantee_type", "grantee", "said_rule", "said_problem")
-
-#: A text that is null, as SQL.
-NOTHING = "CAST(NULL AS string)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +90,7 @@ def _choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts
 
 def _describe_rows(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> DataFrame:
     layout = _choose_layout(rows.columns, export, pattern, layouts)
-    described_columns = dict.fromkeys(_TEXT_COLUMNS, NOTHING) | dict(layout.describe(rows, export))
+    described_columns = dict.fromkeys(_TEXT_COLUMNS, NO_TEXT) | dict(layout.describe(rows, export))
     return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))
 
 

@@ -14,7 +14,7 @@ from catalog.reports.kinds.role_mapping_check.forms.row_facts import UNKNOWN_LEV
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import fold_name, normalize_word, split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 from catalog.reports.kinds.role_mapping_check.principals import GROUP, join_name
-from catalog.reports.spark.sql_text import quote_text
+from catalog.reports.spark.sql_text import NO_TEXT, quote_text
 
 #: The columns of the form.
 COLUMNS = ("object_type", "object", "privilege", "grantee_type", "grantee")
@@ -70,7 +70,7 @@ _OUTCOME = RowOutcome(
             THEN concat('There is no ', object_type, ' to grant on.')
         WHEN has_stray_wildcard THEN 'A * can only stand for all that follows in a name: database.schema.*'
         WHEN NOT on_role AND bit IS NULL THEN {UNKNOWN_LEVEL} END)""",
-    rule="CAST(NULL AS string)",
+    rule=NO_TEXT,
     kind=f"""CASE
         WHEN on_role AND privilege IN ('USAGE', 'MEMBER', '') AND to_role THEN '{FactKind.INHERIT}'
         WHEN on_role AND privilege IN ('USAGE', 'MEMBER', '') THEN '{FactKind.MEMBER}'

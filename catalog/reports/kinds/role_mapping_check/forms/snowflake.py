@@ -19,7 +19,7 @@ from catalog.reports.kinds.role_mapping_check.forms.row_facts import RowOutcome
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import normalize_word, split_name, unquote_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
-from catalog.reports.spark.sql_text import list_texts, quote_text
+from catalog.reports.spark.sql_text import NO_TEXT, list_texts, quote_text
 
 _GRANT_COLUMNS = ("privilege", "name", "grantee_name")
 _MEMBER_COLUMNS = ("role", "grantee_name")
@@ -86,7 +86,7 @@ def _rename_member_columns(rows: DataFrame) -> DataFrame:
     return _join_grantees(mark_types(rows), f"CASE WHEN {is_scoped} THEN {database} END")
 
 
-def _pick_column(rows: DataFrame, *names: str, default: str = "CAST(NULL AS string)") -> str:
+def _pick_column(rows: DataFrame, *names: str, default: str = NO_TEXT) -> str:
     """Return the first of the columns that the rows have, else the default."""
     return next((name for name in names if name in rows.columns), default)
 

@@ -6,8 +6,9 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms import csv_rows
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import find_privilege, privilege_level
-from catalog.reports.kinds.warehouse_usage.history import NO_TEXT, LineReading, build_history
+from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object
+from catalog.reports.spark.sql_text import NO_TEXT
 
 
 def read_plain_history(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:

@@ -8,10 +8,10 @@ from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, BadExp
 from catalog.reports.kinds.role_mapping_check.forms import csv_rows
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
-from catalog.reports.kinds.warehouse_usage.history import NO_TEXT, LineReading, build_history
+from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import list_object
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
-from catalog.reports.spark.sql_text import list_texts, quote_name, quote_text
+from catalog.reports.spark.sql_text import NO_TEXT, list_texts, quote_name, quote_text
 
 #: What a column is called in SYS views, and in STL views and their joins with PG_USER.
 _NAMES = {

@@ -6,10 +6,10 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.forms import csv_rows
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
-from catalog.reports.kinds.warehouse_usage.history import NO_TEXT, LineReading, build_history
+from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, unite_objects
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
-from catalog.reports.spark.sql_text import list_texts, quote_text
+from catalog.reports.spark.sql_text import NO_TEXT, list_texts, quote_text
 
 _OBJECTS_COLUMNS = ("direct_objects_accessed", "base_objects_accessed", "objects_modified")
 _REQUIRED_COLUMNS = ("query_start_time", "user_name", *_OBJECTS_COLUMNS)

@@ -141,8 +141,12 @@ def read_results(folder: Path) -> dict[str, object]:
     """Return what a job wrote: each table in its order, and the summary."""
     import pyarrow.parquet as pq
 
-    tables = [entry for entry in folder.iterdir() if entry.is_dir()]
-    found: dict[str, object] = {table.name: pq.read_table(table).sort_by("position") for table in tables}
+    found: dict[str, object] = {}
+    for entry in filter(Path.is_dir, folder.iterdir()):
+        table = pq.read_table(entry)
+        # Rows of differences come in no order.
+        order = ["position"] if "position" in table.column_names else table.column_names
+        found[entry.name] = table.sort_by([(name, "ascending") for name in order])
     return found | {"summary": json.loads((folder / "summary.json").read_text(encoding="utf-8"))}
 
 

@@ -42,11 +42,14 @@ def _parse_rows(lines: DataFrame, column_count: int) -> DataFrame:
     schema = ", ".join(f"{name} string" for name in (*map(_name_column, range(column_count)), _MARKS_OTHER_COLUMNS))
     options = f"map('columnNameOfCorruptRecord', '{_MARKS_OTHER_COLUMNS}', 'mode', 'PERMISSIVE', 'escape', '\"')"
     divided_columns = {
-        "parts": f"CASE WHEN {_IS_PLAIN} THEN split(row_text, ',') END",
-        "parsed": f"CASE WHEN NOT {_IS_PLAIN} THEN from_csv(row_text, {quote_text(schema)}, {options}) END",
-        "has_open_quote": f"CASE WHEN {_IS_PLAIN} THEN false ELSE {_HAS_OPEN_QUOTE} END",
+        "parts": "CASE WHEN is_plain THEN split(row_text, ',') END",
+        "parsed": f"CASE WHEN NOT is_plain THEN from_csv(row_text, {quote_text(schema)}, {options}) END",
+        "has_open_quote": f"CASE WHEN is_plain THEN false ELSE {_HAS_OPEN_QUOTE} END",
     }
-    divided_lines = lines.withColumns({name: f.expr(text) for name, text in divided_columns.items()})
+    # A column of its own, so that each text is searched once.
+    divided_lines = lines.withColumn("is_plain", f.expr(_IS_PLAIN)).withColumns(
+        {name: f.expr(text) for name, text in divided_columns.items()}
+    )
     problem = f"""CASE WHEN has_open_quote THEN 'A quotation mark is not closed.'
         WHEN coalesce(array_size(parts) <> {column_count}, parsed.{_MARKS_OTHER_COLUMNS} IS NOT NULL)
         THEN 'It has not the columns of the first line.' END"""

@@ -16,12 +16,12 @@ from catalog.reports.spark.sql_text import quote_text
 LINE_COLUMNS = ("row_file", "row_block", "row_line", "is_row", "row_text", "row_problem", "has_header")
 
 #: What Java puts in place of bytes that are not UTF-8.
-_REPLACEMENT = "\ufffd"
+REPLACEMENT = "\ufffd"
 
 
 def read_lines(spark: SparkSession, folder: str, pattern: str, *, has_header: bool = False) -> DataFrame:
     """Return every line of the files of a pattern with LINE_COLUMNS; it is left to the form to find headers."""
-    replacement, is_row = quote_text(_REPLACEMENT), "trim(value) <> ''"
+    replacement, is_row = quote_text(REPLACEMENT), "trim(value) <> ''"
     is_not_utf8 = f"contains(value, {replacement}) OR NOT is_valid_utf8(value)"
     if not hasattr(f, "is_valid_utf8"):
         # PySpark 3.5 has no such function. A pattern is what looks at the text of Java, and not at the bytes.

@@ -7,7 +7,7 @@ from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.warehouse_usage.history import PROGRAM_PREFIX, LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts import json_lines
-from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, unite_objects
+from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, list_object, unite_objects
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 from catalog.reports.spark.sql_text import quote_text
 
@@ -59,8 +59,8 @@ def read_audit_log(spark: SparkSession, folder: str, export: Export, pattern: st
         WHEN authenticationInfo IS NULL AND resourceName IS NULL THEN 'It is no entry of an audit log.'
         WHEN ({reads} OR {changes}) AND {table} = '' THEN 'It does not name the table.' END"""
     object_lists = (
-        f"CASE WHEN {reads} AND {table} <> '' THEN array({build_object(table, READ)}) END",
-        f"CASE WHEN {changes} AND {table} <> '' THEN array({build_object(table, WRITE)}) END",
+        f"CASE WHEN {reads} THEN {list_object(table, READ)} END",
+        f"CASE WHEN {changes} THEN {list_object(table, WRITE)} END",
         f"""CASE WHEN {is_finished}
             THEN transform({referenced_names}, name -> {build_object(_table_path("name"), READ)}) END""",
     )

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
-from catalog.reports.kinds.role_mapping_check.forms.lines import build_path_column
+from catalog.reports.kinds.role_mapping_check.forms.lines import REPLACEMENT, build_path_column
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import split_name
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
@@ -30,8 +30,6 @@ _ENTRY_COLUMNS = (
     "object_name string, statement string, parameter string"
 )
 _ENTRY_PREFIX = "AUDIT: "
-#: What Java puts in place of bytes that are not UTF-8.
-_REPLACEMENT = "\ufffd"
 #: Commands that pgaudit takes for what they prepare; running that has an entry of its own.
 _PREPARING_COMMANDS = ("PREPARE", "DECLARE CURSOR")
 _EXPLAINING_PATTERN = r"(?i)^\s*explain\b(?!\s*(\([^)]*\banaly[sz]e\b|(verbose\s+)?analy[sz]e\b))"
@@ -104,7 +102,7 @@ def _read_records(spark: SparkSession, folder: str, pattern: str) -> DataFrame:
     reader = spark.read.schema(schema).option("multiLine", "true").option("escape", '"').option("mode", "PERMISSIVE")
     text = f"concat_ws(',', {', '.join(_LOG_COLUMNS)})"
     whole_text = f"concat_ws('', {', '.join((*_LOG_COLUMNS, *_LATER_COLUMNS))})"
-    problem = f"""CASE WHEN contains({text}, {quote_text(_REPLACEMENT)}) THEN 'It is not UTF-8.'
+    problem = f"""CASE WHEN contains({text}, {quote_text(REPLACEMENT)}) THEN 'It is not UTF-8.'
         WHEN {whole_text} RLIKE {quote_text(_INNER_ENTRY_PATTERN)} THEN 'A quotation mark is not closed.' END"""
     line_columns = {
         "row_block": "0L",

@@ -6,7 +6,7 @@ from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.kinds.warehouse_usage.history import LineReading, build_history
 from catalog.reports.kinds.warehouse_usage.layouts import json_lines
-from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, unite_objects
+from catalog.reports.kinds.warehouse_usage.layouts.objects import build_object, list_object, unite_objects
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
 from catalog.reports.spark.sql_text import list_texts, quote_text
 
@@ -37,11 +37,10 @@ def read_query_events(spark: SparkSession, folder: str, export: Export, pattern:
     is_direct = "coalesce(size(said.metadata.tables), 0) < 1"
     input_table = build_object(_build_path("item"), READ, is_direct=is_direct)
     output = "said.ioMetadata.output"
-    output_path = _build_path(output)
     object_lists = (
         f"transform(said.metadata.tables, item -> {statement_table})",
         f"transform(said.ioMetadata.inputs, item -> {input_table})",
-        f"CASE WHEN {output} IS NOT NULL AND {output_path} <> '' THEN array({build_object(output_path, WRITE)}) END",
+        f"CASE WHEN {output} IS NOT NULL THEN {list_object(_build_path(output), WRITE)} END",
     )
     roles = "said.context.enabledRoles"
     # A query that begins has an event without `ioMetadata`; another one tells its end.

@@ -7,9 +7,9 @@ export PORT
 
 help:
 	@echo "make run           everything in one terminal, at http://127.0.0.1:8000 (PORT chooses another port)"
-	@echo "make check         in a minute: format, lint, contracts, types, and the tests that need neither rows nor processes"
-	@echo "make t             the tests of what has changed since main"
-	@echo "make test          before a change lands: every check, the tests, and the newest clients"
+	@echo "make check         in half a minute: format, lint, contracts, types, and the tests that need neither rows nor processes"
+	@echo "make t             in a minute: the tests of what has changed since the upstream (or SINCE=COMMIT; WHOLE=1 for all of them)"
+	@echo "make test          before a change lands: every check, the tests, and the newest clients, within a budget"
 	@echo "make test-all      before a release: every test on SQLite and PostgreSQL, wide searches, every client"
 	@echo "make test-clients  other people's programs against this site"
 	@echo "make goldens       write down anew what users see of the product (tests/goldens)"
@@ -23,13 +23,13 @@ run: port-is-free .venv/runtime.stamp
 	@exec .venv/bin/python .make/run.py
 
 test: .venv/development.stamp
-	@exec .venv/bin/python .make/test.py
+	@SINCE="$(SINCE)" WHOLE="$(WHOLE)" exec .venv/bin/python .make/test.py
 
 check: .venv/development.stamp
 	@exec .venv/bin/python .make/test.py check
 
 t: .venv/development.stamp
-	@exec .venv/bin/python .make/test.py touched
+	@SINCE="$(SINCE)" WHOLE="$(WHOLE)" exec .venv/bin/python .make/test.py touched
 
 test-all: .venv/development.stamp
 	@exec .venv/bin/python .make/test.py everything
@@ -41,7 +41,7 @@ test-clients: .venv/development.stamp
 	@exec .venv/bin/python .make/test.py clients
 
 lint: .venv/development.stamp
-	@exec .venv/bin/python .make/test.py lint
+	@SINCE="$(SINCE)" WHOLE="$(WHOLE)" exec .venv/bin/python .make/test.py lint
 
 bench: .venv/development.stamp
 	@exec .venv/bin/python -m bench $(MEASUREMENTS)

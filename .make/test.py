@@ -1,176 +1,120 @@
-"""The checks and tests that the goals of the Makefile name, in turn, all of them even when one fails."""
+"""The checks and tests that the goals of the Makefile name, side by side, all of them even when one fails."""
 
 import os
+import shutil
 import signal
-import subprocess
 import sys
-import time
-from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from tempfile import TemporaryFile
 
+import caches
+import jobs
+import record
 import servers
+import stages
 import tools
 import touched
+from jobs import ROOT, Job
+from record import Line
+from report import Report, say
+from stages import Depth, Stage
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = Path(sys.executable).parent
 STATIC_CHECKS = {
     "format": ["ruff", "format", "--check", "."],
     "lint": ["ruff", "check", "."],
-    "types": ["mypy"],
+    "types": ["mypy", "--cache-dir", str(caches.find_mypy_folder())],
     "contracts": ["lint-imports"],
     "templates": ["djlint", "--check", "--lint", "templates"],
     "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
 }
-# A file stays together, so that what its tests share is made once; files begin in the order of tests/runs.py.
-PYTEST = ["python", "-m", "pytest", "--dist", "loadfile", "--no-loadscope-reorder"]
-PYTEST += ["--durations", "25", "--durations-min", "1"]
-TWO_PROCESSES, THREE_PROCESSES = [*PYTEST, "-n", "2"], [*PYTEST, "-n", "3"]
-#: For tests during whose faults every other answer has to come in time: nothing runs beside them.
-ONE_PROCESS = ["python", "-m", "pytest", "-n", "0"]
-#: Which marks of tests/runs.py the two runs choose by: what PostgreSQL has no part in or SQLite may differ in, and all
-#: that PostgreSQL has a part in.
-USUAL = "not clients and not alone"
-TOLD_BY_SQLITE = "(not database or both or sqlite)"
-TOLD_BY_POSTGRESQL = "database and not sqlite"
+#: What checks take, in processor seconds; what is not here takes less than the others.
+CHECK_SECONDS = {"types": 150.0, "contracts": 20.0}
+#: Tests wait for processes for a part of their time, in which one more runs than there are processors.
+SLOTS = (os.cpu_count() or 2) + 1
 #: Where the tests of `make check` lie; collecting the others takes longer than they do.
-FAST = ["tests/engine", "tests/properties", "tests/spec", "tests/architecture"]
+FAST = ("tests/engine/", "tests/properties/", "tests/spec/", "tests/architecture/")
 
 
-class Report:
-    """What ran, how long it took, how it ended, and the last words of each test run."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.has_failure = False
-
-    def run(self, name: str, command: list[str], **variables: str) -> None:
-        """Run one check, passing its output on."""
-        say(f"\n=== {name}: {' '.join(command)}")
-        begin = time.monotonic()
-        last_words: deque[str] = deque(maxlen=1)
-        with subprocess.Popen(
-            [str(PROGRAMS / command[0]), *command[1:]],
-            cwd=ROOT,
-            env={**os.environ, **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as process:
-            assert process.stdout
-            try:
-                for line in process.stdout:
-                    sys.stdout.write(line)
-                    sys.stdout.flush()
-                    if line.strip():
-                        last_words.append(line.strip())
-            except BaseException:
-                process.terminate()
-                raise
-        self.note(name, is_ok=process.returncode == 0, seconds=time.monotonic() - begin, words=" ".join(last_words))
-
-    @contextmanager
-    def running_beside(self, name: str, command: list[str]) -> Iterator[None]:
-        """Run one check while the block runs another; its output follows that of the other."""
-        begin = time.monotonic()
-        with (
-            TemporaryFile("w+", errors="replace") as kept,
-            ThreadPoolExecutor(1) as waiting,
-            subprocess.Popen(
-                [str(PROGRAMS / command[0]), *command[1:]], cwd=ROOT, stdout=kept, stderr=subprocess.STDOUT
-            ) as process,
-        ):
-            end = waiting.submit(lambda: (process.wait(), time.monotonic()))
-            try:
-                yield
-            except BaseException:
-                process.terminate()
-                raise
-            status, ended = end.result()
-            kept.seek(0)
-            output = kept.read().strip()
-        say(f"\n=== {name}, beside it: {' '.join(command)}\n{output}")
-        self.note(name, is_ok=status == 0, seconds=ended - begin, words=output.rpartition("\n")[2])
-
-    def note(self, name: str, *, is_ok: bool, seconds: float, words: str) -> None:
-        """Keep one line for the summary."""
-        self.has_failure = self.has_failure or not is_ok
-        self.lines.append(f"{'ok' if is_ok else 'FAILED':7}{name:12}{seconds:7.1f} s  {words}")
-
-    def close(self) -> int:
-        """Print the summary; the exit status."""
-        say("\n=== summary")
-        for line in self.lines:
-            say(line)
-        return 1 if self.has_failure else 0
+def list_checks(names: Iterable[str] = STATIC_CHECKS) -> list[Job]:
+    """Return the checks that run no test."""
+    return [Job(name, tuple(STATIC_CHECKS[name]), seconds=CHECK_SECONDS.get(name, 5.0)) for name in names]
 
 
-def say(sentence: str) -> None:
-    """One line on the terminal, at once."""
-    sys.stdout.write(f"{sentence}\n")
-    sys.stdout.flush()
-
-
-def run_checks(report: Report, *names: str) -> None:
-    """Run what needs no test."""
-    for name in names or STATIC_CHECKS:
-        report.run(name, STATIC_CHECKS[name])
-
-
-def run_tests(report: Report, *, is_all: bool) -> None:
-    """Run the tests on SQLite and on PostgreSQL with Redis, each where it can tell something, then clients.
-
-    `is_all` leaves nothing out: every test on both, the wide searches, every client. Without PostgreSQL or Redis all
-    that make test is about runs on SQLite.
-    """
+def provide_tools(report: Report) -> set[str]:
+    """Install what is missing where that is possible; return the names of what is still missing."""
     lacking = tools.provide()
     for tool in lacking:
         say(f"{tool.name} is missing; as root: {' '.join(tools.command_for([tool]))}")
     words = f"missing: {', '.join(tool.name for tool in lacking)}" if lacking else "all there"
-    report.note("tools", is_ok=not (lacking and tools.is_ci()), seconds=0, words=words)
-    is_alone = bool({tool.name for tool in lacking} & {"PostgreSQL", "Redis"})
-    depth = {"HYPOTHESIS_PROFILE": "all"} if is_all else {}
-    usual = USUAL if is_all else f"{USUAL} and not deep"
-    on_sqlite = usual if is_all or is_alone else f"{usual} and {TOLD_BY_SQLITE}"
-    if "Java" not in {tool.name for tool in lacking}:
-        # Each of many tests then starts Spark in half the time.
-        report.run("spark", ["python", "manage.py", "prepare_spark"], DATABASE_URL="", REDIS_URL="")
-    # The tests on SQLite wait for processes for a part of their time, in which a third one runs and types are checked.
-    with report.running_beside("types", STATIC_CHECKS["types"]):
-        report.run("sqlite", [*THREE_PROCESSES, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
-    report.run("limits", [*TWO_PROCESSES, "tests/limits"], DATABASE_URL="", REDIS_URL="")
-    if is_alone:
-        say("The run on PostgreSQL with Redis is left out.")
-    else:
-        with ExitStack() as stack:
-            database = stack.enter_context(servers.postgres())
-            broker = stack.enter_context(servers.redis())
-            addresses = {"DATABASE_URL": database, "REDIS_URL": broker}
-            report.run("postgresql", [*TWO_PROCESSES, "-m", f"{usual} and {TOLD_BY_POSTGRESQL}"], **addresses, **depth)
-            report.run("faults", [*ONE_PROCESS, "tests/faults"], **addresses)
-    run_clients(report, "clients" if is_all else "smoke")
+    report.note("tools", words, is_ok=not (lacking and tools.is_ci()))
+    return {tool.name for tool in lacking}
 
 
-def run_clients(report: Report, marks: str) -> None:
-    """Run other people's programs against this site; the smoke in two processes, where no port is the usual one."""
-    parallel = ["-n", "2", "--dist", "loadfile"] if marks == "smoke" else []
-    report.run("clients", ["python", "-m", "pytest", "-m", marks, *parallel, "--durations", "10", "tests/clients"])
-
-
-def run_touched(report: Report) -> None:
-    """Run the tests of what has changed since main, those that failed last first."""
-    files = touched.list_tests(ROOT)
-    if not files:
-        say("Nothing has changed that a test is about.")
+@contextmanager
+def start_servers(lacking: set[str]) -> Iterator[Mapping[str, str]]:
+    """Give the addresses of a PostgreSQL and a Redis for the block; none where one of them is missing."""
+    if lacking & {"PostgreSQL", "Redis"}:
+        say("The run on PostgreSQL with Redis is left out: all tests run on SQLite.")
+        yield {}
         return
-    chosen = "\n".join(files)
-    say(f"{len(files)} test files:\n{chosen}")
-    report.run("touched", ["python", "-m", "pytest", "-q", "-m", "not clients and not deep", "--ff", *files])
+    with ExitStack() as stack:
+        database = stack.enter_context(servers.postgres())
+        yield {"DATABASE_URL": database, "REDIS_URL": stack.enter_context(servers.redis())}
+
+
+def run_tests(report: Report, depth: Depth, *, clients: str) -> list[Line]:
+    """Run checks, the tests of both databases and of clients side by side, then those that have to be alone."""
+    lacking = provide_tools(report)
+    known = record.read_record()
+    say(f"generated examples: TEST_SEED={depth.seed}")
+    with start_servers(lacking) as addresses:
+        queue = list_checks()
+        if "Java" not in lacking:
+            # Each of many tests then starts Spark in half the time.
+            queue.append(Job("class archive", ("python", "manage.py", "prepare_spark"), stages.SQLITE, seconds=500))
+        beside = [*stages.list_stages(depth, addresses), *stages.list_client_stages(clients)]
+        queue += [job for stage in beside for job in stages.list_jobs(stage, depth, known)]
+        jobs.run_jobs(queue, SLOTS, report.add)
+        run_in_turn(report, stages.list_alone(addresses), depth)
+    return list(record.read_lines(stages.RECORDS))
+
+
+def run_in_turn(report: Report, chosen: Iterable[Stage], depth: Depth) -> None:
+    """Run stages with nothing beside them."""
+    for stage in chosen:
+        jobs.run_jobs(stages.list_jobs(stage, depth, record.read_record()), 1, report.add)
+
+
+def judge_speakers(report: Report, lines: list[Line]) -> None:
+    """Fail where a function speaks to a database and too few tests let it speak to SQLite."""
+    uncovered = record.find_uncovered(lines)
+    words = ", ".join(f"{function} ({number})" for function, number in uncovered.items())
+    sentence = f"too few tests run these on SQLite; `make test-all` chooses others: {words}" if words else "covered"
+    report.note("on SQLite", sentence, is_ok=not uncovered)
+
+
+def run_everything(report: Report) -> list[Line]:
+    """Run all there is, and write down what it showed."""
+    lines = run_tests(report, Depth(is_all=True), clients="clients")
+    if not report.has_failure:
+        made = record.make_record(lines)
+        record.write_record(made)
+        report.note("record", f"{len(made.tests)} tests, {len(made.spared)} on PostgreSQL alone: tests/record.json")
+    return lines
+
+
+def run_touched(report: Report) -> list[Line]:
+    """Run the tests of what has changed, the cheapest first, in two processes."""
+    choice = touched.choose(ROOT, os.environ.get("SINCE", ""), is_whole=os.environ.get("WHOLE") == "1")
+    for sentence in choice.sentences:
+        say(sentence)
+    if choice.problem:
+        report.note("choice", choice.problem, is_ok=False)
+        return []
+    if choice.tests:
+        provide_tools(report)
+    jobs.run_jobs(touched.list_jobs(choice, Depth()), 2, report.add)
+    return list(record.read_lines(stages.RECORDS))
 
 
 def main(goal: str) -> int:
@@ -178,23 +122,28 @@ def main(goal: str) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Tests start many processes; without bytecode each of them compiles what it imports, for seconds.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    jobs.adopt_orphans()
+    shutil.rmtree(stages.RECORDS, ignore_errors=True)
     report = Report()
-    begin = time.monotonic()
+    lines: list[Line] = []
     match goal:
         case "lint":
-            run_checks(report)
+            jobs.run_jobs(list_checks(), SLOTS, report.add)
         case "check":
-            run_checks(report, "format", "lint", "contracts", "types")
-            report.run("fast", [*TWO_PROCESSES, "-q", "-m", "fast", *FAST], HYPOTHESIS_PROFILE="quick", DATABASE_URL="")
+            fast = Stage("fast", "fast", stages.SQLITE, FAST)
+            depth = Depth(profile="quick")
+            queue = list_checks(("format", "lint", "contracts", "types"))
+            jobs.run_jobs([*queue, *stages.list_jobs(fast, depth, record.read_record())], SLOTS, report.add)
         case "touched":
-            run_touched(report)
+            lines = run_touched(report)
         case "clients":
-            run_clients(report, "clients")
+            run_in_turn(report, stages.list_client_stages("clients"), Depth())
+        case "everything":
+            lines = run_everything(report)
         case _:
-            run_checks(report, *(name for name in STATIC_CHECKS if name != "types"))
-            run_tests(report, is_all=goal == "everything")
-    report.note("in all", is_ok=not report.has_failure, seconds=time.monotonic() - begin, words=goal)
-    return report.close()
+            lines = run_tests(report, Depth(), clients="smoke")
+            judge_speakers(report, lines)
+    return report.close(lines, has_budget=goal == "test")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 """Which tests run where: the marks that `make check`, `make test` and `make test-all` choose by, and how deep they go.
 
 A test without rows ends alike on every database, so it runs once, on SQLite. A test with rows runs on PostgreSQL, as
-installations do; on SQLite, too, where its folder says that the database itself is what is tested. The rest of them run
-on SQLite in `make test-all`, and wherever there is no PostgreSQL.
+installations do; on SQLite, too, where its folder says that the database itself is what is tested, unless others let
+the same functions speak to it (`spared`, see `.make/record.py`). The rest of them run on SQLite in `make test-all`, and
+wherever there is no PostgreSQL.
 
 Loaded as a plugin (see pyproject.toml): the profile has to be chosen before a test module is imported.
 """
 
 import os
 import random
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+import record
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
@@ -37,12 +38,19 @@ SQLITE = {
     "site/test_settings.py": "starts processes that are told of no database",
     "spark": "reads files",
 }
-#: What measures processor time, or refuses no answer but those of a fault: no other folder runs beside it.
-ALONE = ("faults", "limits")
+#: What refuses no answer but those of a fault: nothing runs beside it.
+ALONE = ("faults",)
+#: What `make test-all` alone runs, and why.
+DEEP = {"api/test_fuzzing.py": "finds in one run of ten what no other test finds; minutes long"}
 #: What PostgreSQL or Redis have a part in without a fixture saying so.
 POSTGRESQL = ("faults", "site")
 #: What a run that leaves out a mark need not even read.
-UNREAD = {"not clients": ("clients",), "not alone": ALONE, "not sqlite": tuple(SQLITE)}
+UNREAD = {
+    "not clients": ("clients",),
+    "not alone": ALONE,
+    "not deep": tuple(DEEP),
+    "not sqlite": tuple(SQLITE),
+}
 #: Folders whose tests start processes, or a browser.
 SLOW = ("clients", "faults", "journeys", "site", "spark")
 #: Other people's programs that `make test` runs, in their newest versions: the SDK, the command line, the SCIM tester.
@@ -52,17 +60,6 @@ SMOKE = (
     "clients/test_datahub_cli_init.py",
     "clients/test_scim.py",
 )
-#: The order of files, so that the longest do not begin when the others have ended.
-FIRST = (
-    "journeys/test_every_page.py",
-    "journeys/test_make_run.py",
-    "spark",
-    "journeys",
-    "site",
-    "doors/test_delegation.py",
-    "api/test_fuzzing.py",
-)
-
 #: How many examples of a law are tried: by `make check`, `make test`, `make test-all`, and by whoever searches.
 EXAMPLES = {"quick": 25, "usual": 50, "all": 300, "deep": 2000}
 _SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -78,7 +75,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the seed of generated examples, unless one is given; every process of a run has the same."""
     if config.getoption("hypothesis_seed", None) is None:
-        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+        config.option.hypothesis_seed = os.environ.get("TEST_SEED") or str(random.SystemRandom().randrange(2**32))
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -95,14 +92,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if any(place.startswith(places) for places in unread) else None
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Mark every test by its fixtures and its folder before tests are chosen by marks; let the longest files begin."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test by its fixtures and its folder before tests are chosen by marks."""
+    spared = record.read_spared()
     for item in items:
         for mark in list_marks(item, find_place(item)):
             item.add_marker(mark)
-    yield
-    items.sort(key=_find_rank)
+        if item.nodeid in spared:
+            item.add_marker("spared")
 
 
 def list_marks(item: pytest.Item, place: str) -> list[str]:
@@ -111,12 +109,13 @@ def list_marks(item: pytest.Item, place: str) -> list[str]:
         {"db", "transactional_db", "django_db_setup"} & set(getattr(item, "fixturenames", ()))
     )
     is_slow = has_rows or place.startswith(SLOW) or bool(item.get_closest_marker("browser"))
-    is_deep = bool(item.get_closest_marker("deep"))
+    is_deep = place.startswith(tuple(DEEP)) or bool(item.get_closest_marker("deep"))
     found = {
         "database": has_rows or place.startswith(POSTGRESQL),
         "both": is_on_both(place),
         "fast": not is_slow and not is_deep,
         "clients": place.startswith("clients/"),
+        "deep": is_deep,
         "smoke": place.startswith(SMOKE) and not is_deep,
         "sqlite": place.startswith(tuple(SQLITE)),
         "alone": place.startswith(ALONE),
@@ -132,8 +131,3 @@ def find_place(item: pytest.Item) -> str:
 def is_on_both(place: str) -> bool:
     """Return whether tests with rows at this place run on both databases."""
     return place.partition("/")[0] in BOTH
-
-
-def _find_rank(item: pytest.Item) -> int:
-    place = find_place(item)
-    return next((rank for rank, one in enumerate(FIRST) if place.startswith(one)), len(FIRST))

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 from django.test import Client
+from slowness import measure_slowness
 
 from authzsite.middleware import find_body_limit
 from policies.pdp import snapshot_store
@@ -16,25 +17,12 @@ from tests.limits.shapes import Body
 #: Most processor time of a call, in seconds.
 MAX_SECONDS = 0.25
 
-#: How often a call that took too long is made again; the fastest one counts.
+#: How often a call that took too long is made again, measured against how slow the machine is; the fastest one counts.
 MAX_TRIES = 4
 
 #: How many more calls each try lies within than the one before. The interpreter keeps the frames of calls in chunks of
 #: 16 KiB; calls from the last frame of a chunk make a chunk and give it back each time, which costs ten times the call.
 FRAMES_OF_A_TRY = 20
-
-#: What `measure_slowness` takes on the machine that the limits are meant for, when nothing else runs there.
-REFERENCE_SECONDS = 0.078
-
-
-def measure_slowness() -> float:
-    """Return how many times as long as there this machine takes for the same work now, at least 1."""
-    numbers: dict[str, tuple[int, int]] = {}
-    start = time.thread_time()
-    for number in range(400_000):
-        numbers[f"k{number % 5000}"] = (number, number * 2)
-    return max(1.0, (time.thread_time() - start) / REFERENCE_SECONDS)
-
 
 def is_failure(answer: Any) -> bool:
     """Return whether an answer is that of an unexpected error; GraphQL names it in an answer with status 200."""
@@ -61,7 +49,7 @@ class Costs:
                 if seconds <= self.seconds:
                     break
                 seconds, answer = self._send_deeper(number * FRAMES_OF_A_TRY, method, address, body.content, kind)
-                seconds /= measure_slowness()
+                seconds /= max(1.0, measure_slowness())
             if seconds > self.seconds or is_failure(answer):
                 size = f"{len(body.content)} bytes in, {len(answer.content)} out"
                 self.failures.append(f"{method} {address} {body.name}: {seconds:.2f} s, {answer.status_code}, {size}")

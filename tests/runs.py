@@ -93,9 +93,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test by its fixtures and its folder before tests are chosen by marks."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test by its fixtures and its folder before tests are chosen by marks, or by the list of `make t`."""
     spared = record.read_spared()
+    if chosen := os.environ.get("TEST_CHOICE"):
+        names = set(Path(chosen).read_text(encoding="utf-8").split("\n"))
+        others = [item for item in items if not {item.nodeid.partition(end)[0] for end in ("[", "::")} & names]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
     for item in items:
         for mark in list_marks(item, find_place(item)):
             item.add_marker(mark)

@@ -24,6 +24,7 @@ MAX_TRIES = 4
 #: 16 KiB; calls from the last frame of a chunk make a chunk and give it back each time, which costs ten times the call.
 FRAMES_OF_A_TRY = 20
 
+
 def is_failure(answer: Any) -> bool:
     """Return whether an answer is that of an unexpected error; GraphQL names it in an answer with status 200."""
     return answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR or b'"code": 500' in answer.content

@@ -58,12 +58,14 @@ class Record:
     """What is known of tests from runs.
 
     `seconds`: processor seconds by stage and file. `tests`: by test, its seconds and the modules and templates it runs.
-    `spared`: the tests whose database is PostgreSQL alone, although their folder runs on both.
+    `spared`: the tests whose database is PostgreSQL alone, although their folder runs on both. `fewest`: the functions that
+    too few tests let speak to SQLite even when all of them run, with how many: statements of PostgreSQL alone.
     """
 
     seconds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tests: Mapping[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
     spared: frozenset[str] = frozenset()
+    fewest: Mapping[str, int] = field(default_factory=dict)
 
 
 def make_record(lines: Iterable[Line]) -> Record:
@@ -73,15 +75,17 @@ def make_record(lines: Iterable[Line]) -> Record:
     """
     seconds: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     tests: dict[str, tuple[float, frozenset[str]]] = {}
+    all_lines = list(lines)
     both: list[Line] = []
-    for line in lines:
+    for line in all_lines:
         seconds[line.stage][line.file] += line.seconds
         modules = frozenset(function.partition(":")[0] for function in line.functions) | line.templates
         before, known = tests.get(line.function, (0.0, frozenset()))
         tests[line.function] = (max(before, line.seconds) if known else line.seconds, known | modules)
         if line.stage == "sqlite" and line.is_on_both and line.spoke:
             both.append(line)
-    return Record(seconds, tests, frozenset({line.id for line in both} - choose_speakers(both)))
+    spared = frozenset({line.id for line in both} - choose_speakers(both))
+    return Record(seconds, tests, spared, find_uncovered(all_lines, {}))
 
 
 def choose_speakers(lines: Iterable[Line]) -> set[str]:
@@ -107,10 +111,10 @@ def choose_speakers(lines: Iterable[Line]) -> set[str]:
     return chosen
 
 
-def find_uncovered(lines: Iterable[Line]) -> dict[str, int]:
+def find_uncovered(lines: Iterable[Line], fewest: Mapping[str, int]) -> dict[str, int]:
     """Return the functions that too few tests of a whole run let speak to SQLite, with how many do.
 
-    Only tests that may run on both databases count.
+    Only tests that may run on both databases count. `fewest` says for which functions there can be no more.
     """
     speakers: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for line in lines:
@@ -120,7 +124,8 @@ def find_uncovered(lines: Iterable[Line]) -> dict[str, int]:
     return {
         function: len(stages["sqlite"])
         for function, stages in sorted(speakers.items())
-        if len(stages["sqlite"]) < min(TESTS_OF_SPEAKERS, len(stages["postgresql"]))
+        if len(stages["sqlite"])
+        < min(TESTS_OF_SPEAKERS, len(stages["postgresql"]), fewest.get(function, TESTS_OF_SPEAKERS))
     }
 
 
@@ -142,7 +147,8 @@ def write_record(record: Record, file: Path = FILE) -> None:
         file_name, _, name = test.partition("::")
         spared[file_name].append(name)
     seconds = {stage: {path: round(one, 1) for path, one in sorted(of.items())} for stage, of in record.seconds.items()}
-    parts = {"seconds": seconds, "spared": spared, "tests": files, "modules": modules, "sets": sets}
+    parts = {"seconds": seconds, "spared": spared, "fewest": record.fewest, "tests": files}
+    parts |= {"modules": modules, "sets": sets}
     file.write_text(_write_lines(parts), encoding="utf-8")
 
 
@@ -171,7 +177,7 @@ def read_record(file: Path = FILE) -> Record:
         for path, functions in parts["tests"].items()
         for name, (seconds, number) in functions.items()
     }
-    return Record(parts["seconds"], tests, _read_spared(parts))
+    return Record(parts["seconds"], tests, _read_spared(parts), parts["fewest"])
 
 
 def read_spared(file: Path = FILE) -> frozenset[str]:

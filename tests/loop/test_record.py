@@ -38,7 +38,7 @@ def test_what_is_left_on_sqlite_passes_the_judgment_of_a_run(lines):
     spared = record.make_record(lines).spared
     on_postgresql = [make_line(line.id, *line.spoke, stage="postgresql") for line in lines]
     on_sqlite = [line for line in lines if line.id not in spared]
-    assert record.find_uncovered([*on_sqlite, *on_postgresql]) == {}
+    assert record.find_uncovered([*on_sqlite, *on_postgresql], {}) == {}
 
 
 def test_the_cheap_test_is_kept_and_the_dear_ones_are_spared():
@@ -58,9 +58,15 @@ def test_a_test_of_one_database_is_never_spared():
 
 def test_a_function_that_speaks_to_postgresql_alone_is_named():
     lines = [make_line(f"tests/a.py::test_{number}", "m:f", stage="postgresql") for number in range(2)]
-    assert record.find_uncovered(lines) == {"m:f": 0}
-    assert record.find_uncovered([*lines, make_line("tests/a.py::test_0", "m:f")]) == {"m:f": 1}
-    assert record.find_uncovered([*lines, *[make_line(line.id, "m:f") for line in lines]]) == {}
+    assert record.find_uncovered(lines, {}) == {"m:f": 0}
+    assert record.find_uncovered([*lines, make_line("tests/a.py::test_0", "m:f")], {}) == {"m:f": 1}
+    assert record.find_uncovered([*lines, *[make_line(line.id, "m:f") for line in lines]], {}) == {}
+
+
+def test_a_function_of_postgresql_alone_is_known_from_a_run_of_all_tests():
+    lines = [make_line(f"tests/a.py::test_{number}", "m:f", stage="postgresql") for number in range(2)]
+    assert record.make_record(lines).fewest == {"m:f": 0}
+    assert record.find_uncovered(lines, {"m:f": 0}) == {}
 
 
 @given(
@@ -69,7 +75,7 @@ def test_a_function_that_speaks_to_postgresql_alone_is_named():
 )
 def test_the_file_gives_back_what_was_written(tmp_path_factory, tests, spared):
     file = tmp_path_factory.mktemp("record") / "record.json"
-    written = Record({"sqlite": {"tests/a.py": 3.0}}, tests, spared)
+    written = Record({"sqlite": {"tests/a.py": 3.0}}, tests, spared, {"catalog.shop:a": 2})
     record.write_record(written, file)
     assert record.read_record(file) == written
     assert record.read_spared(file) == spared

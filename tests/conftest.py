@@ -11,6 +11,8 @@ import pytest
 import tools
 from pytest_django import DjangoDbBlocker
 
+from tests.workers import WORKER
+
 # Playwright keeps an event loop in the thread of the test, which makes Django take the test for asynchronous code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 # Workers of tests have folders of their own; all use the archive of `make test`, if there is one.
@@ -87,12 +89,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Keep SQLite in a file: WAL, waiting writers and several threads are then what they are in an installation."""
+    """Keep SQLite in a file: WAL, waiting writers and several threads are then what they are in an installation.
+
+    On PostgreSQL each place has a database of its own.
+    """
     from django.conf import settings
 
     database = settings.DATABASES["default"]
     if database["ENGINE"] == "django.db.backends.sqlite3":
         database.setdefault("TEST", {})["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+    elif WORKER:
+        database.setdefault("TEST", {})["NAME"] = f"test_{database['NAME']}_{WORKER}"
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -169,4 +168,4 @@ def _nothing_kept() -> None:
 def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
     """Debian's Chromium; it refuses to run as root unless its sandbox is off."""
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    return {**browser_type_launch_args, "executable_path": shutil.which("chromium"), "args": arguments}
+    return {**browser_type_launch_args, "executable_path": tools.find_browser(), "args": arguments}

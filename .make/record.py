@@ -58,7 +58,7 @@ class Record:
     """What is known of tests from runs.
 
     `seconds`: processor seconds by stage and file. `tests`: by test, its seconds and the modules and templates it runs.
-    `spared`: the tests whose database is PostgreSQL alone, although their folder runs on both. `fewest`: the functions that
+    `spared`: the tests whose database is PostgreSQL alone, although their folder runs on both. `fewest`: functions that
     too few tests let speak to SQLite even when all of them run, with how many: statements of PostgreSQL alone.
     """
 

@@ -11,6 +11,8 @@ from typing import Any
 from django.core.signals import request_finished
 from django.urls import get_resolver
 
+from policies.http.lazy_view import import_view
+
 #: Seconds from the first answer until the others are imported: callers that waited for the start are answered first.
 PAUSE_SECONDS = 1.0
 
@@ -18,8 +20,9 @@ log = logging.getLogger(__name__)
 
 
 def import_all() -> None:
-    """Import every module of the URL configuration."""
+    """Import every module of the URL configuration, and what takes the first call of SCIM a second to import."""
     _ = get_resolver().reverse_dict
+    import_view("policies.identity.scim.views.handle_scim")
 
 
 def import_after_first_answer() -> None:

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 import tools
 from pytest_django import DjangoDbBlocker
 
+from tests import database_templates
 from tests.workers import WORKER
 
 # Playwright keeps an event loop in the thread of the test, which makes Django take the test for asynchronous code.
@@ -103,19 +103,28 @@ def django_db_modify_db_settings(
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """End what a request that its browser left behind still holds: PostgreSQL drops no database that is in use."""
-    yield
+def django_db_setup(
+    django_test_environment: None, django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """A database with all tables, copied from a template.
+
+    What a request that its browser left behind still holds is ended first: PostgreSQL drops no database that is in use.
+    """
     from django.db import connection
 
-    if connection.vendor == "postgresql":
-        with django_db_blocker.unblock():
+    own_name = connection.settings_dict["NAME"]
+    with django_db_blocker.unblock():
+        database_templates.connect_to_copy(connection)
+    yield
+    with django_db_blocker.unblock():
+        if connection.vendor == "postgresql":
             connection.close()
             with connection._nodb_cursor() as cursor:
                 cursor.execute(
                     "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s",
                     [connection.settings_dict["NAME"]],
                 )
+        connection.creation.destroy_test_db(own_name, verbosity=0)
 
 
 @pytest.fixture(scope="module")
@@ -159,4 +168,4 @@ def _nothing_kept() -> None:
 def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
     """Debian's Chromium; it refuses to run as root unless its sandbox is off."""
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    return {**browser_type_launch_args, "executable_path": shutil.which("chromium"), "args": arguments}
+    return {**browser_type_launch_args, "executable_path": tools.find_browser(), "args": arguments}

@@ -32,10 +32,19 @@ SQLITE = {
     "goldens": "what is compared was made there",
     "journeys/test_make_run.py": "starts its own installation, on SQLite",
     "limits": "the size and shape of bodies",
+    "site/test_compose.py": "reads a file",
+    "site/test_database_templates.py": "writes files",
+    "site/test_early_bodies.py": "brings its own databases",
+    "site/test_ends.py": "brings its own databases, on SQLite and PostgreSQL",
+    "site/test_env.py": "reads variables",
+    "site/test_later_views.py": "asks no database but its own",
+    "site/test_preload.py": "brings its own databases, on SQLite and PostgreSQL",
     "site/test_processes.py": "brings its own databases",
     "site/test_report_worker.py": "brings its own databases",
+    "site/test_schedule.py": "reads what beat repeats",
     "site/test_serving.py": "brings its own databases",
     "site/test_settings.py": "starts processes that are told of no database",
+    "site/test_start.py": "brings its own databases",
     "spark": "reads files",
 }
 #: What refuses no answer but those of a fault: nothing runs beside it.
@@ -117,7 +126,7 @@ def list_marks(item: pytest.Item, place: str) -> list[str]:
     is_deep = place.startswith(tuple(DEEP)) or bool(item.get_closest_marker("deep"))
     found = {
         "database": has_rows or place.startswith(POSTGRESQL),
-        "both": is_on_both(place),
+        "both": is_on_both(place) and not item.get_closest_marker("on_postgresql"),
         "fast": not is_slow and not is_deep,
         "clients": place.startswith("clients/"),
         "deep": is_deep,

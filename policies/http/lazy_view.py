@@ -13,8 +13,8 @@ from django.utils.module_loading import import_string
 
 from policies.http.guard import Guard
 
-#: Held while a module of addresses is imported: what two threads begin to import at different ends, either might find
-#: unfinished.
+#: Held while a module of addresses or views is imported: what two threads begin to import at different ends, either
+#: might find unfinished.
 _import_lock = RLock()
 
 
@@ -25,11 +25,18 @@ def lazy_view(path: str, guard: Guard) -> Callable[..., HttpResponse]:
     """
 
     def call_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response: HttpResponse = import_string(path)(request, *args, **kwargs)
+        response: HttpResponse = import_view(path)(request, *args, **kwargs)
         return response
 
     call_view.guard = guard  # type: ignore[attr-defined]
     return call_view
+
+
+def import_view(path: str) -> Callable[..., HttpResponse]:
+    """Return the view at this dotted path, whose module is imported if nobody has asked for it before."""
+    with _import_lock:
+        view: Callable[..., HttpResponse] = import_string(path)
+    return view
 
 
 def lazy_paths(route: str, module: str, namespace: str | None = None) -> URLResolver:

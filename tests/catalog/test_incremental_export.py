@@ -28,6 +28,7 @@ from policies.models import Gate, GroupProfile, Role, User, open_write
 from policies.pdp import authorizer
 from tests import s3
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
+from tests.depth import count_examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -176,8 +177,9 @@ WRITES = st.one_of(
 )
 
 
+@pytest.mark.on_postgresql
 @example_settings(
-    max_examples=12,
+    max_examples=count_examples(usual=20, whole=40),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     # Making a failing example smaller takes minutes, since each one is many snapshots.
@@ -413,6 +415,31 @@ def test_a_transaction_that_ends_late_is_not_missed(take: Callable[..., tuple[Pa
     assert manifest.generation == 2
     assert "urn:li:tag:late" in {value for _, _, value, _ in read(folder)["facets"]}
     assert read(folder) == read_whole(tmp_path)
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite is one database")
+def test_a_transaction_of_another_database_is_not_waited_for(take: Callable[..., tuple[Path, Manifest]]) -> None:
+    """It marks nothing here, so no marker has to stay for it; one of this database is waited for."""
+    with (
+        connection._nodb_cursor() as elsewhere,
+        closing(connections.create_connection("default")) as here,
+        here.cursor() as cursor,
+    ):
+        for other in (elsewhere, cursor):
+            other.execute("BEGIN")
+        elsewhere.execute("SELECT pg_current_xact_id()")
+        horizon = take()[1].horizon
+        assert horizon is not None
+        assert horizon.pending == ()
+        cursor.execute("SELECT pg_current_xact_id()::text::bigint")
+        (number,) = cursor.fetchone()
+        _set_group("x", [PEOPLE[0]])
+        horizon = take()[1].horizon
+        assert horizon is not None
+        assert horizon.pending == (number,)
+        assert horizon.oldest_marker == number
+        for other in (elsewhere, cursor):
+            other.execute("ROLLBACK")
 
 
 def test_it_is_continued_in_a_bucket(

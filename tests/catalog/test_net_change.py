@@ -1,7 +1,7 @@
 """The net change over stored worlds: the numbers are those of asking about every pair before and after."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from policies.models import GroupProfile, Policy, Role, User
 from policies.pdp import actor_resolution, authorizer, ports
 from tests import stored, strategies
 from tests.catalog.conftest import undone
+from tests.depth import count_examples
 from tests.worlds import World
 
 pytestmark = pytest.mark.django_db
@@ -46,11 +47,18 @@ PEOPLE_CHANGES = st.lists(
     max_size=4,
 )
 BY_SYSTEM: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": "test"}
-with_database = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+_FEW_EXAMPLES = settings(
+    max_examples=count_examples(usual=20, whole=80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 Pairs = set[tuple[str, str, str]]
+
+
+def with_database(law: Callable[..., None]) -> Callable[..., None]:
+    """Try fewer examples of a law than of those that ask no database, and on one database."""
+    return pytest.mark.on_postgresql(_FEW_EXAMPLES(law))
 
 
 @with_database

@@ -1,8 +1,13 @@
-"""A real site for other people's programs: granian on a loopback port, with a folder and an SQLite file of its own."""
+"""A real site for other people's programs: granian on a loopback port, with a folder and an SQLite file of its own.
+
+What an installation starts from is a copy (tests/database_templates.py): that the commands which set one up do so is
+told by the tests of the commands, by that of `make run`, and by each making of the template.
+"""
 
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import urllib.error
@@ -13,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import servers
+
+from tests import database_templates
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 ROOT_USER = "urn:li:corpuser:datahub"
@@ -28,7 +35,13 @@ for command in json.loads(sys.argv[1]):
     call_command(*command)
 """
 # What an outer run may have set must not reach the installation under test.
-_OURS = ("DATABASE_URL", "REDIS_URL", "PORT", "METADATA_SERVICE_AUTH_ENABLED", "REST_API_AUTHORIZATION", "GRANIAN_HOST")
+_OURS = (
+    *("DATABASE_URL", "REDIS_URL", "PORT", "GRANIAN_HOST"),
+    *("METADATA_SERVICE_AUTH_ENABLED", "REST_API_AUTHORIZATION", "AUTHZ_ROOT_PASSWORD", "SECRET_KEY"),
+)
+#: The files of a template: the database or how it is written down, the key of its secrets and the token of root.
+_DUMP, _KEY, _TOKEN = "dump.sql", "secret_key", "token"
+_STRICT = ("--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1")
 
 
 @dataclass(frozen=True)
@@ -81,9 +94,49 @@ def environment_of(folder: Path, **variables: str) -> dict[str, str]:
 
 def set_up(environment: dict[str, str], *commands: list[str]) -> str:
     """Make the database ready to serve, and run these commands; return a token of the root user."""
-    ready = [["migrate", "--verbosity", "0"], ["createcachetable"], ["bootstrap", "--restricted"], *commands]
-    token = ["create_token", ROOT_USER, "--name", "clients"]
-    return run_python(environment, "-c", _COMMANDS, json.dumps([*ready, token])).stdout.split()[-1]
+    address = environment.get("DATABASE_URL")
+    sources = database_templates.hash_sources(*database_templates.OF_INSTALLATIONS)
+    if address:
+        version = _run_client("pg_dump", "--version").split()[2]
+        template = database_templates.provide_folder(
+            f"dump-{sources}-{version}", lambda folder: _make_dump(folder, address)
+        )
+        _run_client("psql", *_STRICT, "--single-transaction", f"--file={template / _DUMP}", address)
+    else:
+        template = database_templates.provide_folder(f"installation-{sources}", _make_installation)
+        shutil.copyfile(template / database_templates.FILE, Path(environment["VAR_DIR"]) / database_templates.FILE)
+    shutil.copy(template / _KEY, environment["VAR_DIR"])
+    if commands:
+        run_python(environment, "-c", _COMMANDS, json.dumps(commands))
+    return (template / _TOKEN).read_text(encoding="utf-8")
+
+
+def _make_installation(folder: Path, **variables: str) -> None:
+    """Set an installation up in the folder, by the commands that every release runs."""
+    ready = [["migrate", "--verbosity", "0"], ["createcachetable"], ["bootstrap", "--restricted"]]
+    token = ["create_token", ROOT_USER, "--name", "clients", "--expires", "never"]
+    said = run_python(environment_of(folder, **variables), "-c", _COMMANDS, json.dumps([*ready, token])).stdout
+    (folder / _TOKEN).write_text(said.split()[-1], encoding="utf-8")
+    if not variables:
+        database_templates.close_file(folder / database_templates.FILE)
+
+
+def _make_dump(folder: Path, address: str) -> None:
+    """The same on PostgreSQL, written down so that it can be brought into each cluster; this one makes it."""
+    cluster, name = address.rpartition("/")[0], f"making_{folder.name.replace('-', '_')}"
+    _run_client("psql", *_STRICT, f'--command=CREATE DATABASE "{name}"', address)
+    _make_installation(folder, DATABASE_URL=f"{cluster}/{name}")
+    _run_client("pg_dump", "--no-owner", f"--file={folder / _DUMP}", f"{cluster}/{name}")
+    _run_client("psql", *_STRICT, f'--command=DROP DATABASE "{name}"', address)
+
+
+def _run_client(name: str, *arguments: str) -> str:
+    """Run a program of PostgreSQL to its end, which has to be a good one; what it printed."""
+    programs = servers.postgres_folder()
+    assert programs
+    done = subprocess.run([programs / name, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @contextmanager

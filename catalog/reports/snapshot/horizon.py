@@ -14,6 +14,18 @@ from django.db.models import Q, QuerySet
 from catalog.models import ChangeMarker, TableMarker
 from catalog.models.change_triggers import are_installed
 
+#: Open transactions of other databases of the server, and of its own vacuum, mark nothing here. One that is not found
+#: may have been of this database: it has ended since, or it is prepared for a second phase.
+_READ_SNAPSHOT = """
+SELECT pg_current_snapshot()::text, system_identifier::text, ARRAY(
+    SELECT backend_xid::text::bigint FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND (
+        datid <> (SELECT oid FROM pg_database WHERE datname = current_database()) OR backend_type = 'autovacuum worker'
+    )
+) FROM pg_control_system()
+"""
+#: Of the number of a transaction PostgreSQL's tables of processes have the last 32 bits.
+_SHORT_NUMBERS = 2**32
+
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
@@ -68,7 +80,8 @@ def read_horizon(connection: BaseDatabaseWrapper, change_seq: int) -> Horizon | 
         cursor.execute("SELECT NOT pg_is_in_recovery() AND has_function_privilege('pg_control_system()', 'EXECUTE')")
         if cursor.fetchone() != (True,):
             return None
-        cursor.execute("SELECT pg_current_snapshot()::text, system_identifier::text FROM pg_control_system()")
-        snapshot, database = cursor.fetchone()
+        cursor.execute(_READ_SNAPSHOT)
+        snapshot, database, foreign = cursor.fetchone()
     _, upper, pending = snapshot.split(":")
-    return Horizon(database, int(upper), tuple(int(number) for number in pending.split(",") if number))
+    numbers = (int(number) for number in pending.split(",") if number)
+    return Horizon(database, int(upper), tuple(one for one in numbers if one % _SHORT_NUMBERS not in foreign))

@@ -88,8 +88,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Name what repeats the generated examples of this run."""
-    return f"generated examples: --hypothesis-seed={config.option.hypothesis_seed}"
+    """Name what repeats the generated examples of this run, and in which look a browser looks for barriers."""
+    return f"generated examples and looks at pages: --hypothesis-seed={config.option.hypothesis_seed}"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

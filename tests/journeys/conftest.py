@@ -10,6 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from policies import bootstrap
 from policies.pdp import snapshot_store
+from tests.journeys.browsing import drawing
 
 #: How long a page may take to show what is expected of it: a bound against waiting for ever, not a measurement.
 PATIENCE_MS = 30_000
@@ -22,6 +23,11 @@ MEANT = ("Failed to load resource", "htmx:afterRequest", "htmx:sendAbort")
 @pytest.fixture(scope="session", autouse=True)
 def _patience() -> None:
     expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _looks(pytestconfig: pytest.Config) -> None:
+    drawing.seed = pytestconfig.option.hypothesis_seed
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from catalog.ingest.apply import Proposal
 from policies.identity.services import users
 from policies.models import Guardrail
 from policies.pdp import authorizer
-from tests.journeys.browsing import problems, search, sign_in
+from tests.journeys.browsing import problems, search, sign_in, wait_for_answers
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -117,6 +117,7 @@ def test_the_form_of_each_kind_has_no_barriers_and_follows_the_choice_of_kind(si
     sign_in(root, f"{site}{GUARDRAILS}/new", "datahub", "datahub")
     chosen = root.locator(f"[name=kind][value={kind}]")
     chosen.check()
+    wait_for_answers(root)
     expect(chosen).to_be_checked()
     count = root.locator("[name=kind]:checked")
     expect(count).to_have_value(kind)

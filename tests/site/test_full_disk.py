@@ -8,7 +8,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,27 +88,38 @@ def full_postgresql(folder: Path) -> Iterator[None]:
         for table in RECORDS:
             # What tests before have deleted takes room, too.
             cursor.execute(f"VACUUM FULL {table}")
+            # The server, which comes by when it likes, gives back what it takes for dead.
+            options = ("autovacuum_enabled", "toast.autovacuum_enabled")
+            cursor.execute(f"ALTER TABLE {table} SET ({', '.join(f'{option} = off' for option in options)})")
+            stack.callback(cursor.execute, f"ALTER TABLE {table} RESET ({', '.join(options)})")
             cursor.execute(f"ALTER TABLE {table} SET TABLESPACE {space}")
             stack.callback(cursor.execute, f"ALTER TABLE {table} SET TABLESPACE pg_default")
         for table in RECORDS:
-            for count in (100, 1):
-                with suppress(OperationalError):
-                    while True:
-                        cursor.execute(_filling(table), [count])
+            cursor.execute(_filling(table))
         yield
 
 
 def _filling(table: str) -> str:
-    """Return the statement that adds so many rows to a table of records."""
+    """Return the statement that adds rows to a table of records, one by one, until there is no room.
+
+    A statement of many rows that fails would leave dead ones behind, whose room comes back at any time.
+    """
     own = {
         "policies_policyevent": ("policy_urn, family, version, policy_version", "'', '', 1, 1"),
         "policies_changeevent": ("object_urn, change_set_id", "'', (SELECT min(id) FROM policies_changeset)"),
     }
     names, values = own[table]
-    return (
-        f"INSERT INTO {table} (name, verb, by, at, door, {names}) "
-        f"SELECT '', 'CREATED', '', now(), '', {values} FROM generate_series(1, %s)"
-    )
+    return f"""
+        DO $$ BEGIN
+            LOOP
+                BEGIN
+                    INSERT INTO {table} (name, verb, by, at, door, {names})
+                    SELECT '', 'CREATED', '', now(), '', {values};
+                EXCEPTION WHEN disk_full THEN EXIT;
+                END;
+            END LOOP;
+        END $$
+    """
 
 
 @pytest.fixture

@@ -211,11 +211,21 @@ def test_what_stands_beside_a_document_has_to_agree_with_it():
 
 @pytest.mark.django_db
 def test_an_end_in_the_past_is_stored_with_a_lint():
-    raw = document(validUntil=0)
-    policy = make(validUntil=0)
+    raw = document(validUntil=10**11)
+    policy = make(validUntil=10**11)
     assert (policy.phase, is_allowed()) == (Phase.ENDED, False)
     found = lints.find_lints(draft=PolicyInput("datahub", raw))
     assert ("validity.ended", "/validUntil") in [(problem.code, problem.pointer) for problem in found]
+
+
+@pytest.mark.django_db
+def test_a_policy_of_an_earlier_release_can_be_switched_off():
+    policy = make(validFrom=10**11)
+    # As it was taken then: in January 1970.
+    Policy.objects.filter(pk=policy.pk).update(document=document(validFrom=1_893_456_000))
+    policies.set_state(urn=policy.urn, state="INACTIVE", by=authorizer.SYSTEM, channel="test")
+    policy.refresh_from_db()
+    assert (policy.state, policy.document["validFrom"]) == ("INACTIVE", "1970-01-22T21:57:36+00:00")
 
 
 @pytest.mark.django_db

@@ -1,7 +1,6 @@
 """Policies begin and end by themselves, on time, and once: with no message, no task, and whatever the clock does."""
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +15,7 @@ from policies.engine.model import Actor, Question
 from policies.errors import Invalid
 from policies.models import Policy, PolicyEvent, PolicyVersion, Verb
 from policies.pdp import active_policies, authorizer, snapshot_store
+from tests.clocks import Move, move_clocks
 
 JO = Actor("urn:li:corpuser:jo")
 PRIVILEGE = "MANAGE_TAGS"
@@ -23,16 +23,9 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
-    """Set the clock of this machine on or back: `clock(HOUR)`."""
-    real_now, real_time, offset = timezone.now, time.time, [timedelta()]
-    monkeypatch.setattr(timezone, "now", lambda: real_now() + offset[0])
-    monkeypatch.setattr(time, "time", lambda: real_time() + offset[0].total_seconds())
-
-    def move(by: timedelta) -> None:
-        offset[0] += by
-
-    return move
+def clock(monkeypatch: pytest.MonkeyPatch) -> Move:
+    """Set the clocks on or back: `clock(HOUR)`."""
+    return move_clocks(monkeypatch)
 
 
 def document(**changes: Any) -> dict[str, Any]:

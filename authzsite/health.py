@@ -1,8 +1,9 @@
 """Liveness and readiness checks; both are public and disclose no secrets.
 
 `/health/live` answers as long as the process does, from threads reserved for it (authzsite.admission), and checks
-nothing else. `/health/ready` answers 503 until database, migrations, broker, policies and disk space are all available,
-and shows the policy version that this process serves; it answers within a second, even if one of them does not respond.
+nothing else. `/health/ready` answers 503 until database, migrations, broker, clock, policies and disk space are all
+available, and shows the policy version that this process serves; it answers within a second, even if one of them does
+not respond.
 A failed check is also logged, with details that a public answer must not disclose: once, until it changes.
 """
 
@@ -27,7 +28,7 @@ from policies import deadlines
 from policies.errors import Unavailable
 from policies.http.guard import public
 from policies.models import PolicyVersion
-from policies.pdp import snapshot_store
+from policies.pdp import database_clock, snapshot_store
 from policies.propagation import pubsub, task_queue
 
 log = logging.getLogger(__name__)
@@ -119,6 +120,12 @@ def policies() -> CheckFacts:
     return {"version": version, "age_seconds": round(snapshot_store.age() or 0.0, 2)}
 
 
+def clock() -> CheckFacts:
+    """Check that the clock of this process is that of the database; raises otherwise, and decides nothing then."""
+    database_clock.compare_clock()
+    return {"seconds_ahead": round(database_clock.check_clock(), 2)}
+
+
 def disk() -> CheckFacts:
     """Check that files can be written into the folders of the site."""
     for name, folder in (("VAR_DIR", settings.VAR_DIR), ("METRICS_DIR", settings.METRICS_DIR)):
@@ -136,7 +143,7 @@ def _reserve_space(folder: Path) -> None:
         os.posix_fallocate(file.fileno(), 0, MIN_FREE_BYTES)
 
 
-CHECKS: tuple[Callable[[], CheckFacts], ...] = (database, migrations, broker, policies, disk)
+CHECKS: tuple[Callable[[], CheckFacts], ...] = (database, migrations, broker, clock, policies, disk)
 
 
 def run_check(check: Callable[[], CheckFacts]) -> CheckFacts:

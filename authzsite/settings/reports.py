@@ -39,6 +39,9 @@ SPARK_SUBMIT = env.text("SPARK_SUBMIT")
 SPARK_SUBMIT_ARGUMENTS = shlex.split(env.text("SPARK_SUBMIT_ARGUMENTS"))
 # Exports of grants for the role mapping check: a folder, or a URL that Spark reads.
 GRANTS_EXPORTS = env.text("GRANTS_EXPORTS")
+# How many times its size, and how many bytes, a file of exports may grow to when it is unpacked.
+EXPORTS_MAX_GROWTH = env.integer("EXPORTS_MAX_GROWTH", default=100, minimum=1)
+EXPORTS_MAX_BYTES = env.integer("EXPORTS_MAX_BYTES", default=4 * 2**30, minimum=1)
 # The file with the assertions about access; without one they are edited on their page.
 ASSERTIONS_FILE = env.text("ASSERTIONS_FILE")
 # Whether events of runs are sent, which OpenLineage's own variables decide and configure, and under which namespace.

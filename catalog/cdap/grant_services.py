@@ -20,7 +20,7 @@ from policies.errors import Conflict
 from policies.models import Verb
 from policies.models.people import MAX_NAME_LENGTH
 from policies.models.writes import WriteTransaction, announce_boundaries
-from policies.pdp import authorizer
+from policies.pdp import authorizer, database_clock
 from policies.pdp.due_changes import CLOCK_CHANNEL
 from policies.writes.timed_holders import check_validity
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
@@ -34,7 +34,7 @@ def grant(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> list[
     Invalid for unknown principals and entities (pointers `/<index>/<field>`).
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
-        new_grants, now = resolve_requests(requests, by=by), timezone.now()
+        new_grants, now = resolve_requests(requests, by=by), database_clock.get_now()
         _refuse_problems_of_times(requests, new_grants, now)
         grants_by_times: dict[tuple[Validity | None, str], list[Grant]] = {}
         for request, new_grant in zip(requests, new_grants, strict=True):

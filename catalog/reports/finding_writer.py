@@ -17,8 +17,9 @@ from django.utils import timezone
 
 from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reports import finding_statements
+from catalog.reports.registry import KINDS
 from catalog.reports.spec import ReportSpec
-from catalog.reports.tables import FINDING_FINGERPRINT, FINDINGS_TABLE, ResultTable
+from catalog.reports.tables import EXPORT_PROBLEM, EXPORTS_TABLE, FINDING_FINGERPRINT, FINDINGS_TABLE, ResultTable
 from policies.models.fields import json_text
 from policies.pdp import authorizer
 
@@ -56,9 +57,9 @@ def stage(report: Report, spec: ReportSpec, *, on_progress: Callable[[int], obje
 def merge(report: Report, staged_findings: StagedFindings, *, on_batch: Callable[[], object]) -> None:
     """Merge the findings of a loaded run: new ones open, absent ones close, closed ones that are back reopen.
 
-    Findings that are accepted or assigned stay so while they are present; an accepted one that stands for several opens
-    when these are others. Call it in a transaction; an exception of `on_batch`, which is called after every batch,
-    undoes it.
+    Findings about an export that this run did not compare are not absent. Findings that are accepted or assigned stay
+    so while they are present; an accepted one that stands for several opens when these are others. Call it in a
+    transaction; an exception of `on_batch`, which is called after every batch, undoes it.
     """
     now = timezone.now()
     reopen_expired(now)
@@ -78,6 +79,9 @@ def merge(report: Report, staged_findings: StagedFindings, *, on_batch: Callable
     ids = [id for id, fingerprint in fingerprints.items() if accepted_fingerprints.get(id, fingerprint) != fingerprint]
     _set_state(accepted.filter(pk__among=ids), Finding.State.OPEN, now, report)
     absent_findings = kind_findings.exclude(last_seen=report).exclude(state=Finding.State.CLOSED)
+    for name in _list_uncompared_exports(report):
+        # Nobody looked: what was found there may still be so.
+        absent_findings = absent_findings.exclude(values__contains=json_text({"export": name})[1:-1])
     _set_state(absent_findings, Finding.State.CLOSED, now, report)
 
 
@@ -127,6 +131,17 @@ def _read_fingerprints(findings: QuerySet[Finding]) -> dict[int, str]:
     rows = findings.values_list("pk", "values").iterator(chunk_size=_BATCH_ROWS)
     # A value of another column can be the name of this one.
     return {id: fingerprint for id, values in rows if (fingerprint := values.get(FINDING_FINGERPRINT.name)) is not None}
+
+
+def _list_uncompared_exports(report: Report) -> list[str]:
+    """Return the names of the exports that a run could not compare."""
+    columns = {table.name: [column.name for column in table.columns] for table in KINDS[report.kind].tables}
+    names = columns.get(EXPORTS_TABLE, [])
+    if EXPORT_PROBLEM.name not in names:
+        return []
+    rows = ReportRow.objects.filter(report=report, table=EXPORTS_TABLE).order_by("position")
+    named_rows = (dict(zip(names, values, strict=True)) for values in rows.values_list("values", flat=True))
+    return [row["export"] for row in named_rows if row[EXPORT_PROBLEM.name]]
 
 
 def _iterate_batches(report: Report, table: ResultTable) -> Iterator[list[dict[str, str]]]:

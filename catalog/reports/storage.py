@@ -153,6 +153,15 @@ class StorageFolder:
         return sum(info.size or 0 for info in file_system.get_file_info(fs.FileSelector(path, recursive=True)))
 
     @_raise_os_errors()
+    def list_sizes(self) -> dict[str, int]:
+        """Return the size of each file below the folder, by its path there, in bytes. Raises OSError."""
+        from pyarrow import fs
+
+        file_system, path = self.open()
+        files = (info for info in file_system.get_file_info(fs.FileSelector(path, recursive=True)) if info.is_file)
+        return {info.path.removeprefix(f"{path}/"): info.size or 0 for info in files}
+
+    @_raise_os_errors()
     def open_input(self, name: str) -> "NativeFile":
         """Open a file for reading at any position. Raises OSError."""
         file_system, path = self.open()

@@ -87,3 +87,7 @@ FINDING_KEY = ReportColumn("key", "Key")
 FINDING_MEMBERS = number_column("members", "Of a kind")
 FINDING_DATASETS = ReportColumn("datasets", "Datasets", ColumnKind.ENTITIES)
 FINDING_FINGERPRINT = ReportColumn("fingerprint", "Fingerprint")
+
+#: The table of the exports of a kind that reads any, and its column of the reason why nothing of one is compared.
+EXPORTS_TABLE = "exports"
+EXPORT_PROBLEM = ReportColumn("problem", "Why it is not compared")

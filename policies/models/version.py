@@ -49,6 +49,18 @@ class VersionNumbers(NamedTuple):
     next_boundary: int | None
 
 
+class _DatabaseTime(models.Func):
+    """The Unix time of the clock of the database, and not of the beginning of a transaction; null in SQLite."""
+
+    function = "clock_timestamp"
+    template = "extract(epoch FROM %(function)s())::float8"
+    output_field = models.FloatField(null=True)
+
+    def as_sqlite(self, *_: Any, **__: Any) -> tuple[str, list[Any]]:
+        """Return null: a database in a file has the clock of whoever reads it."""
+        return "NULL", []
+
+
 class PolicyVersion(models.Model):
     """The version of all policies together, and the number of the last change to anything that decisions use."""
 
@@ -112,6 +124,13 @@ class PolicyVersion(models.Model):
     def load_numbers(cls) -> VersionNumbers:
         """Return the numbers of the row, read together."""
         return VersionNumbers(*cls.objects.values_list("version", "change_seq", "next_boundary").get(pk=cls.ROW))
+
+    @classmethod
+    def load_numbers_and_time(cls) -> tuple[VersionNumbers, float | None]:
+        """Return the numbers of the row, and the Unix time of the database that has a clock of its own, else None."""
+        columns = ("version", "change_seq", "next_boundary", _DatabaseTime())
+        *numbers, database_time = cls.objects.values_list(*columns).get(pk=cls.ROW)
+        return VersionNumbers(*numbers), database_time
 
     @classmethod
     def is_moving(cls) -> bool:

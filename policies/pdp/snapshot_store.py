@@ -6,12 +6,13 @@ are read and compiled. Nothing comes from the shared cache (docs/adr/0014).
 """
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from policies import deadlines
 from policies.engine import families
@@ -20,7 +21,8 @@ from policies.engine.model import Statement
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable
 from policies.models import PolicyEvent, PolicyVersion
-from policies.pdp import due_changes
+from policies.models.version import outermost_block
+from policies.pdp import database_clock, due_changes
 from policies.pdp.active_policies import list_active_policies
 from policies.pdp.stored_policies import Stamp, compile_document, read_documents
 from policies.propagation import metrics
@@ -34,6 +36,18 @@ VERSION_CHECK_SECONDS = 1.0
 
 #: Seconds for which a question that demands a version waits before it is refused.
 VERSION_WAIT_SECONDS = 1.0
+
+#: Seconds for which a question waits for what has come due to be written.
+DUE_WAIT_SECONDS = 1.0
+
+#: Seconds after which a boundary that is not written yet refuses every question, whatever the machine does.
+MAX_LATE_SECONDS = 30.0
+
+#: Seconds after the last comparison in which a caller that waits for one is answered without it, at a boundary.
+MAX_UNSEEN_SECONDS = 5.0
+
+#: PostgreSQL's code of a lock that was not to be had in time.
+_LOCK_TIMEOUT = "55P03"
 
 _BATCH_SIZE = 500
 
@@ -64,6 +78,9 @@ class _SnapshotSlot:
     def __init__(self) -> None:
         self.current: LoadedSnapshot | None = None
         self.lock = threading.Lock()
+        #: Held by the one thread that writes what has come due; in monotonic time, when it is tried again.
+        self.due_lock = threading.Lock()
+        self.due_retry_at = float("-inf")
         #: Monotonic time; comparisons that began earlier count no longer.
         self.stale_at = float("-inf")
         #: Seconds that the last load took.
@@ -78,7 +95,7 @@ def get_current(*, at_least: int = 0) -> Snapshot:
 
     With `at_least` it is that version or a later one: raises Unavailable if that does not exist within
     VERSION_WAIT_SECONDS. A database that does not answer raises its own error: nothing is decided on a snapshot that
-    may be older than promised.
+    may be older than promised. Raises ClocksApart as long as the clock of this process is not that of the database.
     """
     current = _slot.current
     now = time.monotonic()
@@ -87,7 +104,7 @@ def get_current(*, at_least: int = 0) -> Snapshot:
         and now - current.looked_at < VERSION_CHECK_SECONDS
         and current.looked_at > _slot.stale_at
         and current.snapshot.version >= at_least
-        and time.time() < current.boundary
+        and database_clock.estimate_time() < current.boundary
     ):
         return current.snapshot
     deadline = now + VERSION_WAIT_SECONDS
@@ -122,7 +139,7 @@ def mark_stale() -> None:
 def is_boundary_passed() -> bool:
     """Whether something has begun or ended since this process last compared: then it may not use what it knows."""
     current = _slot.current
-    return current is not None and time.time() >= current.boundary
+    return current is not None and database_clock.estimate_time() >= current.boundary
 
 
 def reset() -> None:
@@ -157,12 +174,84 @@ def refresh() -> int:
 
 def _refresh_if_changed() -> Snapshot:
     """Compare the version row, write what has begun or ended by now, load what changed and return the snapshot."""
-    snapshot = _compare_and_load()
-    if is_boundary_passed():
-        due_changes.apply_due_changes()
-        mark_stale()
+    if not is_boundary_passed():
         snapshot = _compare_and_load()
-    return snapshot
+        if not is_boundary_passed():
+            return snapshot
+    return _pass_boundary()
+
+
+def _pass_boundary() -> Snapshot:
+    """Write what has begun or ended by now, if no other does, and return the snapshot after that.
+
+    A caller for whom that takes too long, on a busy machine or while another write goes on, is answered from before:
+    as long as the database answers, and not later than MAX_LATE_SECONDS after the boundary.
+    """
+    before = _slot.current
+    seconds_left = deadlines.find_seconds_left()
+    try:
+        # The rest is for what the caller asks the database afterwards.
+        with deadlines.open_budget(DUE_WAIT_SECONDS if seconds_left is None else seconds_left / 2):
+            _write_due_changes()
+            mark_stale()
+            snapshot = _compare_and_load()
+        if _find_lateness() > MAX_LATE_SECONDS and outermost_block(transaction.get_connection()) is None:
+            raise Unavailable("What has begun or ended cannot be written; ask again.")
+        return snapshot
+    except (OperationalError, Unavailable) as error:
+        if (
+            before is None
+            or isinstance(error, database_clock.ClocksApart)
+            or transaction.get_connection().in_atomic_block
+        ):
+            raise
+        transaction.get_connection().close_if_unusable_or_obsolete()
+        PolicyVersion.load_numbers()
+        is_late = database_clock.estimate_time() - before.boundary > MAX_LATE_SECONDS
+        if is_late or time.monotonic() - before.looked_at > MAX_UNSEEN_SECONDS:
+            raise
+        log.warning("due_change_waits", extra={"error": str(error)})
+        return before.snapshot
+
+
+def _write_due_changes() -> None:
+    """Write what has come due, or wait until another thread has, as long as DUE_WAIT_SECONDS.
+
+    Raises what `due_changes.apply_due_changes` raises, but for a wait at the gate of writers: the snapshot is compared
+    all the same then.
+    """
+    if outermost_block(transaction.get_connection()) is not None:
+        return
+    seconds_left = deadlines.find_seconds_left()
+    wait_seconds = DUE_WAIT_SECONDS if seconds_left is None else min(DUE_WAIT_SECONDS, seconds_left / 2)
+    with deadlines.spend():
+        is_acquired = _slot.due_lock.acquire(timeout=wait_seconds)
+    if not is_acquired:
+        return
+    try:
+        if is_boundary_passed() and time.monotonic() >= _slot.due_retry_at:
+            due_changes.apply_due_changes(wait_seconds=wait_seconds)
+    except OperationalError as error:
+        if not _is_lock_timeout(error) or _find_lateness() > MAX_LATE_SECONDS:
+            raise
+        # Those who wait behind this thread do not wait at the gate, too.
+        _slot.due_retry_at = time.monotonic() + DUE_WAIT_SECONDS
+        log.warning("due_change_waits", extra={"error": str(error)})
+    finally:
+        _slot.due_lock.release()
+
+
+def _find_lateness() -> float:
+    """Return the seconds since the boundary of this process; negative before it."""
+    current = _slot.current
+    return float("-inf") if current is None else database_clock.estimate_time() - current.boundary
+
+
+def _is_lock_timeout(error: OperationalError) -> bool:
+    """Whether another write did not end in time, of a database that answers."""
+    cause = error.__cause__
+    is_locked = getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+    return is_locked or getattr(cause, "sqlstate", None) == _LOCK_TIMEOUT
 
 
 def _compare_and_load() -> Snapshot:
@@ -183,7 +272,9 @@ def _compare_and_load() -> Snapshot:
             return current.snapshot
         while True:
             looked_at = time.monotonic()
-            version, number, next_boundary = PolicyVersion.load_numbers()
+            compared_at = time.time()
+            (version, number, next_boundary), database_time = PolicyVersion.load_numbers_and_time()
+            database_clock.note_time(database_time, asked_at=compared_at)
             boundary = _NEVER if next_boundary is None else next_boundary / 1000
             if not transaction.get_connection().in_atomic_block:
                 process_cache.confirm_sequence(number, looked_at)

@@ -41,6 +41,11 @@ _COMPARISON_TIME = Gauge(
     "When it last compared its policies with the database, in Unix time.",
     multiprocess_mode="liveall",
 )
+_CLOCK_AHEAD = Gauge(
+    "authz_clock_ahead_seconds",
+    "Seconds by which the clock of the process is ahead of that of the database.",
+    multiprocess_mode="liveall",
+)
 
 
 def count_decisions(requirements: Iterable[Requirement], decisions: Sequence[Decision]) -> None:
@@ -81,6 +86,11 @@ def measure_authorize() -> Iterator[None]:
 def record_comparison(*, at: float) -> None:
     """Record the time (Unix, seconds) at which this process last compared its policies with the database."""
     _COMPARISON_TIME.set(at)
+
+
+def record_clock(*, seconds_ahead: float) -> None:
+    """Record by how many seconds the clock of this process is ahead of that of the database."""
+    _CLOCK_AHEAD.set(seconds_ahead)
 
 
 def record_load(*, version: int, statements: int, seconds: float, kind: str) -> None:

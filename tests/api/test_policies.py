@@ -64,11 +64,14 @@ def test_the_times_of_a_document_stand_beside_it_in_one_spelling(manager):
 
 
 def test_every_problem_of_times_is_named_with_those_of_the_document(manager):
-    document = document_of(validFrom="2026-12-01", validUntil=-1, effect="MAYBE")
-    body = {"family": "datahub", "document": document, "valid_from": "soon", "valid_until": []}
+    document = document_of(validFrom="2026-12-01", validUntil=1_893_456_000, effect="MAYBE")
+    body = {"family": "datahub", "document": document, "valid_from": "2036-12-01T00:00+99:99", "valid_until": 0}
     times = ("/validFrom", "/validUntil", "/valid_from", "/valid_until")
     problems = {*(("type.time", pointer) for pointer in times), ("choice", "/effect")}
-    assert pointers_of(manager.post(POLICIES, body)) == problems
+    answer = manager.post(POLICIES, body)
+    assert pointers_of(answer) == problems
+    assert answer.content.count(b"These look like seconds") == 2
+    assert b"timedelta" not in answer.content
     errors = manager.post(f"{POLICIES}validate/", body).json()["errors"]
     assert {(problem["code"], problem["pointer"]) for problem in errors} == problems
     assert not Policy.objects.filter(name=document["displayName"]).exists()

@@ -12,6 +12,7 @@ from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reports import finding_writer as merging
 from catalog.reports import tasks as report_tasks
 from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
+from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.kinds.role_mapping_check.spec import SPEC
 from catalog.reports.services import findings
 from policies.authoring.services import policies, policy_drafts
@@ -100,6 +101,22 @@ def test_what_is_new_opens_and_what_is_gone_closes() -> None:
     assert (found.first_seen, found.last_seen) == (first, second)
     assert (found.severity, found.sentence, found.repair) == ("LOW", "It differs a little.", "REVOKE …")
     assert found.values == {"role": "urn:li:role:r", "export": "snow"}
+
+
+def test_what_was_found_in_an_export_that_is_not_compared_stays() -> None:
+    loaded("a", "b", export="snow")
+    loaded("c", export="frost")
+    assert states() == {"a": STATE.CLOSED, "b": STATE.CLOSED, "c": STATE.OPEN}
+    report = loaded_rows("a", export="snow")
+    names = [column.name for column in tables.EXPORTS.columns]
+    for position, (export, problem) in enumerate({"snow": None, "frost": "a.csv is too large."}.items()):
+        values = dict.fromkeys(names) | {"export": export, "problem": problem}
+        row = {"report": report, "table": "exports", "position": position, "key": export}
+        ReportRow.objects.create(**row, values=list(values.values()))
+    finished.merge(report)
+    assert states() == {"a": STATE.OPEN, "b": STATE.CLOSED, "c": STATE.OPEN}
+    loaded("a")
+    assert states() == {"a": STATE.OPEN, "b": STATE.CLOSED, "c": STATE.CLOSED}
 
 
 def test_what_people_decided_survives_the_next_run(jo: str) -> None:

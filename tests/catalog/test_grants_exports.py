@@ -1,6 +1,7 @@
 """Exports of grants lie beside the snapshot before the check of role mappings starts."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,72 @@ def test_a_url_is_named(settings: Any, tmp_path: Path) -> None:
     KIND.prepare(Report(kind=KIND.name), parse_address(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["grants_exports.json"]
     said = json.loads((tmp_path / "grants_exports.json").read_text(encoding="utf-8"))
-    assert said == {"folder": "s3a://bucket/grants"}
+    assert said == {"folder": "s3a://bucket/grants", "limits": {"growth": 100, "size": 4 * 2**30}}
+
+
+def copy_exports(settings: Any, folder: Path, *, address: str = "") -> Path:
+    """Prepare a run with the exports in a folder, and return their copy."""
+    (folder / "input").mkdir()
+    settings.GRANTS_EXPORTS = address or str(folder / "grants")
+    KIND.prepare(Report(kind=KIND.name), parse_address(folder / "input"))
+    return folder / "input" / "exports"
+
+
+def make_outside(folder: Path) -> Path:
+    """Return a folder of exports, beside one with a secret."""
+    for name in ("grants/snow", "outside"):
+        (folder / name).mkdir(parents=True)
+    (folder / "outside" / "secret").write_text("KEY", encoding="utf-8")
+    (folder / "grants" / "a.csv").write_text("a", encoding="utf-8")
+    return folder / "grants"
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("x.csv", "../outside/secret"),
+        ("snow/x.csv", "../../outside/secret"),
+        ("exports.json", "/etc/hostname"),
+        ("snow/all", "../../outside"),
+        ("x.csv", "snow/way"),
+        ("x.csv", "nowhere"),
+        ("snow/again", "."),
+    ],
+)
+@pytest.mark.parametrize("is_url", [False, True])
+def test_a_link_that_leads_out_is_named(settings: Any, tmp_path: Path, link: str, target: str, *, is_url: bool) -> None:
+    folder = make_outside(tmp_path)
+    if target == "snow/way":
+        (folder / target).symlink_to("../../outside/secret")
+    (folder / link).symlink_to(target)
+    with pytest.raises(Invalid) as raised:
+        copy_exports(settings, tmp_path, address=folder.as_uri() if is_url else "")
+    assert raised.value.problems[0].code == "grants.outside"
+    assert any(f"{name} is a link" in str(raised.value) for name in (link, target))
+    copied = (tmp_path / "input").rglob("*")
+    assert not [path for path in copied if path.is_file() and b"KEY" in path.read_bytes()]
+
+
+def test_what_is_no_file_is_named(settings: Any, tmp_path: Path) -> None:
+    os.mkfifo(make_outside(tmp_path) / "pipe.csv")
+    with pytest.raises(Invalid, match="neither a file nor a link to one"):
+        copy_exports(settings, tmp_path)
+
+
+def test_links_inside_the_folder_are_followed(settings: Any, tmp_path: Path) -> None:
+    folder = make_outside(tmp_path)
+    # As containers mount files that are replaced at once.
+    (folder / "..day").mkdir()
+    (folder / "..day" / "exports.json").write_text("{}", encoding="utf-8")
+    (folder / "..data").symlink_to("..day")
+    (folder / "exports.json").symlink_to("..data/exports.json")
+    (folder / "snow" / "b.csv").symlink_to(folder / "a.csv")
+    settings.GRANTS_EXPORTS = str(tmp_path / "named")
+    (tmp_path / "named").symlink_to("grants")
+    copy = copy_exports(settings, tmp_path, address=str(tmp_path / "named"))
+    assert (copy / "exports.json").read_text(encoding="utf-8") == "{}"
+    assert (copy / "snow" / "b.csv").read_text(encoding="utf-8") == "a"
+    assert not any(path.is_symlink() for path in copy.rglob("*"))
 
 
 @pytest.mark.parametrize("place", ["", "no/such/folder"])

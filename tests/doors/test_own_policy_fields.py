@@ -9,6 +9,7 @@ import json
 import pytest
 
 from catalog.ingest import file_import
+from catalog.ingest.file_import import ImportInterrupted
 from policies.engine.families import datahub_fields
 from policies.models import Policy
 from policies.pdp import authorizer
@@ -252,6 +253,21 @@ def test_what_is_kept_may_contradict_what_is_sent(root):
     assert answer.status_code == 400
     assert "/proposal/aspect/value/validUntil" in answer.json()["message"]
     assert stored() == document(validFrom="2020-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize("write", DOORS)
+@pytest.mark.parametrize(
+    ("time", "words"), [(1_893_456_000, "look like seconds"), ("2036-12-01T00:00:00+99:99", "This is no time; write")]
+)
+def test_seconds_and_odd_offsets_are_refused_everywhere(root, write, time, words):
+    ingest(root, document(validFrom=TIMES["validFrom"]))
+    try:
+        text = write(root, document(validFrom=time)).content.decode()
+    except (AssertionError, ImportInterrupted) as error:
+        text = str(error)
+    assert words in text
+    assert "timedelta" not in text
+    assert stored() == document(validFrom=TIMES["validFrom"])
 
 
 SHOWN = """query($input: ListPoliciesInput!) {listPolicies(input: $input) {policies {

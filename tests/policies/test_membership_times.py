@@ -19,6 +19,7 @@ from policies.identity.services import groups, users
 from policies.models import ChangeEvent, GroupProfile, Membership, PolicyVersion, ScheduledMembership
 from policies.pdp import authorizer, fact_cache, snapshot_store
 from policies.writes.timed_holders import TimedHolder
+from tests.clocks import Move, move_clocks
 
 DOOR = "test"
 PRIVILEGE = "MANAGE_TAGS"
@@ -26,16 +27,9 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
-    """Set the clock of this machine on or back: `clock(HOUR)`."""
-    real_now, real_time, offset = timezone.now, time.time, [timedelta()]
-    monkeypatch.setattr(timezone, "now", lambda: real_now() + offset[0])
-    monkeypatch.setattr(time, "time", lambda: real_time() + offset[0].total_seconds())
-
-    def move(by: timedelta) -> None:
-        offset[0] += by
-
-    return move
+def clock(monkeypatch: pytest.MonkeyPatch) -> Move:
+    """Set the clocks on or back: `clock(HOUR)`."""
+    return move_clocks(monkeypatch)
 
 
 @pytest.fixture

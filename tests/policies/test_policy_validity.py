@@ -1,7 +1,6 @@
 """Policies begin and end by themselves, on time, and once: with no message, no task, and whatever the clock does."""
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +15,7 @@ from policies.engine.model import Actor, Question
 from policies.errors import Invalid
 from policies.models import Policy, PolicyEvent, PolicyVersion, Verb
 from policies.pdp import active_policies, authorizer, snapshot_store
+from tests.clocks import Move, move_clocks
 
 JO = Actor("urn:li:corpuser:jo")
 PRIVILEGE = "MANAGE_TAGS"
@@ -23,16 +23,9 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
-    """Set the clock of this machine on or back: `clock(HOUR)`."""
-    real_now, real_time, offset = timezone.now, time.time, [timedelta()]
-    monkeypatch.setattr(timezone, "now", lambda: real_now() + offset[0])
-    monkeypatch.setattr(time, "time", lambda: real_time() + offset[0].total_seconds())
-
-    def move(by: timedelta) -> None:
-        offset[0] += by
-
-    return move
+def clock(monkeypatch: pytest.MonkeyPatch) -> Move:
+    """Set the clocks on or back: `clock(HOUR)`."""
+    return move_clocks(monkeypatch)
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -211,11 +204,21 @@ def test_what_stands_beside_a_document_has_to_agree_with_it():
 
 @pytest.mark.django_db
 def test_an_end_in_the_past_is_stored_with_a_lint():
-    raw = document(validUntil=0)
-    policy = make(validUntil=0)
+    raw = document(validUntil=10**11)
+    policy = make(validUntil=10**11)
     assert (policy.phase, is_allowed()) == (Phase.ENDED, False)
     found = lints.find_lints(draft=PolicyInput("datahub", raw))
     assert ("validity.ended", "/validUntil") in [(problem.code, problem.pointer) for problem in found]
+
+
+@pytest.mark.django_db
+def test_a_policy_of_an_earlier_release_can_be_switched_off():
+    policy = make(validFrom=10**11)
+    # As it was taken then: in January 1970.
+    Policy.objects.filter(pk=policy.pk).update(document=document(validFrom=1_893_456_000))
+    policies.set_state(urn=policy.urn, state="INACTIVE", by=authorizer.SYSTEM, channel="test")
+    policy.refresh_from_db()
+    assert (policy.state, policy.document["validFrom"]) == ("INACTIVE", "1970-01-22T21:57:36+00:00")
 
 
 @pytest.mark.django_db

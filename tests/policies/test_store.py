@@ -2,8 +2,8 @@
 
 import gc
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.core.cache import cache
@@ -16,6 +16,7 @@ from policies.identity.services import access_tokens
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, open_write
 from policies.models.version import VersionNumbers
 from policies.pdp import authorizer, snapshot_store
+from tests.clocks import move_clocks
 
 ROOT = "urn:li:corpuser:datahub"
 FREE = "urn:li:dataHubPolicy:free"
@@ -178,10 +179,10 @@ def test_a_stored_policy_that_cannot_be_read_is_named_and_nothing_is_answered(cl
 @pytest.mark.parametrize("years", [-30, 30])
 def test_a_clock_that_jumps_makes_nothing_fresher_or_older(monkeypatch, django_assert_num_queries, years):
     bootstrap.run()
-    version, real = snapshot_store.refresh(), time.time
+    version = snapshot_store.refresh()
     monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 3600.0)
     snapshot_store.refresh()
-    monkeypatch.setattr(time, "time", lambda: real() + years * 365 * 86400)
+    move_clocks(monkeypatch)(timedelta(days=years * 365))
     with django_assert_num_queries(0):
         assert snapshot_store.get_current().version == version
     age = snapshot_store.age()
@@ -214,9 +215,9 @@ class QueuedLock:
 def test_those_who_wait_for_a_comparison_share_the_next_one(monkeypatch):
     version, lock = snapshot_store.refresh(), QueuedLock()
     monkeypatch.setattr(snapshot_store._slot, "lock", lock)
-    comparisons, load = [], PolicyVersion.load_numbers
+    comparisons, load = [], PolicyVersion.load_numbers_and_time
 
-    def load_and_note() -> VersionNumbers:
+    def load_and_note() -> tuple[VersionNumbers, float | None]:
         comparisons.append(load())
         return comparisons[-1]
 
@@ -226,7 +227,7 @@ def test_those_who_wait_for_a_comparison_share_the_next_one(monkeypatch):
         finally:
             connection.close()
 
-    monkeypatch.setattr(PolicyVersion, "load_numbers", load_and_note)
+    monkeypatch.setattr(PolicyVersion, "load_numbers_and_time", load_and_note)
     with ThreadPoolExecutor(4) as pool:
         assert lock.acquire()
         answers = pool.map(compare, range(4))
@@ -242,15 +243,15 @@ def test_a_comparison_that_began_before_the_mark_does_not_count(monkeypatch):
     bootstrap.run()
     monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 3600.0)
     snapshot_store.refresh()
-    comparisons, load = [], PolicyVersion.load_numbers
+    comparisons, load = [], PolicyVersion.load_numbers_and_time
 
-    def load_and_mark() -> VersionNumbers:
+    def load_and_mark() -> tuple[VersionNumbers, float | None]:
         comparisons.append(load())
         if len(comparisons) == 1:
             snapshot_store.mark_stale()
         return comparisons[-1]
 
-    monkeypatch.setattr(PolicyVersion, "load_numbers", load_and_mark)
+    monkeypatch.setattr(PolicyVersion, "load_numbers_and_time", load_and_mark)
     snapshot_store.refresh()
     snapshot_store.get_current()
     assert len(comparisons) == 2

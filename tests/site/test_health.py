@@ -31,7 +31,8 @@ def test_ready_names_every_part_and_the_policy_version(client):
     answer = client.get("/health/ready")
     assert answer.status_code == 200, answer.content
     checks = answer.json()["checks"]
-    assert set(checks) == {"database", "migrations", "broker", "policies", "disk"}
+    assert set(checks) == {"database", "migrations", "broker", "clock", "policies", "disk"}
+    assert checks["clock"]["seconds_ahead"] == 0
     assert checks["policies"]["version"] >= 1
     assert checks["broker"]["kind"] == ("redis" if settings.REDIS_URL else "filesystem")
 

@@ -152,8 +152,13 @@ def fail(report: Report, *, problem: str, log: str | None = None) -> bool:
     own_attempt = _select_open(report.pk).filter(status=report.status, attempts=report.attempts)
     is_ended = _finish(own_attempt, Report.Status.FAILED, **failure_fields)
     if is_ended:
+        _log_failure(report, problem)
         drop_rows(report.pk)
     return is_ended
+
+
+def _log_failure(report: Report, problem: str) -> None:
+    log.warning("report_failed", extra={"report": str(report.pk), "kind": report.kind, "problem": problem})
 
 
 def is_current_attempt(report: Report) -> bool:
@@ -189,6 +194,8 @@ def _end_attempt(report: Report, attempt: QuerySet[Report], *, problem: str) -> 
     """Queue a run again, or fail it with `problem` without attempts left; return whether `attempt` was there to end."""
     if report.attempts >= MAX_ATTEMPTS:
         is_ended = _finish(attempt, Report.Status.FAILED, problem=problem)
+        if is_ended:
+            _log_failure(report, problem)
     else:
         is_ended = bool(attempt.update(status=Report.Status.QUEUED, stage=_REQUEUED_STAGE, done=0, total=0))
     if is_ended:

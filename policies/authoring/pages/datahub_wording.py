@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.authoring.pages.validity_fields import read_instant
 from policies.engine import wording
 from policies.engine.families import datahub, datahub_fields, vocabulary
-from policies.engine.families.validity import UNLIMITED, Validity
+from policies.engine.families.validity import UNLIMITED, Validity, find_stored_instant
 from policies.http.pages.times import describe_validity
 from policies.pdp import authorizer
 
@@ -46,7 +45,7 @@ def describe_policy(document: PolicyDocument) -> str:
     sentence = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
     text = sentence.describe_deny(document) if is_deny(document) else sentence.describe_allow(document)
     state_sentence = _STATE_SENTENCES.get(document.get("state") or "", "")
-    validity = Validity(*(read_instant(document.get(key)) for key in (_BEGINS, _ENDS)))
+    validity = Validity(*(find_stored_instant(document.get(key)) for key in (_BEGINS, _ENDS)))
     time_sentence = f" It counts {describe_validity(validity)}." if validity != UNLIMITED else ""
     return wording.capitalize(text) + time_sentence + state_sentence.format("denies" if is_deny(document) else "grants")
 

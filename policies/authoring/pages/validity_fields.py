@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from policies.engine.families.validity import Phase, Validity, parse_instant
+from policies.engine.families.validity import Phase, Validity, find_stored_instant, read_stored_instant
 from policies.http.pages.times import describe_validity, format_input, format_instant
 from policies.models import Policy
 
@@ -24,7 +24,7 @@ def format_field(value: Any) -> str:
     if value is None:
         return ""
     try:
-        return format_input(parse_instant(value))
+        return format_input(read_stored_instant(value))
     except ValueError:
         return str(value)
 
@@ -41,17 +41,9 @@ def parse_field(text: str) -> str:
     return f"{instant.isoformat(timespec=timespec)}Z"
 
 
-def read_instant(value: Any) -> datetime | None:
-    """Return a time of a document, None where it is absent or cannot be read."""
-    try:
-        return None if value is None else parse_instant(value)
-    except ValueError:
-        return None
-
-
 def describe_time(value: Any) -> str:
     """Return a time of a document in words, '' where it is absent."""
-    instant = read_instant(value)
+    instant = find_stored_instant(value)
     return format_instant(instant) if instant is not None else ""
 
 
@@ -93,4 +85,4 @@ class PostedTimes:
     @property
     def validity(self) -> Validity:
         """The times; what is no time is left out, for which checks of `values` have a problem."""
-        return Validity(*(read_instant(value) for value in self.values))
+        return Validity(*(find_stored_instant(value) for value in self.values))

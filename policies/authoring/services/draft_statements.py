@@ -2,14 +2,13 @@
 
 from collections.abc import Collection
 
-from django.utils import timezone
-
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine import families
 from policies.engine.families.validity import UNLIMITED, Phase, Validity
 from policies.engine.model import Statement, StatementOrigin
 from policies.models import Policy
+from policies.pdp import database_clock
 
 
 def is_in_force(draft: PolicyInput, stored_validity: Validity = UNLIMITED) -> bool:
@@ -19,7 +18,7 @@ def is_in_force(draft: PolicyInput, stored_validity: Validity = UNLIMITED) -> bo
     if "valid_from" in columns:
         validity = Validity(columns["valid_from"], columns["valid_until"])
     is_active = columns.get("state", draft.state) in (None, Policy.State.ACTIVE)
-    return is_active and validity.find_phase(timezone.now()) is Phase.CURRENT
+    return is_active and validity.find_phase(database_clock.get_now()) is Phase.CURRENT
 
 
 def compile_in_force(

@@ -15,7 +15,7 @@ from policies.authoring.services.policy_drafts import PolicyInput
 from policies.engine import families
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.families import datahub, datahub_fields, datazone, vocabulary
-from policies.engine.families.validity import parse_instant
+from policies.engine.families.validity import read_stored_instant
 from policies.engine.model import Statement, StatementOrigin
 from policies.pdp import display_names
 from policies.pdp.ports import facet_source
@@ -64,7 +64,7 @@ def _lint_datahub(document: PolicyDocument, _urn: str | None) -> Iterator[Proble
 
 def _lint_validity(document: PolicyDocument) -> Iterator[Problem]:
     ends = document.get(datahub_fields.VALID_UNTIL)
-    if ends is not None and parse_instant(ends) <= timezone.now():
+    if ends is not None and read_stored_instant(ends) <= timezone.now():
         detail = "The end is in the past: this policy counts for nothing."
         yield Problem("validity.ended", f"/{datahub_fields.VALID_UNTIL}", detail)
 

@@ -9,8 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils import timezone
-
 from policies.authoring.queries import policies
 from policies.authoring.services import policy_storage
 from policies.authoring.services.policy_drafts import (
@@ -27,7 +25,7 @@ from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.models import Gate, Policy, Verb, open_write
 from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
-from policies.pdp import authorizer
+from policies.pdp import authorizer, database_clock
 from policies.writes import admin_lockout, managed_rows
 
 #: Requirement of every write. A holder can effectively do everything (source 000, platform privileges).
@@ -277,7 +275,9 @@ def _build_policy(
     urn: str, draft: PolicyInput, columns: dict[str, Any], *, by: Actor, is_system: bool = False
 ) -> Policy:
     columns.setdefault("is_editable", not is_system)
-    columns["phase"] = Validity(columns.get("valid_from"), columns.get("valid_until")).find_phase(timezone.now())
+    columns["phase"] = Validity(columns.get("valid_from"), columns.get("valid_until")).find_phase(
+        database_clock.get_now()
+    )
     return Policy(urn=urn, family=draft.family, is_system=is_system, created_by=by.urn, **columns)
 
 
@@ -328,5 +328,5 @@ def _apply_columns(policy: Policy, *, family: str, columns: Mapping[str, Any]) -
         setattr(policy, name, value)
     # A clock that was set back does not revive what has ended.
     if policy.phase != Phase.ENDED or policy.validity != replaced_validity:
-        policy.phase = policy.validity.find_phase(timezone.now())
+        policy.phase = policy.validity.find_phase(database_clock.get_now())
     policy.version += 1

@@ -9,8 +9,9 @@ from django.conf import settings
 from policies.authoring.services import references
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
+from policies.engine.families import datahub
 from policies.engine.families.document_reader import DocumentReader
-from policies.engine.families.validity import Validity, parse_instant, read_validity
+from policies.engine.families.validity import Validity, read_stored_instant, read_validity
 from policies.engine.model import StatementOrigin
 from policies.errors import Invalid
 from policies.models import Policy, PolicyEvent
@@ -41,7 +42,7 @@ def version_draft(event: PolicyEvent) -> PolicyInput:
     after = event.after
     return PolicyInput(
         event.family,
-        after["document"],
+        datahub.spell_stored_times(after["document"]),
         # Not beside a document that contains the state.
         state=None if "state" in after["document"] else after["state"],
         description=after["description"],
@@ -55,7 +56,7 @@ def _read_validity(event: PolicyEvent) -> Validity | None:
     if event.family == Policy.Family.DATAHUB:
         return None
     instants = (event.after.get(name) for name in ("valid_from", "valid_until"))
-    return Validity(*(None if instant is None else parse_instant(instant) for instant in instants))
+    return Validity(*(None if instant is None else read_stored_instant(instant) for instant in instants))
 
 
 def draft_with_state(policy: Policy, state: str) -> PolicyInput:
@@ -63,7 +64,8 @@ def draft_with_state(policy: Policy, state: str) -> PolicyInput:
 
     A policy with unknown fields can be deactivated, but activated only without them.
     """
-    document = {**policy.document, "state": state} if "state" in policy.document else policy.document
+    document = datahub.spell_stored_times(policy.document)
+    document |= {"state": state} if "state" in document else {}
     keeps_unknown = state != Policy.State.ACTIVE
     return PolicyInput(
         policy.family, document, state=state, description=policy.description, keeps_unknown=keeps_unknown

@@ -21,7 +21,12 @@ from policies.engine.families.datahub_fields import (
     VALID_UNTIL,
 )
 from policies.engine.families.document_reader import DocumentReader, JsonValue
-from policies.engine.families.validity import Validity, read_validity
+from policies.engine.families.validity import (
+    find_stored_instant,
+    looks_like_seconds,
+    read_stored_instant,
+    read_validity,
+)
 from policies.engine.model import Effect, Statement, StatementOrigin
 from policies.engine.property_conditions import ActorCondition
 from policies.engine.requirements import Need, Quantifier, Requirement, any_of_requirement
@@ -150,16 +155,25 @@ def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple
 def column_values(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the list columns of a checked document: name, description, type, state, is_editable, and its validity."""
     editable = document.get("editable")
-    validity = _read_validity(DocumentReader(), document)
+    begins, ends = (find_stored_instant(document.get(name)) for name in (VALID_FROM, VALID_UNTIL))
     return {
         "name": document["displayName"],
         "description": document.get("description") or "",
         "type": document["type"],
         "state": document["state"],
         "is_editable": True if editable is None else editable,
-        "valid_from": validity.begins,
-        "valid_until": validity.ends,
+        "valid_from": begins,
+        "valid_until": ends,
     }
+
+
+def spell_stored_times(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a stored document with its times as texts where they are numbers that look like seconds now."""
+    times = {name: document.get(name) for name in (VALID_FROM, VALID_UNTIL)}
+    spelled_times = {
+        name: read_stored_instant(value).isoformat() for name, value in times.items() if looks_like_seconds(value)
+    }
+    return {**document, **spelled_times}
 
 
 def required_urns(document: JsonValue) -> tuple[tuple[str, str], ...]:  # noqa: ARG001 - every family has one
@@ -267,7 +281,13 @@ def _check_filter(reader: DocumentReader, value: JsonValue, pointer: str) -> Non
 
 
 def _check_extra(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> None:
-    _read_validity(reader, policy)
+    read_validity(
+        reader,
+        policy.get(VALID_FROM),
+        policy.get(VALID_UNTIL),
+        begins_at=f"/{VALID_FROM}",
+        ends_at=f"/{VALID_UNTIL}",
+    )
     timestamp = policy.get("lastUpdatedTimestamp")
     if timestamp is not None and (
         not isinstance(timestamp, int) or isinstance(timestamp, bool) or not 0 <= timestamp < 2**63
@@ -275,16 +295,6 @@ def _check_extra(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> Non
         reader.note("type.time", "/lastUpdatedTimestamp", "This must be a time in milliseconds.")
     if not reader.is_storable(policy):
         reader.note("text.invalid", "", "The document holds a character that cannot be stored.")
-
-
-def _read_validity(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> Validity:
-    return read_validity(
-        reader,
-        policy.get(VALID_FROM),
-        policy.get(VALID_UNTIL),
-        begins_at=f"/{VALID_FROM}",
-        ends_at=f"/{VALID_UNTIL}",
-    )
 
 
 def _with_one_spelling(policy: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -11,6 +11,8 @@ from policies.engine.families.document_reader import DocumentReader, JsonValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+#: Fewer milliseconds since 1970, which is a time before March 1973, were most likely meant to be seconds.
+_LEAST_MILLISECONDS = 10**11
 #: Most milliseconds since 1970 that are read: the end of the year 9999.
 _MAX_MILLISECONDS = 253_402_300_799_999
 
@@ -64,7 +66,32 @@ def read_validity(
 def parse_instant(value: JsonValue) -> datetime:
     """Return the instant in UTC of an ISO 8601 text with an offset, or of milliseconds since 1970.
 
-    Raises ValueError with a sentence for anything else.
+    Raises ValueError with a sentence for anything else, and for numbers that look like seconds.
+    """
+    if looks_like_seconds(value):
+        raise ValueError(
+            "These look like seconds since 1970. Give milliseconds, or a text such as 2026-12-01T00:00:00Z."
+        )
+    return read_stored_instant(value)
+
+
+def looks_like_seconds(value: JsonValue) -> bool:
+    """Whether a value is a number of so few milliseconds that it was most likely meant to be seconds."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LEAST_MILLISECONDS
+
+
+def find_stored_instant(value: JsonValue) -> datetime | None:
+    """Return the instant of a value that is stored, None where it is absent or cannot be read."""
+    try:
+        return None if value is None else read_stored_instant(value)
+    except ValueError:
+        return None
+
+
+def read_stored_instant(value: JsonValue) -> datetime:
+    """Return the instant of a value that is stored: also of few milliseconds, which were taken once.
+
+    Raises ValueError with a sentence for what is no time.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value <= _MAX_MILLISECONDS:
@@ -74,15 +101,14 @@ def parse_instant(value: JsonValue) -> datetime:
         raise ValueError("Give a time as ISO 8601 with an offset, such as 2026-12-01T00:00:00Z, or in milliseconds.")
     try:
         instant = datetime.fromisoformat(value)
-        if instant.tzinfo is None:
-            raise ValueError("This time has no offset; write for example 2026-12-01T00:00:00Z.")
+    except ValueError:
+        raise ValueError("This is no time; write for example 2026-12-01T00:00:00Z.") from None
+    if instant.tzinfo is None:
+        raise ValueError("This time has no offset; write for example 2026-12-01T00:00:00Z.")
+    try:
         return instant.astimezone(UTC)
     except OverflowError:
         raise ValueError("This is no time between the years 1 and 9999.") from None
-    except ValueError as error:
-        if "offset" in str(error):
-            raise
-        raise ValueError("This is no time; write for example 2026-12-01T00:00:00Z.") from None
 
 
 def to_milliseconds(instant: datetime) -> int:

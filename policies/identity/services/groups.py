@@ -6,8 +6,6 @@ A removed user or group is as unknown here until its `status` aspect restores it
 import uuid
 from collections.abc import Sequence
 
-from django.utils import timezone
-
 from policies.engine.model import Actor
 from policies.errors import Conflict
 from policies.identity.queries import users_groups_roles
@@ -15,7 +13,7 @@ from policies.identity.services import membership_times, membership_writer, peop
 from policies.identity.services import roles as role_service
 from policies.models import GroupProfile, Membership, documents
 from policies.models.people import MAX_NAME_LENGTH
-from policies.pdp import authorizer
+from policies.pdp import authorizer, database_clock
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.writes import required_privileges
 from policies.writes.timed_holders import HolderInput, check_holders, get_urn
@@ -121,7 +119,7 @@ def add_members(*, urn: str, members: Sequence[HolderInput], by: Actor, channel:
     """
     require_member_change(urn=urn, members=members, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        group, now, checks = get_native_group(urn), timezone.now(), Checks()
+        group, now, checks = get_native_group(urn), database_clock.get_now(), Checks()
         users = {
             user.urn: user for user in users_groups_roles.select_present_users().filter(urn__in=map(get_urn, members))
         }

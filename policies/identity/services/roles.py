@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import Group
-from django.utils import timezone
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden, NotFound
@@ -21,6 +20,7 @@ from policies.models import GroupProfile, Role, User, Verb, documents
 from policies.models.fields import filter_storable
 from policies.models.people import MAX_NAME_LENGTH, django_group_name
 from policies.models.roles import ROLE_PREFIX
+from policies.pdp import database_clock
 from policies.writes import managed_rows, required_privileges
 from policies.writes.timed_holders import HolderInput, check_holders, get_urn
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work, refuse_stale
@@ -140,7 +140,7 @@ def grant(*, urn: str, actors: Sequence[HolderInput], by: Actor, channel: str) -
     """
     require_assignment(actors=actors, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        role, now, checks = get_role(urn), timezone.now(), Checks()
+        role, now, checks = get_role(urn), database_clock.get_now(), Checks()
         holders_by_urn = load_holders(urns=[get_urn(actor) for actor in actors])
         check_holders(checks, actors, holders_by_urn, pointer="/actors", noun="user or group", now=now)
         checks.finish()

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from catalog.reports.kinds.role_mapping_check.file_patterns import find_pattern_problem
+
 EXPORTS_FILE = "exports.json"
 
 #: Levels of access; a privilege has the highest level that it includes.
@@ -69,6 +71,8 @@ _SPELLINGS = ("upper", "lower", "exact")
 
 #: Files beside grants and members; a single one may stand without a list.
 _ADDED_FILES = ("hierarchy", "denies", "policies", "usage")
+#: All keys with patterns of files.
+_FILE_KEYS = ("grants", "members", *_ADDED_FILES)
 
 
 class BadExports(Exception):
@@ -115,6 +119,10 @@ class Export:
     def vocabulary(self) -> Mapping[str, int]:
         """Privileges that reach data, with their levels; the position of a privilege is its bit."""
         return {**PRIVILEGES[self.form], **self.levels}
+
+    def list_patterns(self) -> list[str]:
+        """Return the patterns of all files of the export."""
+        return [pattern for key in _FILE_KEYS for pattern in getattr(self, key)]
 
     def spell(self, name: str) -> str:
         """Return a name of the catalog as the source writes it."""
@@ -185,7 +193,7 @@ def _parse_export(entry: Any, pointer: str, problems: list[str]) -> Export | Non
     problems += [f"{pointer}/{key} is missing." for key in ("name", "platform", "form", "grants") if not entry.get(key)]
     if len(problems) > problem_count:
         return None
-    problems += _find_unknown_values(entry, pointer)
+    problems += [*_find_unknown_values(entry, pointer), *_find_bad_patterns(entry, pointer)]
     return _build_export(entry) if len(problems) == problem_count else None
 
 
@@ -205,6 +213,14 @@ def _find_unknown_values(entry: Mapping[str, Any], pointer: str) -> Iterable[str
         yield f"{pointer}/levels names too many privileges; there can be {_MAX_PRIVILEGES} in all."
 
 
+def _find_bad_patterns(entry: Mapping[str, Any], pointer: str) -> Iterable[str]:
+    """Yield a sentence for each pattern of files that may lead out of the folder."""
+    for key in _FILE_KEYS:
+        for index, pattern in enumerate(entry.get(key, ())):
+            if problem := find_pattern_problem(pattern):
+                yield f"{pointer}/{key}/{index} {problem}"
+
+
 def _build_export(entry: Mapping[str, Any]) -> Export:
     form = entry["form"]
     defaults: dict[str, Any] = {
@@ -214,7 +230,7 @@ def _build_export(entry: Mapping[str, Any]) -> Export:
         "owner": "" if form in _LOWERCASE_FORMS else "SYSADMIN",
     }
     arguments = {**defaults, **entry}
-    for key in ("grants", "members", "ignored_roles", *_ADDED_FILES):
+    for key in ("ignored_roles", *_FILE_KEYS):
         arguments[key] = tuple(arguments.get(key, ()))
     arguments["levels"] = {name: LEVELS[level.upper()] for name, level in arguments.get("levels", {}).items()}
     return Export(**arguments)

@@ -25,7 +25,10 @@ from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     compute_in_stages,
+    describe_uncompared,
+    leave_out_oversized,
     list_inputs,
+    list_uncompared_files,
     read_exports,
 )
 from catalog.reports.kinds.role_mapping_check.source_access import find_source_access, read_surveyed_facts
@@ -45,7 +48,8 @@ def compute_results(job: Job) -> Summary:
 
 def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     print_progress("Reading the exports of grants")
-    folder, export_list = read_exports(job)
+    folder, all_exports = read_exports(job)
+    export_list, uncompared = leave_out_oversized(job, all_exports)
     declared_task = threads.start(
         lambda: declared.read(
             job.read_frame, export_list, tags=job.parameters["tags"], stage=stages.store, threads=threads
@@ -61,7 +65,10 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     facts, survey = read_surveyed_facts(read_facts, export_list, stages)
     print_progress("Comparing with the catalog", 1, 3)
     source = find_source_access(facts, survey, declared_task.get_result, export_list, stages=stages, threads=threads)
-    bad_row_count = threads.start(lambda: _write_accounts(job, RowAccounts(facts, survey, source.grants), export_list))
+    uncompared_rows = describe_uncompared(all_exports, uncompared), list_uncompared_files(uncompared)
+    bad_row_count = threads.start(
+        lambda: _write_accounts(job, RowAccounts(facts, survey, source.grants), export_list, *uncompared_rows)
+    )
     policies_table = threads.start(
         lambda: job.write_table(tables.POLICIES.name, collect_policies(source.policies.get_result()))
     )
@@ -72,16 +79,22 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))
     policies_table.get_result()
-    summary = _build_summary(findings, bad_row_count.get_result())
+    summary = _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared))
     print_progress("Done", 3, 3)
     return summary
 
 
-def _write_accounts(job: Job, accounts: RowAccounts, exports: Sequence[Export]) -> int:
+def _write_accounts(
+    job: Job,
+    accounts: RowAccounts,
+    exports: Sequence[Export],
+    uncompared_exports: Sequence[Mapping[str, Any]],
+    uncompared_files: Sequence[Mapping[str, Any]],
+) -> int:
     """Write what became of the rows of the exports, and return the number of those that were not understood."""
-    job.write_rows(tables.EXPORTS, [accounts.describe_export(export) for export in exports])
+    job.write_rows(tables.EXPORTS, [*map(accounts.describe_export, exports), *uncompared_exports])
     job.write_rows(tables.PASSED, accounts.build_passed())
-    job.write_rows(tables.QUARANTINE, accounts.collect_quarantine())
+    job.write_rows(tables.QUARANTINE, [*uncompared_files, *accounts.collect_quarantine()])
     return accounts.count_quarantined()
 
 
@@ -95,7 +108,7 @@ def _build_compliance(reach: pa.Table) -> list[dict[str, Any]]:
     return [{**row, "role": row["role_urn"], "level": _LEVEL_NAMES.get(row["declared_level"])} for row in rows]
 
 
-def _build_summary(findings: Sequence[Mapping[str, Any]], bad_row_count: int) -> Summary:
+def _build_summary(findings: Sequence[Mapping[str, Any]], bad_row_count: int, *, uncompared_count: int) -> Summary:
     severity_counts, type_counts, export_counts = (
         Counter(row[name] for row in findings) for name in ("severity", "type", "export")
     )
@@ -106,6 +119,7 @@ def _build_summary(findings: Sequence[Mapping[str, Any]], bad_row_count: int) ->
             Number("Findings", len(findings)),
             *(Number(item.capitalize(), severity_counts[item]) for item in DifferenceSeverity),
             Number("Rows not understood", bad_row_count),
+            *((Number("Exports not compared", uncompared_count),) if uncompared_count else ()),
         ),
         charts=(
             Chart("types", "Findings by type", tuple(type_bars), is_over_time=True),

@@ -64,7 +64,8 @@ class RowAccounts:
         if not self.count_quarantined():
             return []
         bad_rows = self._facts.filter(f"what = '{FactKind.BAD}'")
-        bad_rows = bad_rows.selectExpr(*PLACE_COLUMNS, "reason", "object AS `row`")
+        row = f"left(object, {tables.MAX_EXAMPLE_LENGTH}) AS `row`"
+        bad_rows = bad_rows.selectExpr(*PLACE_COLUMNS, f"left(reason, {tables.MAX_REASON_LENGTH}) AS reason", row)
         first_rows = bad_rows.orderBy(*PLACE_COLUMNS, "row").limit(tables.MAX_BAD_ROWS)
         return self._line_numbers.number_rows(collect_table(first_rows).to_pylist())
 
@@ -115,7 +116,9 @@ class RowAccounts:
         # Lines of other blocks may have the same number, and are few.
         numbers = sorted({line[-1] for line in sample_lines})
         samples = rows.filter(f"line IN ({', '.join(map(str, numbers))})")
-        samples = samples.selectExpr("rule", *PLACE_COLUMNS, f"coalesce({text}, '') AS text")
+        # Cut by Spark: a row may be as long as a file.
+        example = f"left(coalesce({text}, ''), {tables.MAX_EXAMPLE_LENGTH}) AS text"
+        samples = samples.selectExpr("rule", *PLACE_COLUMNS, example)
         return [row for row in collect_table(samples).to_pylist() if _get_sample_line(row) in sample_lines]
 
 

@@ -1,20 +1,29 @@
 """What jobs about exports of grants begin with: the exports, and a place for intermediate tables."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
 
 from pyspark.errors import AnalysisException
 
 from catalog.reports import storage_problems
 from catalog.reports.kinds.role_mapping_check import exports
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
+from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, FileProblem, find_file_problems
 from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, find_other_header
 from catalog.reports.kinds.role_mapping_check.stages import Stages, open_stages_folder
 from catalog.reports.snapshot import reader
 from catalog.reports.spark import error_sentences
-from catalog.reports.spark.job import BadInput, Job
+from catalog.reports.spark.job import BadInput, Job, print_progress
 from catalog.reports.spark.job_threads import JobThreads, open_threads
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
+
+#: The file beside the snapshot that says where the exports are, and the limits of their files.
+LOCATION_FILE = "grants_exports.json"
+
+#: What is wrong with the files of exports that are left out, by the names of these.
+UncomparedExports = Mapping[str, Sequence[FileProblem]]
 
 
 def compute_in_stages(job: Job, compute: Callable[[Job, Stages, JobThreads], Summary]) -> Summary:
@@ -46,9 +55,56 @@ def read_exports(job: Job) -> tuple[str, tuple[Export, ...]]:
     return url, exports.parse_exports(text)
 
 
+def leave_out_oversized(job: Job, export_list: Sequence[Export]) -> tuple[list[Export], UncomparedExports]:
+    """Return the exports whose files are within the limits, and why the others are not compared. Raises BadInput.
+
+    Storage that Spark alone can reach is not measured.
+    """
+    settings = reader.read_json(job.source, LOCATION_FILE)
+    limits = FileLimits(**settings.get("limits", {}))
+    location = str(settings["folder"])
+    try:
+        folder = parse_address(location) if _is_elsewhere(location) else parse_address(job.source) / location
+        problems = find_file_problems(folder, export_list, limits)
+    except (OSError, BadAddress) as error:
+        print_progress(f"The files of exports are not measured: {type(error).__name__}")
+        return list(export_list), {}
+    compared_exports = [export for export in export_list if export.name not in problems]
+    if not compared_exports:
+        raise BadInput(_join_sentences(chain.from_iterable(problems.values())))
+    return compared_exports, problems
+
+
+def describe_uncompared(export_list: Sequence[Export], problems: UncomparedExports) -> list[dict[str, Any]]:
+    """Return the rows of exports that are not compared in the table of exports."""
+    return [
+        {
+            **dict.fromkeys(("rows", "compared", "passed", "quarantined"), 0),
+            "export": export.name,
+            "platform": export.platform,
+            "problem": _join_sentences(problems[export.name]),
+        }
+        for export in export_list
+        if export.name in problems
+    ]
+
+
+def list_uncompared_files(problems: UncomparedExports) -> list[dict[str, Any]]:
+    """Return the sentences about exports that are not compared as rows that are not understood."""
+    return [
+        {"export": name, "file": problem.path, "line": None, "reason": problem.sentence, "row": ""}
+        for name, export_problems in sorted(problems.items())
+        for problem in export_problems
+    ]
+
+
+def _join_sentences(problems: Iterable[FileProblem]) -> str:
+    return " ".join(dict.fromkeys(problem.sentence for problem in problems))
+
+
 def _find_location(source: str) -> str:
     """Return where the exports are: an address, or a folder in that of the snapshot. Raises CorruptSnapshot."""
-    return str(reader.read_json(source, "grants_exports.json")["folder"])
+    return str(reader.read_json(source, LOCATION_FILE)["folder"])
 
 
 def _is_elsewhere(location: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -10,8 +11,9 @@ from catalog.aspects.facet_fields import ACCESS_ROLE
 from catalog.models import Report
 from catalog.reports import storage_problems
 from catalog.reports.kinds.role_mapping_check import tables
+from catalog.reports.kinds.role_mapping_check.exports_copy import OutsideFolder, copy_exports
 from catalog.reports.spec import INVALID_PARAMETER, UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
-from catalog.reports.storage import StorageFolder, parse_address
+from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
@@ -41,20 +43,33 @@ SENSITIVE_TAGS_PARAMETER = Parameter(
 def prepare(_: Report, folder: StorageFolder) -> None:
     """Copy the exports beside the snapshot, so that they cannot change during the run; exports at a URL are only named.
 
-    Raises Invalid when none are configured or the folder does not exist.
+    Raises Invalid when none are configured, the folder does not exist, or something in it is not of it.
     """
     location: str = settings.GRANTS_EXPORTS
     if not location:
         raise Invalid([Problem("grants.none", "", "GRANTS_EXPORTS names no exports of grants.")])
-    if ":/" in location:
+    if _is_elsewhere(location):
         exports_folder = location.rstrip("/")
     else:
         exports = parse_address(location)
         if not exports.is_there():
             raise Invalid([Problem("grants.none", "", "There is no folder at the place that GRANTS_EXPORTS names.")])
-        exports.copy_to(folder / EXPORTS_FOLDER)
+        try:
+            copy_exports(Path(exports.path), folder / EXPORTS_FOLDER)
+        except OutsideFolder as error:
+            raise Invalid([Problem("grants.outside", "", f"Exports of grants: {error}")]) from error
         exports_folder = EXPORTS_FOLDER
-    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps({"folder": exports_folder}))
+    limits = {"growth": settings.EXPORTS_MAX_GROWTH, "size": settings.EXPORTS_MAX_BYTES}
+    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps({"folder": exports_folder, "limits": limits}))
+
+
+def _is_elsewhere(location: str) -> bool:
+    """Whether exports are in storage that Spark reads, and not in a folder of this machine."""
+    try:
+        return not parse_address(location).is_local
+    except BadAddress:
+        # Spark may know more kinds of addresses.
+        return True
 
 
 def find_input_problem() -> str:

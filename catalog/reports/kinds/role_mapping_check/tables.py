@@ -2,6 +2,8 @@
 
 from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
 from catalog.reports.tables import (
+    EXPORT_PROBLEM,
+    EXPORTS_TABLE,
     FINDING_DATASETS,
     FINDING_FINGERPRINT,
     FINDING_KEY,
@@ -15,6 +17,11 @@ from catalog.reports.tables import (
     ResultTable,
     number_column,
 )
+
+#: Maximum length of an example row, in characters.
+MAX_EXAMPLE_LENGTH = 200
+#: Maximum length of the reason of a row that is not understood: it may name what is unknown.
+MAX_REASON_LENGTH = 300
 
 #: Bad rows that are written; all of them are counted.
 MAX_BAD_ROWS = 10_000
@@ -69,7 +76,7 @@ POLICIES = ResultTable(
 )
 
 EXPORTS = ResultTable(
-    "exports",
+    EXPORTS_TABLE,
     "Exports",
     (
         ReportColumn("export", "Export"),
@@ -81,6 +88,7 @@ EXPORTS = ResultTable(
         number_column("grants", "Grants"),
         number_column("members", "Members"),
         number_column("inherited", "Roles in roles"),
+        EXPORT_PROBLEM,
     ),
 )
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.forms.row_facts import LONG_NAME, MAX_NAME_LENGTH
 from catalog.reports.kinds.role_mapping_check.forms.sql_names import parse_time
 from catalog.reports.kinds.role_mapping_check.grant_facts import name_key, object_key, role_key, select_columns
 from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
@@ -84,12 +85,14 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
         "problem": reading.problem,
     }
     read_lines = lines.withColumns({name: f.expr(value) for name, value in values.items()})
-    problem = """coalesce(row_problem, problem, CASE
+    problem = f"""coalesce(row_problem, problem, CASE
         WHEN used_at IS NULL THEN 'It has no time that can be read.'
         WHEN used_at > current_timestamp() + INTERVAL 1 DAY THEN 'Its time lies in the future.'
         WHEN rule IS NOT NULL THEN NULL
         WHEN coalesce(person, '') = '' THEN 'It names nobody.'
-        WHEN exists(objects, used -> coalesce(used.path, '') = '') THEN 'It does not name the object.' END)"""
+        WHEN exists(objects, used -> coalesce(used.path, '') = '') THEN 'It does not name the object.'
+        WHEN length(person) > {MAX_NAME_LENGTH} OR length(role) > {MAX_NAME_LENGTH}
+            OR exists(objects, used -> length(used.path) > {MAX_NAME_LENGTH}) THEN {quote_text(LONG_NAME)} END)"""
     rule = f"coalesce(rule, CASE WHEN coalesce(size(objects), 0) < 1 THEN '{HistoryRule.NO_TABLE}' END)"
     judged_lines = read_lines.withColumns({"problem": f.expr(problem), "rule": f.expr(rule)})
     kind = f"""CASE WHEN NOT is_row THEN '{HistoryRowKind.NO_ROW}'

@@ -21,6 +21,7 @@ from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_c
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     check_headers,
     compute_in_stages,
+    leave_out_oversized,
     list_inputs,
     read_exports,
 )
@@ -43,11 +44,12 @@ def compute_results(job: Job) -> Summary:
 def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     stage = stages.store
     print_progress("Reading the exports of grants")
-    folder, exports = read_exports(job)
+    folder, all_exports = read_exports(job)
+    exports, uncompared = leave_out_oversized(job, all_exports)
     watched_exports = [export for export in exports if export.usage]
     if not watched_exports:
         coverages = [uses.build_coverage(export, {}, job.parameters["days"]) for export in exports]
-        return result_rows.write_nothing(job, exports, coverages)
+        return result_rows.write_nothing(job, all_exports, coverages, uncompared)
     days: int = job.parameters["days"]
     declared_task = threads.start(
         lambda: declared.read(
@@ -72,7 +74,7 @@ def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     print_progress("Joining with grants and members", 2, 4)
     usage = _judge_access(access, declared_access, recent_uses, coverages, watched_exports, stage, threads, days=days)
     print_progress("Writing the findings", 3, 4)
-    summary = result_rows.write_results(job, usage, exports, rows, blocks, threads)
+    summary = result_rows.write_results(job, usage, all_exports, rows, blocks, threads, uncompared)
     print_progress("Done", 4, 4)
     return summary
 

@@ -13,6 +13,12 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS, Block, LineNumbers
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.principals import describe_principal
+from catalog.reports.kinds.role_mapping_check.run_inputs import (
+    UncomparedExports,
+    describe_uncompared,
+    list_uncompared_files,
+)
+from catalog.reports.kinds.role_mapping_check.tables import MAX_EXAMPLE_LENGTH, MAX_REASON_LENGTH
 from catalog.reports.kinds.warehouse_usage import tables, wording
 from catalog.reports.kinds.warehouse_usage.catalog_policies import find_viewing_policies
 from catalog.reports.kinds.warehouse_usage.findings import UsageFindingType, build_findings
@@ -31,15 +37,18 @@ from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Bar, Chart, Number, Summary
 
 _TIME_FORMAT = "yyyy-MM-dd HH:mm"
+#: Example rows are cut by Spark: a row may be as long as a file.
+_EXAMPLE = f"left(text, {MAX_EXAMPLE_LENGTH})"
 
 
-def write_nothing(job: Job, exports: Sequence[Export], coverages: Sequence[HistoryCoverage]) -> Summary:
+def write_nothing(
+    job: Job, exports: Sequence[Export], coverages: Sequence[HistoryCoverage], uncompared: UncomparedExports
+) -> Summary:
     """Write empty tables, and the exports with the reason."""
-    for table in (tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, tables.LOSSES):
+    for table in (tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, tables.LOSSES, tables.PASSED):
         job.write_rows(table, [])
-    for table in (tables.PASSED, tables.QUARANTINE):
-        job.write_rows(table, [])
-    job.write_rows(tables.EXPORTS, _build_export_rows(exports, coverages))
+    job.write_rows(tables.QUARANTINE, list_uncompared_files(uncompared))
+    job.write_rows(tables.EXPORTS, _build_export_rows(exports, coverages, uncompared))
     return _build_summary([], coverages)
 
 
@@ -50,10 +59,12 @@ def write_results(
     rows: DataFrame,
     blocks: Sequence[Block],
     threads: JobThreads,
+    uncompared: UncomparedExports,
 ) -> Summary:
     """Write every table and return the summary.
 
-    `rows` are those of the histories that count, `blocks` those of all rows, `exports` all of them.
+    `rows` are those of the histories that count, `blocks` those of all rows, `exports` all of them, also those that are
+    `uncompared`.
     """
     exports_by_name = {export.name: export for export in results.exports}
     writing = [
@@ -61,12 +72,12 @@ def write_results(
         for write in (
             lambda: _write_grants(job, results),
             lambda: _write_memberships(job, results),
-            lambda: _write_accounts(job, rows, blocks),
+            lambda: _write_accounts(job, rows, blocks, uncompared),
             lambda: job.write_rows(tables.LOSSES, _build_loss_rows(results)),
             lambda: job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name)),
         )
     ]
-    job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages))
+    job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages, uncompared))
     findings = build_findings(
         results,
         exports_by_name,
@@ -89,12 +100,14 @@ def _write_memberships(job: Job, results: UsageResults) -> None:
     job.write_rows(tables.MEMBERSHIPS, rows, left_out=_count_left_out(rows, results.used_members.get_result()))
 
 
-def _write_accounts(job: Job, rows: DataFrame, blocks: Sequence[Block]) -> None:
+def _write_accounts(job: Job, rows: DataFrame, blocks: Sequence[Block], uncompared: UncomparedExports) -> None:
     """Write which rows were passed over, and which were not understood."""
     passed = rows.filter(f"what = '{HistoryRowKind.PASSED}'").groupBy("export", f.expr("reason AS rule"))
-    passed_rows = passed.agg(*map(f.expr, ("count(*) AS count", "min(text) AS sample"))).orderBy("export", "rule")
+    passed_rows = passed.agg(*map(f.expr, ("count(*) AS count", f"min({_EXAMPLE}) AS sample"))).orderBy(
+        "export", "rule"
+    )
     job.write_rows(tables.PASSED, list_rows(passed_rows))
-    job.write_rows(tables.QUARANTINE, _collect_bad_rows(rows, blocks))
+    job.write_rows(tables.QUARANTINE, [*list_uncompared_files(uncompared), *_collect_bad_rows(rows, blocks)])
 
 
 def _collect_bad_rows(rows: DataFrame, blocks: Sequence[Block]) -> list[dict[str, Any]]:
@@ -102,7 +115,8 @@ def _collect_bad_rows(rows: DataFrame, blocks: Sequence[Block]) -> list[dict[str
     if not any(block["what"] == HistoryRowKind.BAD for block in blocks):
         return []
     bad_rows = rows.filter(f"what = '{HistoryRowKind.BAD}'").orderBy(*PLACE_COLUMNS).limit(tables.MAX_ROWS)
-    bad_rows = bad_rows.selectExpr(*PLACE_COLUMNS, "reason", "text AS `row`")
+    reason = f"left(reason, {MAX_REASON_LENGTH}) AS reason"
+    bad_rows = bad_rows.selectExpr(*PLACE_COLUMNS, reason, f"{_EXAMPLE} AS `row`")
     return LineNumbers(blocks).number_rows(list_rows(bad_rows))
 
 
@@ -187,7 +201,9 @@ def _build_loss_rows(results: UsageResults) -> list[dict[str, Any]]:
     ]
 
 
-def _build_export_rows(exports: Sequence[Export], coverages: Sequence[HistoryCoverage]) -> list[dict[str, Any]]:
+def _build_export_rows(
+    exports: Sequence[Export], coverages: Sequence[HistoryCoverage], uncompared: UncomparedExports
+) -> list[dict[str, Any]]:
     platforms = {export.name: export.platform for export in exports}
     return [
         {
@@ -198,7 +214,7 @@ def _build_export_rows(exports: Sequence[Export], coverages: Sequence[HistoryCov
             "gap": coverage.problem or None,
         }
         for coverage in coverages
-    ]
+    ] + describe_uncompared(exports, uncompared)
 
 
 def _format_time(time: datetime | None) -> str | None:

@@ -2,6 +2,8 @@
 
 from catalog.reports.kinds.warehouse_usage.rules import HISTORY_RULE_LABELS
 from catalog.reports.tables import (
+    EXPORT_PROBLEM,
+    EXPORTS_TABLE,
     FINDING_DATASETS,
     FINDING_FINGERPRINT,
     FINDING_KEY,
@@ -99,7 +101,7 @@ LOSSES = ResultTable(
 )
 
 EXPORTS = ResultTable(
-    "exports",
+    EXPORTS_TABLE,
     "Exports",
     (
         *(_EXPORT, ReportColumn("platform", "Platform")),
@@ -110,6 +112,7 @@ EXPORTS = ResultTable(
         ReportColumn("first", "First row"),
         ReportColumn("last", "Last row"),
         ReportColumn("gap", "Why nothing is called unused"),
+        EXPORT_PROBLEM,
     ),
 )
 

@@ -19,7 +19,12 @@ from catalog.reports.kinds.role_mapping_check.grant_facts import (
 from catalog.reports.spark.sql_text import quote_text
 
 #: Maximum length of the text of a row in a fact, in characters.
-_MAX_ROW_LENGTH = 500
+MAX_ROW_LENGTH = 500
+
+#: Maximum length of a name, in characters: names stand in sentences, statements and tables.
+MAX_NAME_LENGTH = 2_000
+#: The reason of rows with a longer one.
+LONG_NAME = f"A name in it has more than {MAX_NAME_LENGTH:,} characters."
 
 #: Reads the files of an export in a folder. Returns frames with FACT_COLUMNS. Raises BadExports.
 FormReader = Callable[[SparkSession, str, Export], list[DataFrame]]
@@ -57,7 +62,9 @@ def select_facts(rows: DataFrame, export: Export, outcome: RowOutcome, *, path: 
         }
     )
     rows = rows.withColumn("rule", f.expr(outcome.rule))
-    rows = rows.withColumn("reason", f.expr(f"coalesce(row_problem, {outcome.reason})"))
+    is_long = " OR ".join(f"length({name}) > {MAX_NAME_LENGTH}" for name in (path, columns.get("grantee", "''")))
+    long_name = f"CASE WHEN {is_long} THEN {quote_text(LONG_NAME)} END"
+    rows = rows.withColumn("reason", f.expr(f"coalesce(row_problem, {long_name}, {outcome.reason})"))
     kind = f"""CASE WHEN NOT is_row THEN '{FactKind.NO_ROW}' WHEN reason IS NOT NULL THEN '{FactKind.BAD}'
         WHEN rule IS NOT NULL THEN '{FactKind.PASSED}' ELSE coalesce({outcome.kind}, '{FactKind.BAD}') END"""
     fact_columns = {
@@ -69,7 +76,7 @@ def select_facts(rows: DataFrame, export: Export, outcome: RowOutcome, *, path: 
         "is_counted": "true",
         "what": "what",
         "object": f"""CASE WHEN NOT what IN ('{FactKind.NO_ROW}', '{FactKind.BAD}', '{FactKind.PASSED}') THEN {path}
-            ELSE substring(row_text, 1, {_MAX_ROW_LENGTH}) END""",
+            ELSE substring(row_text, 1, {MAX_ROW_LENGTH}) END""",
         "object_key": object_key(export, path),
         "bit": "bit",
         "level": "level",

@@ -18,6 +18,7 @@ from catalog.reports.kinds.role_mapping_check.forms.google.hierarchy import (
 )
 from catalog.reports.kinds.role_mapping_check.forms.google.json_objects import BadLine
 from catalog.reports.kinds.role_mapping_check.forms.lines import LINE_COLUMNS, read_lines
+from catalog.reports.kinds.role_mapping_check.forms.row_facts import MAX_ROW_LENGTH
 from catalog.reports.kinds.role_mapping_check.grant_facts import FACT_COLUMNS, FactKind
 from catalog.reports.kinds.role_mapping_check.rules import PassRule
 
@@ -146,4 +147,6 @@ def _decide_outcome(rule: DenyRule, now: datetime) -> Row:
 
 def _build_facts(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
     schema = ", ".join(f"{name} {type_name}" for name, type_name in FACT_COLUMNS.items())
+    # A line gives many facts, and its text is for people.
+    rows = [row | {"object": (row.get("object") or "")[:MAX_ROW_LENGTH] or None} for row in rows]
     return spark.createDataFrame([tuple(row.get(name) for name in FACT_COLUMNS) for row in rows], schema)

@@ -1,0 +1,116 @@
+"""Which files patterns of exports name, and which files are too large to be read."""
+
+import bz2
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
+from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, find_file_problems
+from catalog.reports.kinds.role_mapping_check.file_patterns import find_pattern_problem, names_file
+from catalog.reports.storage import parse_address
+
+KEYS = ("grants", "members", "usage", "policies", "hierarchy", "denies")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("../secret", "a/../../secret", "..", "snow/..", "/etc/passwd", "//etc/passwd", "", " ", "a//b", "./a", "a/"),
+        *("file:///etc/passwd", "file:/etc/passwd", "s3a://bucket/x", "FILE:///etc/passwd", "hdfs:secret", "C:\\x"),
+        *("{..,x}/secret", "{a,../../secret}", "\\.\\./secret", "[.][.]/secret", "[!a]/x", "a\0b"),
+    ],
+)
+def test_patterns_stay_inside_the_folder(pattern: str) -> None:
+    assert find_pattern_problem(pattern)
+    for key in KEYS:
+        export = {"name": "a", "platform": "p", "form": "csv", "grants": ["a.csv"]} | {key: ["a.csv", pattern]}
+        with pytest.raises(BadExports, match=f"exports/0/{key}/1 "):
+            parse_exports(json.dumps({"exports": [export]}))
+
+
+@pytest.mark.parametrize("pattern", ["a.csv", "snow/grants*.csv", "..data/a.csv", "a..b", "*/x?.csv.gz", "my 5%+é.csv"])
+def test_other_patterns_are_paths_in_the_folder(pattern: str) -> None:
+    assert find_pattern_problem(pattern) == ""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_named"),
+    [
+        ("snow/a*.csv", "snow/abc.csv", True),
+        ("snow/a*.csv", "snow/x/abc.csv", False),
+        ("*/a?.csv", "snow/ab.csv", True),
+        ("*/a?.csv", "snow/abc.csv", False),
+        ("a.csv", "abcsv", False),
+        ("snow", "snow/a.csv", True),
+        ("snow", "snow/_hidden", False),
+        ("s*", "snow/deep/a.csv", True),
+    ],
+)
+def test_which_files_a_pattern_names(pattern: str, path: str, *, is_named: bool) -> None:
+    assert names_file(pattern, path) == is_named
+
+
+def find_problems(folder: Path, limits: FileLimits, *names: str) -> dict[str, list[str]]:
+    exports = [Export(name=name, platform="p", form="csv", grants=(name,)) for name in names]
+    problems = find_file_problems(parse_address(folder), exports, limits)
+    return {name: [problem.sentence for problem in found] for name, found in problems.items()}
+
+
+def pack_twice(content: bytes) -> bytes:
+    return gzip.compress(content[: len(content) // 2]) + gzip.compress(content[len(content) // 2 :])
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".gz", pack_twice), (".bz2", bz2.compress)])
+def test_what_grows_too_much_is_named(tmp_path: Path, ending: str, pack: Callable[[bytes], bytes]) -> None:
+    bomb, good = f"bomb.csv{ending}", f"good.csv{ending}"
+    (tmp_path / bomb).write_bytes(pack(b"row\n" * 2**20))
+    (tmp_path / good).write_bytes(pack(b"row\n" * 9))
+    found = find_problems(tmp_path, FileLimits(), bomb, good, f"*{ending}")
+    sentence = f"{bomb} grows beyond 100 times its size when it is unpacked."
+    assert list(found) == [bomb, f"*{ending}"]
+    assert all(sentences[0].startswith(sentence) for sentences in found.values())
+    assert find_problems(tmp_path, FileLimits(growth=10**6), bomb) == {}
+    (many,) = find_problems(tmp_path, FileLimits(growth=10**6, size=2**20), bomb)[bomb]
+    assert many.startswith(f"{bomb} grows beyond 1,048,576 bytes")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.csv.ZIP", "a.csv.zst", "a.csv.deflate"])
+def test_what_nobody_can_measure_is_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"PK")
+    assert find_problems(tmp_path, FileLimits(), name) == {
+        name: [f"{name} is packed in a way that is not read: unpack it, or pack it with gzip."]
+    }
+
+
+LONG = 16 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("length", "before", "after", "is_too_long"),
+    [
+        (LONG, b"a\n", b"\nb", False),
+        (LONG + 1, b"a\n", b"\nb", True),
+        (LONG + 1, b"", b"", True),
+        (LONG, b"", b"", False),
+    ],
+)
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_line_that_is_too_long_is_named(
+    tmp_path: Path, length: int, before: bytes, after: bytes, ending: str, *, is_too_long: bool
+) -> None:
+    content = before + b"x" * length + after
+    (tmp_path / f"a{ending}").write_bytes(gzip.compress(content, 1) if ending else content)
+    found = find_problems(tmp_path, FileLimits(growth=10**6), f"a{ending}")
+    sentence = f"a{ending} has a line of more than 16 MiB: export it again, row by row."
+    assert found == ({f"a{ending}": [sentence]} if is_too_long else {})
+
+
+def test_a_damaged_file_is_left_to_who_reads_it(tmp_path: Path) -> None:
+    packed = gzip.compress(b"".join(b"%d\n" % number for number in range(9999)))
+    (tmp_path / "half.gz").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "none.gz").write_bytes(b"no gzip at all")
+    assert find_problems(tmp_path, FileLimits(), "*.gz") == {}

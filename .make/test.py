@@ -22,7 +22,7 @@ from stages import Depth, Stage
 STATIC_CHECKS = {
     "format": ["ruff", "format", "--check", "."],
     "lint": ["ruff", "check", "."],
-    "types": ["mypy", "--cache-dir", str(caches.find_mypy_folder())],
+    "types": ["mypy", "--cache-dir", str(caches.find_types_folder())],
     "contracts": ["lint-imports"],
     "templates": ["djlint", "--check", "--lint", "templates"],
     "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
@@ -122,6 +122,7 @@ def main(goal: str) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Tests start many processes; without bytecode each of them compiles what it imports, for seconds.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    caches.set_spark_variables(os.environ)
     jobs.adopt_orphans()
     shutil.rmtree(stages.RECORDS, ignore_errors=True)
     report = Report()

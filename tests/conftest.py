@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import caches
 import pytest
 import tools
 from pytest_django import DjangoDbBlocker
@@ -17,7 +18,7 @@ from tests.workers import WORKER
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 # Workers of tests have folders of their own; all use the archive of `make test`, if there is one.
 os.environ.setdefault("SPARK_MAKES_ARCHIVE", "false")
-os.environ.setdefault("SPARK_CLASSES_DIR", str(Path(__file__).parents[1] / "var" / "spark" / "classes"))
+caches.set_spark_variables(os.environ)
 
 NEEDED = {"browser": "Chromium", "redis": "Redis", "spark": "Java"}
 
@@ -147,6 +148,24 @@ def module_transaction(
     with django_db_blocker.unblock(), around:
         yield True
         transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def program_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A VAR_DIR for the tests of a module, whose program makes one report after the other as that of a worker does."""
+    from catalog.reports.run import spark_pool
+
+    folder = tmp_path_factory.mktemp("var")
+    yield folder
+    spark_pool.end_idle_processes()
+    assert [path for path in folder.glob("spark/runs/*") if path.is_dir()] == []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Take away the variable that names the test, where tests share a program: it makes reports of one environment."""
+    if "program_folder" in pyfuncitem.fixturenames:
+        os.environ.pop("PYTEST_CURRENT_TEST", None)
 
 
 def has_commits(item: pytest.Item) -> bool:

@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import caches
+
 PROJECT = Path(__file__).resolve().parent.parent
 #: What decides the tables, triggers and rows that migrations leave behind.
 OF_TABLES = (
@@ -50,15 +52,9 @@ def hash_sources(*patterns: str) -> str:
     return found.hexdigest()[:20]
 
 
-def cache_folder() -> Path:
-    """Return where templates that are files lie, for all trees of this user."""
-    above = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(above) / "authzsite" / "databases"
-
-
 def provide_folder(name: str, make: Callable[[Path], None]) -> Path:
     """Return the folder of a template; `make` fills a new one where there is none."""
-    folder = cache_folder() / name
+    folder = caches.find_caches() / "databases" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.parent / "lock"):
         if not folder.exists():

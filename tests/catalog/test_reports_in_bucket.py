@@ -31,10 +31,12 @@ def server() -> Iterator[s3.S3Server]:
 
 
 @pytest.fixture(autouse=True)
-def _bucket(server: s3.S3Server, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.REPORTS_DIR, settings.VAR_DIR = f"s3a://{s3.BUCKET}/{tmp_path.name}", tmp_path
+def _bucket(
+    server: s3.S3Server, settings: Any, tmp_path: Path, program_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REPORTS_DIR, settings.VAR_DIR = f"s3a://{s3.BUCKET}/{tmp_path.name}", program_folder
     # What the next snapshot continues stays, whatever becomes of a run.
-    settings.REPORTS_INCREMENTAL, settings.SPARK_IDLE_SECONDS = False, 0
+    settings.REPORTS_INCREMENTAL, settings.SPARK_IDLE_SECONDS = False, 600
     # What a run adds to the open tables stays, too.
     settings.RESULT_TABLES_DIR = str(tmp_path / "tables")
     for name, value in server.environment.items():

@@ -5,10 +5,15 @@ import threading
 import time
 from pathlib import Path
 
+import caches
 import pytest
 
 from tests import database_templates
-from tests.database_templates import KEPT_SECONDS, cache_folder, hash_sources, provide_folder
+from tests.database_templates import KEPT_SECONDS, hash_sources, provide_folder
+
+
+def list_templates() -> set[str]:
+    return {folder.name for folder in (caches.find_caches() / "databases").iterdir() if folder.is_dir()}
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +38,7 @@ def test_those_who_start_together_make_it_once() -> None:
     for thread in threads:
         thread.join()
     assert len(made) == 1
-    assert [folder.name for folder in cache_folder().iterdir() if folder.is_dir()] == ["one"]
+    assert list_templates() == {"one"}
 
 
 def test_what_was_not_made_to_the_end_is_made_again() -> None:
@@ -51,7 +56,10 @@ def test_what_nobody_uses_is_removed_when_another_one_is_made() -> None:
         at = time.time() - age
         os.utime(provide_folder(name, lambda _: None), (at, at))
     provide_folder("new", lambda _: None)
-    assert {folder.name for folder in cache_folder().iterdir() if folder.is_dir()} == {"new", "used"}
+    assert {folder.name for folder in (caches.find_caches() / "databases").iterdir() if folder.is_dir()} == {
+        "new",
+        "used",
+    }
 
 
 def test_a_change_of_a_file_makes_another_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

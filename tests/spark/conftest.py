@@ -5,14 +5,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from catalog.reports.spark.session import open_session
+from tests.spark.drift_world import interpreted
 
 #: A Java that starts in half the time, and would be slower only at more work than tests have for it.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 
 
 def find_java() -> int:
@@ -34,3 +36,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         with open_session("tests", folder=tmp_path_factory.mktemp("spark")) as started:
             yield started
+
+
+@pytest.fixture(scope="session")
+def vendor_check(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The folder of the results of one check of all vendors' exports, and its tables: nobody changes them."""
+    from tests.spark.test_vendor_forms import world
+
+    folder = tmp_path_factory.mktemp("vendors")
+    with interpreted(spark):
+        tables = world().checked(spark, folder)
+    return folder / "output", tables

@@ -99,6 +99,7 @@ def test_a_java_that_cannot_start_says_so(folder: Path, settings: Any, monkeypat
     assert list((folder / "var" / "spark" / "runs").iterdir()) == []
 
 
+@pytest.mark.own_spark("starts with the archive")
 def test_spark_runs_with_the_archive(source: Path, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch):  # noqa: F811
     for name in ("SPARK_MASTER", "SPARK_CONF_DIR", "JAVA_TOOL_OPTIONS"):
         monkeypatch.delenv(name, raising=False)

@@ -27,6 +27,7 @@ def living(group: int) -> list[str]:
 
 
 @pytest.mark.spark
+@pytest.mark.own_spark("is a program for itself")
 def test_the_example_of_the_docs_prints_what_they_say(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "datazone.md").read_text(encoding="utf-8")
     program, printed = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0]

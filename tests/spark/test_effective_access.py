@@ -1,7 +1,5 @@
 """Effective access on Spark: what it counts is what deciding one by one says, however the catalog is cut."""
 
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from catalog.reports.kinds.effective_access.entity_files import merge_entity_fil
 from catalog.reports.kinds.effective_access.job import compute_results
 from catalog.reports.kinds.effective_access.spec import SPEC
 from catalog.reports.run import launcher
-from catalog.reports.run.job_output import Progress
 from catalog.reports.run.result_loader import read_batches
 from catalog.reports.snapshot import partitions as reading
 from catalog.reports.snapshot.reader import read_people
@@ -189,14 +186,14 @@ def _snapshot(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "in", tmp_path / "out"
 
 
-def _failed(source: Path, target: Path, tell: launcher.ProgressCallback = lambda *_: True) -> str:
+def _failed(source: Path, target: Path, spark_folder: Path | None) -> str:
     with pytest.raises(launcher.JobFailed) as found:
         launcher.run(
             module="catalog.reports.kinds.effective_access.job",
             source=parse_address(source),
             target=parse_address(target),
-            spark_folder=target.with_name("spark"),
-            on_progress=tell,
+            spark_folder=spark_folder,
+            on_progress=lambda *_: True,
         )
     assert not (target / "summary.json").exists()
     assert not [*target.glob("_work-*")]
@@ -205,38 +202,16 @@ def _failed(source: Path, target: Path, tell: launcher.ProgressCallback = lambda
 
 def test_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert _failed(*_snapshot(tmp_path)).startswith("Spark needs Java 17 or newer")
+    sentence = _failed(*_snapshot(tmp_path), tmp_path / "spark")
+    assert sentence.startswith("Spark needs Java 17 or newer")
 
 
-@pytest.mark.parametrize("table", ["entities", "facets", "policies"])
-def test_corrupt_parquet(tmp_path: Path, table: str):
+# The program goes on after what it reads itself, and ends after what its Python processes read.
+@pytest.mark.own_spark("ends as that of a worker does")
+@pytest.mark.parametrize("table", ["policies", "entities", "facets"])
+def test_corrupt_parquet(program_folder: Path, settings: Any, tmp_path: Path, table: str):
+    settings.VAR_DIR, settings.SPARK_IDLE_SECONDS = program_folder, 600
     source, target = _snapshot(tmp_path)
     (source / f"{table}.parquet").write_bytes(b"PAR1 and no more")
     sentence = f"{table}.parquet of the snapshot cannot be read. Start the report again, which takes another snapshot."
-    assert _failed(source, target) == sentence
-
-
-def test_the_java_program_is_killed_in_the_middle(tmp_path: Path):
-    source, target = _snapshot(tmp_path)
-
-    def kill(progress: Progress, _: str) -> bool:
-        if progress.stage == "Counting":
-            for process in _javas_of(os.getpid()):
-                os.kill(process, signal.SIGKILL)
-        return True
-
-    assert "Spark" in _failed(source, target, kill)
-
-
-def _javas_of(ancestor: int) -> list[int]:
-    """Return the Java programs below a process that a job of ours started."""
-    parents, names = {}, {}
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            said = (place / "stat").read_text()
-        except OSError:
-            continue
-        name, _, rest = said.partition("(")[2].rpartition(")")
-        parents[int(place.name)], names[int(place.name)] = int(rest.split()[1]), name
-    jobs = [child for child, parent in parents.items() if parent == ancestor and names[child].startswith("python")]
-    return [child for child, parent in parents.items() if parent in jobs and names[child] == "java"]
+    assert _failed(source, target, None) == sentence

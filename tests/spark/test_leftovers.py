@@ -18,7 +18,7 @@ from tests.spark.conftest import QUICK_JAVA
 from tests.spark.test_effective_access import VIEW
 from tests.worlds import World
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.own_spark("ends in the middle")]
 
 JOB = "catalog.reports.kinds.effective_access.job"
 
@@ -40,11 +40,11 @@ class Run:
     """A run of the job, and what was there while it counted."""
 
     def __init__(self, source: Path, spark_folder: Path) -> None:
-        self.source, self.spark_folder = source, spark_folder
+        self.source, self.spark_folder, self.target = source, spark_folder, source.with_name("out")
         self.files: set[str] = set()
         self.processes: set[int] = set()
 
-    def start(self, *, killed: str = "", is_cancelled: bool = False, target: Path | None = None) -> None:
+    def start(self, *, killed: str = "", is_cancelled: bool = False) -> None:
         """Run the job; once it counts, kill a program of it, or cancel it."""
 
         def interfere(progress: Progress, _: str) -> bool:
@@ -60,7 +60,7 @@ class Run:
         launcher.run(
             module=JOB,
             source=parse_address(self.source),
-            target=parse_address(target or self.source.with_name("out")),
+            target=parse_address(self.target),
             spark_folder=self.spark_folder,
             on_progress=interfere,
         )
@@ -70,6 +70,8 @@ class Run:
         assert self.files
         assert len(self.processes) >= 2
         assert not self.spark_folder.exists()
+        assert not (self.target / "summary.json").exists()
+        assert not [*self.target.glob("_work-*")]
         assert list_processes_after(self.spark_folder, _END_SECONDS) == set()
 
 
@@ -146,6 +148,7 @@ def test_a_job_on_a_full_disk_leaves_nothing_and_says_so(source: Path, tmp_path:
     disk = tmp_path / "disk"
     with small_disk(disk, "12k"):
         run = Run(source, disk / "spark")
+        run.target = disk / "out"
         with pytest.raises(launcher.JobFailed, match="no room left on the disk"):
-            run.start(target=disk / "out")
+            run.start()
         run.assert_nothing_is_left()

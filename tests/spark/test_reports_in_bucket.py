@@ -24,6 +24,8 @@ from tests.catalog.conftest import DOOR, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+#: Why a run has a Spark of its own.
+WORKER = "is that of a worker, which reads the bucket"
 BY: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
 VIEW = "VIEW_ENTITY_PAGE"
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:snowflake,SHOP.SALES.ORDERS,PROD)"
@@ -39,10 +41,10 @@ def server() -> Iterator[s3.S3Server]:
 
 @pytest.fixture(autouse=True)
 def _company(
-    transactional_db: None, server: s3.S3Server, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    transactional_db: None, server: s3.S3Server, settings: Any, program_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.VAR_DIR = tmp_path / "var"
-    settings.REPORTS_INCREMENTAL, settings.SPARK_IDLE_SECONDS = False, 0
+    settings.VAR_DIR = program_folder
+    settings.REPORTS_INCREMENTAL, settings.SPARK_IDLE_SECONDS = False, 600
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     users.create(username="jo", **BY)
@@ -76,6 +78,7 @@ def list_results(report: Report) -> tuple[list[Any], dict[str, Any]]:
     return list(rows), report.summary
 
 
+@pytest.mark.own_spark(WORKER)
 def test_effective_access_and_questions_about_it(server: s3.S3Server, settings: Any, tmp_path: Path):
     settings.REPORTS_DIR = str(tmp_path / "reports")
     expected = make("effective_access", privileges=[VIEW])
@@ -91,7 +94,8 @@ def test_effective_access_and_questions_about_it(server: s3.S3Server, settings: 
     assert "urn:li:corpuser:jo" in out.getvalue()
 
 
-def test_role_mapping(server: s3.S3Server, settings: Any, tmp_path: Path):
+@pytest.mark.own_spark(WORKER)
+def test_role_mapping(server: s3.S3Server, settings: Any, tmp_path: Path, program_folder: Path):
     exports = tmp_path / "exports of Zoë"
     exports.mkdir()
     (exports / "exports.json").write_text(EXPORTS)
@@ -106,7 +110,7 @@ def test_role_mapping(server: s3.S3Server, settings: Any, tmp_path: Path):
     keys = [key for key in server.list_keys() if key.startswith(prefix)]
     assert {key.split("/")[3] for key in keys} == {"output"}
     assert not any("_stages" in key for key in keys)
-    assert not [*(tmp_path / "var").rglob("copies-*")]
+    assert not [*program_folder.rglob("copies-*")]
 
 
 def test_exports_in_a_bucket_are_read_by_a_spark_without_a_library_for_it(spark: SparkSession, tmp_path: Path):

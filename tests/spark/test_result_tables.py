@@ -1,6 +1,7 @@
 """Open tables of jobs that ran on Spark, and the example of the document that reads them there."""
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,6 @@ from catalog.reports.result_tables import manifest
 from catalog.reports.result_tables.feeds import KIND_FEEDS
 from catalog.reports.result_tables.run_files import WRITTEN_FILE, FilePlan, write_files
 from tests import result_tables
-from tests.spark.drift_world import interpreted
-from tests.spark.test_vendor_forms import world
 
 pytestmark = pytest.mark.spark
 
@@ -38,10 +37,12 @@ def published(results: Path) -> FilePlan:
 
 
 @pytest.mark.usefixtures("_folder")
-def test_differences_become_drift_and_the_example_reads_findings(spark: SparkSession, tmp_path: Path):
-    with interpreted(spark):
-        tables = world().checked(spark, tmp_path / "world")
-    (results,) = (path.parent for path in (tmp_path / "world").rglob("differences") if path.is_dir())
+def test_differences_become_drift_and_the_example_reads_findings(
+    spark: SparkSession, vendor_check: tuple[Path, dict[str, Any]], tmp_path: Path
+):
+    checked, tables = vendor_check
+    # What is published is said beside the results.
+    results = shutil.copytree(checked, tmp_path / "results")
     plan = published(results)
     unpublished = FilePlan(**(asdict(plan) | {"attempt": 2}))
     write_files(unpublished, KIND_FEEDS[plan.kind], storage.parse_address(results))

@@ -1,9 +1,11 @@
-"""Jobs share a program of Spark one after the other; whatever happens to it, the next job runs."""
+"""Jobs share a program of Spark one after the other; whatever happens to it, the next job runs.
+
+So do the tests: each uses the program that the one before has left, unless it is about how a program begins.
+"""
 
 import json
 import os
 import signal
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from tests.spark.test_effective_access import VIEW
 from tests.spark.test_leftovers import list_processes
 from tests.worlds import World
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.own_spark("how programs begin, wait and end")]
 
 #: What the command lines of Java and of the program that runs jobs have.
 JAVA, SERVER = "org.apache.spark.deploy.SparkSubmit", "catalog.reports.spark.job_server"
@@ -28,13 +30,16 @@ SHORT_JOB = "catalog.reports.kinds.effective_access.job"
 
 
 @pytest.fixture(autouse=True)
-def _pool(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A pool of programs for this test alone."""
+def _pool(program_folder: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JAVA)
-    settings.VAR_DIR, settings.SPARK_IDLE_SECONDS = tmp_path, 60
-    yield
+    settings.VAR_DIR, settings.SPARK_IDLE_SECONDS = program_folder, 600
+
+
+@pytest.fixture
+def _no_program(program_folder: Path) -> None:
+    """For tests of how a program begins: none waits."""
     spark_pool.end_idle_processes()
-    assert list_programs(tmp_path) == []
+    assert list_programs(program_folder) == []
 
 
 @pytest.fixture
@@ -61,10 +66,9 @@ def run(source: Path, name: str = "out", *, module: str = SHORT_JOB, is_cancelle
     )
 
 
-def list_programs(tmp_path: Path) -> list[Path]:
+def list_programs(folder: Path) -> list[Path]:
     """Return the folders of programs that are there."""
-    folder = tmp_path / "spark" / "runs"
-    return [path for path in folder.iterdir() if path.is_dir()] if folder.exists() else []
+    return [path for path in folder.glob("spark/runs/*") if path.is_dir()]
 
 
 def find_process(folder: Path, text: str) -> int:
@@ -77,34 +81,75 @@ def find_process(folder: Path, text: str) -> int:
     return process
 
 
-def test_a_second_job_uses_the_session_of_the_first(source: Path, tmp_path: Path):
+@pytest.mark.usefixtures("_no_program")
+def test_a_job_uses_a_spark_that_was_started_early(source: Path, tmp_path: Path, program_folder: Path):
+    launcher.start_early()
+    (program,) = list_programs(program_folder)
+    # Once is enough.
+    launcher.start_early()
+    assert list_programs(program_folder) == [program]
     run(source)
-    (program,) = list_programs(tmp_path)
+    assert list_programs(program_folder) == [program]
+    assert (tmp_path / "out" / "summary.json").exists()
+
+
+def test_a_second_job_uses_the_session_of_the_first(source: Path, tmp_path: Path, program_folder: Path):
+    run(source)
+    (program,) = list_programs(program_folder)
     java = find_process(program, JAVA)
     assert run(source, "again") == ""
-    assert list_programs(tmp_path) == [program]
+    assert list_programs(program_folder) == [program]
     assert find_process(program, JAVA) == java
     for name in ("out", "again"):
         assert (tmp_path / name / "summary.json").exists()
 
 
-def test_a_job_uses_a_spark_that_was_started_early(source: Path, tmp_path: Path):
-    launcher.start_early()
-    (program,) = list_programs(tmp_path)
-    # Once is enough.
-    launcher.start_early()
-    assert list_programs(tmp_path) == [program]
+def test_after_a_refused_input_the_next_job_uses_the_session_too(source: Path, program_folder: Path):
     run(source)
-    assert list_programs(tmp_path) == [program]
-    assert (tmp_path / "out" / "summary.json").exists()
+    (program,) = list_programs(program_folder)
+    manifest = source / "manifest.json"
+    text = manifest.read_text()
+    manifest.write_text("{}")
+    with pytest.raises(launcher.JobFailed, match="The snapshot has schema None") as raised:
+        run(source, "refused")
+    assert raised.value.log.count("\n") == 1, "the log of this job alone"
+    manifest.write_text(text)
+    run(source, "again")
+    assert list_programs(program_folder) == [program]
 
 
-def test_an_early_start_that_fails_is_said_by_the_job(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("text", [JAVA, SERVER])
+def test_a_program_that_was_killed_while_it_waited_is_replaced(source: Path, program_folder: Path, text: str):
+    run(source)
+    (program,) = list_programs(program_folder)
+    os.kill(find_process(program, text), signal.SIGKILL)
+    run(source, "again")
+    (other_program,) = list_programs(program_folder)
+    assert other_program != program
+    assert list_processes(program) == set()
+
+
+def test_other_settings_need_another_program(source: Path, program_folder: Path, settings: Any):
+    run(source)
+    (program,) = list_programs(program_folder)
+    settings.SPARK_MASTER = "local[1]"
+    run(source, "again")
+    (other_program,) = list_programs(program_folder)
+    assert other_program != program
+    settings.SPARK_IDLE_SECONDS = 0
+    run(source, "alone")
+    assert list_programs(program_folder) == []
+
+
+@pytest.mark.usefixtures("_no_program")
+def test_an_early_start_that_fails_is_said_by_the_job(
+    source: Path, tmp_path: Path, program_folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     launcher.start_early()
     with pytest.raises(launcher.JobFailed, match="apt-get install default-jre-headless"):
         run(source)
-    assert list_programs(tmp_path) == []
+    assert list_programs(program_folder) == []
 
 
 @pytest.mark.parametrize(
@@ -138,57 +183,21 @@ def test_a_wrong_setting_of_the_user_is_said_with_its_file(
     assert "org.apache" not in sentence
 
 
-def test_after_a_refused_input_the_next_job_uses_the_session_too(source: Path, tmp_path: Path):
-    run(source)
-    (program,) = list_programs(tmp_path)
-    manifest = source / "manifest.json"
-    text = manifest.read_text()
-    manifest.write_text("{}")
-    with pytest.raises(launcher.JobFailed, match="The snapshot has schema None") as raised:
-        run(source, "refused")
-    assert raised.value.log.count("\n") == 1, "the log of this job alone"
-    manifest.write_text(text)
-    run(source, "again")
-    assert list_programs(tmp_path) == [program]
-
-
-@pytest.mark.parametrize("text", [JAVA, SERVER])
-def test_a_program_that_was_killed_while_it_waited_is_replaced(source: Path, tmp_path: Path, text: str):
-    run(source)
-    (program,) = list_programs(tmp_path)
-    os.kill(find_process(program, text), signal.SIGKILL)
-    run(source, "again")
-    (other_program,) = list_programs(tmp_path)
-    assert other_program != program
-    assert list_processes(program) == set()
-
-
-def test_a_cancelled_job_ends_its_program(source: Path, tmp_path: Path):
+@pytest.mark.usefixtures("_no_program")
+def test_a_cancelled_job_ends_its_program(source: Path, program_folder: Path):
     with pytest.raises(launcher.JobCancelled):
         run(source, is_cancelled=True)
-    assert list_programs(tmp_path) == []
+    assert list_programs(program_folder) == []
 
 
-def test_other_settings_need_another_program(source: Path, tmp_path: Path, settings: Any):
-    run(source)
-    (program,) = list_programs(tmp_path)
-    settings.SPARK_MASTER = "local[1]"
-    run(source, "again")
-    (other_program,) = list_programs(tmp_path)
-    assert other_program != program
-    settings.SPARK_IDLE_SECONDS = 0
-    run(source, "alone")
-    assert list_programs(tmp_path) == []
-
-
-def test_a_program_that_nobody_needs_ends_by_itself(source: Path, tmp_path: Path, settings: Any):
+def test_a_program_that_nobody_needs_ends_by_itself(source: Path, program_folder: Path, settings: Any):
     settings.SPARK_IDLE_SECONDS = 1
     run(source)
-    (program,) = list_programs(tmp_path)
+    (program,) = list_programs(program_folder)
     process = spark_pool.take_process()
     assert process is not None
     assert process.wait_for_end(60)
-    assert list_programs(tmp_path) == []
+    assert list_programs(program_folder) == []
     assert list_processes(program) == set()
 
 

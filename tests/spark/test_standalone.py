@@ -77,6 +77,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.own_spark("is a cluster")
 @pytest.mark.parametrize("program", ["", str(SPARK / "bin" / "spark-submit")], ids=["started here", "spark-submit"])
 def test_a_report_counts_the_same_on_two_workers(
     master: str, program: str, settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,7 @@ from catalog.reports.services import reports
 from policies.pdp.authorizer import SYSTEM
 from tests.catalog.conftest import said, tags, tell
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.own_spark("has the settings of a user")]
 
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:snowflake,SHOP.SALES.ORDERS,PROD)"
 

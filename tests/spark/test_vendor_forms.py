@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from tests.spark.drift_world import PII, World, dataset, group, interpreted, role, user
+from tests.spark.drift_world import PII, World, dataset, group, role, user
 
 pytestmark = pytest.mark.spark
 
@@ -82,9 +81,8 @@ def read_export(form: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    with interpreted(spark):
-        return world().checked(spark, tmp_path_factory.mktemp("vendors"))
+def checked(vendor_check: tuple[Path, dict[str, Any]]) -> dict[str, Any]:
+    return vendor_check[1]
 
 
 def short(finding: dict[str, Any]) -> list[str]:

@@ -1,14 +1,15 @@
-"""Warehouse usage in a small world: what was used, what was not, and what is proposed."""
+"""Warehouse usage in a small world: what was used, what was not, and what is proposed.
 
-import json
-from pathlib import Path
+Each case has a copy of the tables, of which all have the same roles and people, and one job judges them all.
+"""
+
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.drift_world import PII, World, dataset, group, interpreted, role, user
-from tests.spark.usage_world import find_usage
+from tests.spark.drift_world import PII, World, dataset, group, role, user
+from tests.spark.usage_world import Tables, UsageCases
 
 pytestmark = pytest.mark.spark
 
@@ -49,32 +50,43 @@ TAKE = 'REVOKE ROLE "{}" FROM USER "{}";'
 NO_USE = "Its history has no use of a table that the catalog knows."
 
 
-def make_world(*uses: str, **export: Any) -> World:
-    world = World()
+CASES = UsageCases()
+
+
+def add_people(world: World) -> None:
     for name in ("ann", "bob", "dora", "eve", "finn", "carl", "gil"):
         world.person(name)
     holders = {"reader": ["ann", "bob"], "writer": ["dora"], "chief": ["eve"], "idle": ["finn", "ann"], "wide": ["gil"]}
     for name, people in holders.items():
         world.entity(role(f"w_{name}"), ROLE_USER=[user(one) for one in people])
+
+
+def add(case: str, *uses: str, **export: Any) -> None:
+    """Add the grants and these uses, with tables that the catalog has for this case."""
     opening = {"s.a": ["reader"], "s.b": ["reader", "chief"], "s.c": ["writer"], "s.pii": ["idle"], "t.x": []}
     opening |= {"u.one": ["wide"], "u.two": ["wide"]}
     for name, roles in opening.items():
         tags = [PII] if name == "s.pii" else []
-        world.entity(dataset("snowflake", f"db.{name}"), TAG=tags, ACCESS_ROLE=[role(f"w_{one}") for one in roles])
-    world.csv("grants.csv", GRANTS)
-    world.files["usage.csv"] = "used_at,user,role,object,privilege\n" + "".join(f"{use}\n" for use in uses)
+        CASES.add_dataset(case, f"db.{name}", TAG=tags, ACCESS_ROLE=[role(f"w_{one}") for one in roles])
+    CASES.world.csv(f"{case}/grants.csv", GRANTS)
+    lines = "".join(f"{use}\n" for use in uses)
+    CASES.world.files[f"{case}/usage.csv"] = f"used_at,user,role,object,privilege\n{lines}"
     described = {
-        "name": "w",
-        "platform": "snowflake",
         "form": "csv",
         "role_prefix": "w_",
         "grants": ["grants.csv"],
         "usage": ["usage.csv"],
         "ignored_roles": ["admin"],
     }
-    world.files["exports.json"] = json.dumps({"exports": [described | export]})
-    return world
+    CASES.add_export(case, **described | export)
 
+
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tables]:
+    return CASES.judge(spark, tmp_path_factory.mktemp("usage"), days=90)
+
+
+add_people(CASES.world)
 
 YOUNG = """
 CREATED_ON | PRIVILEGE | GRANTED_ON | NAME | TABLE_CATALOG | TABLE_SCHEMA | GRANTED_TO | GRANTEE_NAME
@@ -93,19 +105,20 @@ CREATED_ON | ROLE | GRANTED_TO | GRANTEE_NAME
 """
 
 
-def test_a_grant_that_is_younger_than_the_days_is_not_called_unused(spark: SparkSession, tmp_path: Path) -> None:
-    world = make_world(*USES[:1], "2025-05-29,dora,,db.s.c,SELECT", form="snowflake", members=["members.csv"])
-    world.csv("grants.csv", YOUNG)
-    world.csv("members.csv", YOUNG_MEMBERS)
-    world.files["usage.csv"] = (
-        "query_start_time,user_name,direct_objects_accessed,base_objects_accessed,objects_modified\n"
-        + "".join(
-            f'{day},DORA,"[{{""objectDomain"":""Table"",""objectName"":""DB.S.C""}}]",[],[]\n'
-            for day in ("2025-01-01", "2025-05-29")
-        )
+add("young", form="snowflake", members=["members.csv"])
+CASES.world.csv("young/grants.csv", YOUNG)
+CASES.world.csv("young/members.csv", YOUNG_MEMBERS)
+CASES.world.files["young/usage.csv"] = (
+    "query_start_time,user_name,direct_objects_accessed,base_objects_accessed,objects_modified\n"
+    + "".join(
+        f'{day},DORA,"[{{""objectDomain"":""Table"",""objectName"":""DB.S.C""}}]",[],[]\n'
+        for day in ("2025-01-01", "2025-05-29")
     )
-    with interpreted(spark):
-        found = find_usage(spark, world, tmp_path, days=90)
+)
+
+
+def test_a_grant_that_is_younger_than_the_days_is_not_called_unused(judged: dict[str, Tables]) -> None:
+    found = judged["young"]
     states = {(row["grantee"], row["object"]): row["state"] for row in found["grants"]}
     assert states == {
         # Granted when the ninety days began, and a second before.
@@ -133,9 +146,11 @@ def test_a_grant_that_is_younger_than_the_days_is_not_called_unused(spark: Spark
     assert {(row["person"].rpartition(":")[2], row["tables"]) for row in found["losses"]} == {("ann", 1), ("bob", 1)}
 
 
-def test_what_was_used_and_what_was_not(spark: SparkSession, tmp_path: Path) -> None:
-    with interpreted(spark):
-        found = find_usage(spark, make_world(*USES), tmp_path, days=90)
+add("used", *USES)
+
+
+def test_what_was_used_and_what_was_not(judged: dict[str, Tables]) -> None:
+    found = judged["used"]
     ends = "in the 90 days until 2025-05-29."
     assert sorted((row["severity"], row["type"], row["sentence"], row["repair"]) for row in found["findings"]) == [
         ("LOW", "UNUSED_GRANT", f"ann holds idle and used nothing that it opens {ends}", TAKE.format("idle", "ann")),
@@ -201,53 +216,56 @@ def test_what_was_used_and_what_was_not(spark: SparkSession, tmp_path: Path) -> 
     assert [export[name] for name in ("rows", "compared", "passed", "quarantined", "gap")] == [8, 7, 1, 0, None]
 
 
-@pytest.mark.parametrize(
-    ("uses", "days", "export", "gap"),
-    [
-        (USES, 150, {}, "Its history covers 148 of 150 days."),
-        ((*USES, "garbled"), 90, {}, "Some rows of its history could not be read, and each of them may be a use."),
-        (("2025-01-01,zoe,,db.nowhere.z,SELECT", "2025-05-29,zoe,,db.nowhere.z,SELECT"), 90, {}, NO_USE),
-        ((), 90, {}, NO_USE),
-        ((), 90, {"usage": []}, "It names no history of access."),
-    ],
-    ids=["short", "unreadable", "of other tables", "empty", "none"],
-)
-def test_a_history_with_a_gap_calls_nothing_unused(
-    spark: SparkSession, tmp_path: Path, uses: tuple[str, ...], days: int, export: dict[str, Any], gap: str
-) -> None:
-    with interpreted(spark):
-        found = find_usage(spark, make_world(*uses, **export), tmp_path, days=days)
-    assert [(row["gap"], row["platform"]) for row in found["exports"]] == [(gap, "snowflake")]
+GAPS = {
+    # The first use is of the second of March.
+    "short": "Its history covers 88 of 90 days.",
+    "unreadable": "Some rows of its history could not be read, and each of them may be a use.",
+    "of other tables": NO_USE,
+    "empty": NO_USE,
+    "none": "It names no history of access.",
+}
+add("short", "2025-03-02,ann,,db.s.a,SELECT", *USES[3:])
+add("unreadable", *USES, "garbled")
+add("of other tables", "2025-01-01,zoe,,db.nowhere.z,SELECT", "2025-05-29,zoe,,db.nowhere.z,SELECT")
+add("empty")
+add("none", usage=[])
+
+
+@pytest.mark.parametrize("case", GAPS)
+def test_a_history_with_a_gap_calls_nothing_unused(judged: dict[str, Tables], case: str) -> None:
+    found = judged[case]
+    assert [(row["gap"], row["platform"]) for row in found["exports"]] == [(GAPS[case], "snowflake")]
     assert [row for row in found["findings"] if row["type"] == "UNUSED_GRANT"] == []
     assert found["proposals"] == found["losses"] == []
     assert {row["state"] for row in (*found["grants"], *found["memberships"])} <= {"USED", "NOT_SEEN"}
 
 
-def test_used_without_a_role_of_the_catalog(spark: SparkSession, tmp_path: Path) -> None:
-    strange = (
-        # Some role of the catalog opens these, and not to them; the table t.x is opened by none.
-        "2025-05-01,carl,,db.s.a,SELECT",
-        "2025-05-01,zoe,,db.s.pii,SELECT",
-        "2025-05-02,zoe,,db.s.a,SELECT",
-        "2025-05-03,zoe,,db.s.b,SELECT",
-        "2025-05-04,zoe,,db.t.x,SELECT",
-        # What an ignored role does, and what lies before the days.
-        "2025-05-04,nora,admin,db.s.b,SELECT",
-        "2025-02-01,nora,,db.s.b,SELECT",
-        "2025-05-05,bob,,db.s.c,SELECT",
-    )
-    world = make_world(*USES, *strange)
-    world.person("zoe", "shoppers")
-    world.policy(
-        "open shop",
-        privileges=["VIEW_ENTITY_PAGE"],
-        actors={"users": [user("carl")], "groups": [group("shoppers")]},
-        resources={"filter": {"criteria": [{"field": "URN", "values": [dataset("snowflake", "db.s.a")]}]}},
-    )
-    # Another privilege than to view it.
-    world.policy("clerks", privileges=["EDIT_ENTITY_TAGS"], actors={"users": [user("bob"), user("zoe")]})
-    with interpreted(spark):
-        found = find_usage(spark, world, tmp_path, days=90)
+STRANGE = (
+    # Some role of the catalog opens these, and not to them; the table t.x is opened by none.
+    "2025-05-01,carl,,db.s.a,SELECT",
+    "2025-05-01,zoe,,db.s.pii,SELECT",
+    "2025-05-02,zoe,,db.s.a,SELECT",
+    "2025-05-03,zoe,,db.s.b,SELECT",
+    "2025-05-04,zoe,,db.t.x,SELECT",
+    # What an ignored role does, and what lies before the days.
+    "2025-05-04,nora,admin,db.s.b,SELECT",
+    "2025-02-01,nora,,db.s.b,SELECT",
+    "2025-05-05,bob,,db.s.c,SELECT",
+)
+add("strange", *USES, *STRANGE)
+CASES.world.person("zoe", "shoppers")
+CASES.world.policy(
+    "open shop",
+    privileges=["VIEW_ENTITY_PAGE"],
+    actors={"users": [user("carl")], "groups": [group("shoppers")]},
+    resources={"filter": {"criteria": [{"field": "URN", "values": [dataset("snowflake", "strange.db.s.a")]}]}},
+)
+# Another privilege than to view it.
+CASES.world.policy("clerks", privileges=["EDIT_ENTITY_TAGS"], actors={"users": [user("bob"), user("zoe")]})
+
+
+def test_used_without_a_role_of_the_catalog(judged: dict[str, Tables]) -> None:
+    found = judged["strange"]
     undeclared = [row for row in found["findings"] if row["type"] == "UNDECLARED_USE"]
     rows = [(row["severity"], row["actor"], row["sentence"], row["members"]) for row in undeclared]
     assert sorted(rows, key=lambda row: row[1], reverse=True) == [

@@ -1,5 +1,6 @@
-"""Runs the job of warehouse usage in a world of test_role_mapping."""
+"""Runs the job of warehouse usage in a world of test_role_mapping, and once for all cases of a module."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.warehouse_usage import job as warehouse_usage_job
 from catalog.reports.spark.job import Job
-from tests.spark.drift_world import PII, World
+from tests.spark.drift_world import PII, Rows, World, dataset, interpreted
+
+#: The tables of a job by their names.
+Tables = dict[str, Rows]
 
 
 def find_usage(spark: SparkSession, world: World, folder: Path, *, days: int, is_short: bool = True) -> dict[str, Any]:
@@ -20,3 +24,37 @@ def find_usage(spark: SparkSession, world: World, folder: Path, *, days: int, is
     summary = warehouse_usage_job.compute_results(job)
     tables = {path.name: pq.read_table(path).to_pylist() for path in (folder / "output").iterdir()}
     return {"summary": summary, **tables}
+
+
+class UsageCases:
+    """Cases that one job judges, since a job takes seconds whatever it reads.
+
+    Each is an export of its own, of an installation that nothing else is in; its files lie in a folder of its name.
+    """
+
+    def __init__(self) -> None:
+        self.world = World()
+        self._exports: list[dict[str, Any]] = []
+
+    def add_export(self, case: str, **export: Any) -> None:
+        """Add what `exports.json` says of a case; files of grants and of uses are named, other files may be."""
+        described = {"name": case, "platform": "snowflake", "instance": case} | export
+        for key in ("grants", "members", "usage"):
+            if key in described:
+                described[key] = [f"{case}/{name}" for name in described[key]]
+        self._exports.append(described)
+
+    def add_dataset(self, case: str, name: str, platform: str = "snowflake", **facts: list[str]) -> None:
+        """Add a dataset of the installation of a case."""
+        self.world.entity(dataset(platform, f"{case}.{name}"), **facts)
+
+    def judge(self, spark: SparkSession, folder: Path, *, days: int) -> dict[str, Tables]:
+        """Run the job and return the rows of each case in each table."""
+        self.world.files["exports.json"] = json.dumps({"exports": self._exports})
+        with interpreted(spark):
+            found = find_usage(spark, self.world, folder, days=days)
+        del found["summary"]
+        return {
+            case: {table: [row for row in rows if row["export"] == case] for table, rows in found.items()}
+            for case in (export["name"] for export in self._exports)
+        }

@@ -5,7 +5,7 @@ processes, files that no test was seen to run, and data go by room: the tables b
 """
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -105,7 +105,8 @@ def choose(root: Path, since: str = "", *, is_whole: bool = False) -> Choice:
     choice = Choice(sentences=[f"Compared with {found.words}: {why}."])
     if orphans:
         choice.problem = f"no test is known for {', '.join(orphans)}"
-    _fill(choice, known, names, is_whole=is_whole)
+    modules = {_name_module(path) for path in found.paths if path.endswith(".py") and _is_product(path)}
+    _fill(choice, known, names, set(_list_importers(known, modules)), is_whole=is_whole)
     return choice
 
 
@@ -207,15 +208,23 @@ def _list_imports(path: Path) -> set[str]:
     return found
 
 
-def _fill(choice: Choice, known: _Known, names: Iterable[str], *, is_whole: bool) -> None:
-    """Put tests into a choice, those of chosen files not by themselves, and say what is left out."""
+def _fill(choice: Choice, known: _Known, names: Iterable[str], closest: Collection[str], *, is_whole: bool) -> None:
+    """Put tests into a choice, those of chosen files not by themselves, and say what is left out.
+
+    Those of the `closest` files, which import what changed, come before all others.
+    """
+
+    def rank(name: str) -> tuple[bool, bool, float, str]:
+        is_close = name.partition("::")[0] in closest
+        return not is_close, name.startswith(LAST) and not is_close, known.find_seconds(name), name
+
     left = {place: [name for name in names if name.startswith(place)] for place in APART}
     apart = {name for found in left.values() for name in found}
     files = {name for name in names if "::" not in name}
     chosen = [name for name in names if name not in apart and (name in files or name.partition("::")[0] not in files)]
     total = 0.0
     late: list[str] = []
-    for name in sorted(chosen, key=lambda name: (name.startswith(LAST), known.find_seconds(name), name)):
+    for name in sorted(chosen, key=rank):
         seconds = known.find_seconds(name)
         if not is_whole and total + seconds > MINUTE and choice.tests:
             late.append(name)

@@ -137,6 +137,13 @@ def test_a_conftest_of_a_folder_brings_its_folder(tree):
     assert choose(tree) == ["tests/web/test_pages.py"]
 
 
+def test_the_file_that_imports_what_changed_comes_first(tree):
+    change(tree, "tests/journeys/test_visit.py", "from catalog import shop\n\ndef test_it():\n    pass\n")
+    tree[1]("commit", "--quiet", "--all", "--message", "second")
+    change(tree, "catalog/shop.py", FILES["catalog/shop.py"].replace("return NAME", "return NAME * 2"))
+    assert next(iter(choose(tree, since="HEAD"))) == "tests/journeys/test_visit.py::test_visit"
+
+
 def test_what_takes_longer_than_a_minute_is_left_out_and_counted(tree, monkeypatch):
     monkeypatch.setattr(touched, "MINUTE", 2.0)
     change(tree, "catalog/shop.py", "def sell():\n    return 3\n")

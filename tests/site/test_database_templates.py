@@ -56,10 +56,7 @@ def test_what_nobody_uses_is_removed_when_another_one_is_made() -> None:
         at = time.time() - age
         os.utime(provide_folder(name, lambda _: None), (at, at))
     provide_folder("new", lambda _: None)
-    assert {folder.name for folder in (caches.find_caches() / "databases").iterdir() if folder.is_dir()} == {
-        "new",
-        "used",
-    }
+    assert list_templates() == {"new", "used"}
 
 
 def test_a_change_of_a_file_makes_another_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -40,16 +40,17 @@ def document_of(**changes: Any) -> Document:
     } | changes
 
 
+def write_policy(identifier: str, **changes: Any) -> Policy:
+    """Store a policy: `write_policy("id", displayName=...)`; the id is what follows the prefix of the URN."""
+    draft = policy_drafts.PolicyInput("datahub", document_of(**changes))
+    urn = f"urn:li:dataHubPolicy:{identifier}"
+    return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
+
+
 @pytest.fixture
 def write() -> Callable[..., Policy]:
-    """Store a policy: `write("id", displayName=...)`; the id is what follows the prefix of the URN."""
-
-    def make(identifier: str, **changes: Any) -> Policy:
-        draft = policy_drafts.PolicyInput("datahub", document_of(**changes))
-        urn = f"urn:li:dataHubPolicy:{identifier}"
-        return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
-
-    return make
+    """What stores a policy."""
+    return write_policy
 
 
 #: The people of the ladder: nobody, an outsider, a steward (may ask about others), an admin and root.

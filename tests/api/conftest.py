@@ -1,6 +1,6 @@
 """Callers of the API: users with privileges, and clients that carry their tokens."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -25,37 +25,45 @@ def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     snapshot_store.reset()
 
 
+def store_policy(name: str, **changes: Any) -> str:
+    """Store a DataHub policy: `store_policy("tags", privileges=[...], actors={...})`; return its URN."""
+    urn = f"urn:li:dataHubPolicy:{name}"
+    document = document_of(displayName=name, **changes)
+    policies.create(draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR, urn=urn)
+    return urn
+
+
+def store_policies(names: Iterable[str]) -> None:
+    """Store many policies as one version."""
+    drafts = {
+        f"urn:li:dataHubPolicy:{name}": policy_drafts.PolicyInput("datahub", document_of(displayName=name))
+        for name in names
+    }
+    policies.put_many(drafts=drafts, by=authorizer.SYSTEM, channel=DOOR)
+
+
+def make_client(username: str, *privileges: str) -> APIClient:
+    """Make a user with platform privileges; return a client with its token: `make_client("jo", "CHECK_ACCESS")`."""
+    users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
+    urn = USER_PREFIX + username
+    if privileges:
+        store_policy(f"of-{username}", type="PLATFORM", privileges=list(privileges), actors={"users": [urn]})
+    made = access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, channel=DOOR)
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
+    return client
+
+
 @pytest.fixture
 def stored(db: None) -> Callable[..., str]:
-    """Store a DataHub policy: `stored("tags", privileges=[...], actors={...})`; return its URN."""
-
-    def make(name: str, **changes: Any) -> str:
-        urn = f"urn:li:dataHubPolicy:{name}"
-        document = document_of(displayName=name, **changes)
-        policies.create(
-            draft=policy_drafts.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR, urn=urn
-        )
-        return urn
-
-    return make
+    """What stores a policy."""
+    return store_policy
 
 
 @pytest.fixture
-def client_of(db: None, stored: Callable[..., str]) -> Callable[..., APIClient]:
-    """Make a user with platform privileges and return a client with its token: `client_of("jo", "CHECK_ACCESS")`."""
-
-    def make(username: str, *privileges: str) -> APIClient:
-        users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
-        urn = USER_PREFIX + username
-        if privileges:
-            actors = {"users": [urn]}
-            stored(f"of-{username}", type="PLATFORM", privileges=list(privileges), actors=actors)
-        made = access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, channel=DOOR)
-        client = APIClient()
-        client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
-        return client
-
-    return make
+def client_of(db: None) -> Callable[..., APIClient]:
+    """What makes users and their clients."""
+    return make_client
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ A page that is new in the tables is looked at here without another word.
 import pytest
 
 from tests.journeys.browsing import problems, sign_in
-from tests.web.catalog.conftest import shelves  # noqa: F401  # fixtures, named below
+from tests.web.catalog.conftest import shelves, shelves_of_module  # noqa: F401  # fixtures, named below
 from tests.web.catalog.test_pages import TABLE as CATALOG
-from tests.web.cdap.conftest import shop  # noqa: F401
+from tests.web.cdap.conftest import shop, shop_of_module  # noqa: F401
 from tests.web.cdap.test_pages import TABLE_OF_PAGES as CDAP
 from tests.web.conftest import _fresh_snapshot, ladder_of_module, world, write  # noqa: F401
-from tests.web.people.conftest import crew  # noqa: F401
+from tests.web.people.conftest import crew, crew_of_module  # noqa: F401
 from tests.web.test_ladder import TABLE as PAGES
 
 pytestmark = [

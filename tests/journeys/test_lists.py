@@ -8,7 +8,7 @@ from playwright.sync_api import Page, Route, expect
 from catalog.reports.services import assertions
 from policies.pdp import authorizer
 from tests.journeys.browsing import barriers, sign_in
-from tests.web.catalog.conftest import shelves  # noqa: F401  # fixtures, named below
+from tests.web.catalog.conftest import shelves, shelves_of_module  # noqa: F401  # fixtures, named below
 from tests.web.conftest import _fresh_snapshot, ladder_of_module, world, write  # noqa: F401
 
 pytestmark = [

@@ -7,9 +7,8 @@ from policies.aspects import services as aspect_services
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies, policy_drafts
 from policies.errors import Conflict, Forbidden
-from policies.identity.services import external_sign_in, groups, invitations, roles
+from policies.identity.services import external_sign_in, groups
 from policies.identity.services.oidc_claims import ExternalIdentity
-from policies.models import GroupProfile
 from policies.pdp import actor_resolution, snapshot_store
 from tests.policies.conftest import DOOR
 from tests.policies.test_lockout import PASSWORD, people_stored
@@ -39,78 +38,6 @@ def aspect(type_, urn, name, document):
 def sign_in(username, *group_ids):
     identity = ExternalIdentity("https://idp.example", username, username, {}, group_ids, ())
     return external_sign_in.sign_in(identity=identity, may_sign_up=False, may_link=True)
-
-
-#: Two ways to say that members of some groups, and holders of a role, may not manage policies.
-CLOSINGS = {
-    "denied": ({"users": [MIA]}, CLOSED),
-    "excluded": ({"users": [MIA], "excludedGroups": CLOSED["groups"], "excludedRoles": CLOSED["roles"]}, None),
-}
-
-
-@pytest.fixture(params=CLOSINGS)
-def manager(request, user, group, role, system):
-    """Mia, the only one who manages policies, as long as she stays out of some groups and a role."""
-    user("mia", password=PASSWORD)
-    role("Contractors")
-    group("crew")
-    group("source", origin="EXTERNAL")
-    group("team", members=[MIA])
-    group("gone", members=[MIA], roles=[CONTRACTORS])
-    GroupProfile.objects.filter(identifier="gone").update(is_removed=True)
-    allowing, denying = CLOSINGS[request.param]
-    put(POLICY, system, "MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS", actors=allowing)
-    if denying:
-        put(f"{POLICY}-deny", system, "MANAGE_POLICIES", actors=denying, effect="DENY")
-    snapshot_store.reset()
-    return actor_resolution.load_actor(urn=MIA)
-
-
-JOINING = {
-    "add members": lambda **by: groups.add_members(urn=CREW, members=[MIA], **by),
-    "add to groups": lambda **by: groups.add_to_groups(user=MIA, groups=[CREW], **by),
-    "grant the role": lambda **by: roles.grant(urn=CONTRACTORS, actors=[MIA], **by),
-    "grant the role to a group": lambda **by: roles.grant(urn=CONTRACTORS, actors=[TEAM], **by),
-    "assign the role": lambda **by: roles.assign(role=CONTRACTORS, actors=[MIA], **by),
-    "set the roles": lambda **by: roles.set_roles(actor=TEAM, roles=[CONTRACTORS], **by),
-    "a new group with the role": lambda **by: groups.create(name="N", members=[MIA], roles=[CONTRACTORS], **by),
-    "nativeGroupMembership": aspect("corpuser", MIA, "nativeGroupMembership", {"nativeGroups": [TEAM, CREW]}),
-    "groupMembership": aspect("corpuser", MIA, "groupMembership", {"groups": [SOURCE]}),
-    "roleMembership": aspect("corpuser", MIA, "roleMembership", {"roles": [CONTRACTORS]}),
-    "roleMembership of a group": aspect("corpGroup", TEAM, "roleMembership", {"roles": [CONTRACTORS]}),
-    "a group that comes back": aspect("corpGroup", "urn:li:corpGroup:gone", "status", {"removed": False}),
-    "sign in": lambda **_: sign_in("mia", "source"),
-}
-
-
-@pytest.mark.parametrize("joining", JOINING)
-def test_the_last_manager_joins_nothing_that_may_not(manager, joining):
-    before = people_stored()
-    with pytest.raises(Conflict, match="Nobody who can sign in could manage policies"):
-        JOINING[joining](by=manager, channel=DOOR)
-    assert people_stored() == before
-
-
-@pytest.mark.parametrize("joining", JOINING)
-def test_with_a_second_manager_the_first_joins(manager, user, system, joining):
-    user("mo", password=PASSWORD)
-    put(f"{POLICY}-mo", system, "MANAGE_POLICIES", actors={"users": ["urn:li:corpuser:mo"]})
-    JOINING[joining](by=manager, channel=DOOR)
-    snapshot_store.reset()
-    assert people_stored()
-    actor = actor_resolution.load_actor(urn=MIA)
-    assert not (actor.groups | actor.roles).isdisjoint({CREW, SOURCE, CONTRACTORS})
-
-
-def test_an_invitation_locks_nobody_out(manager, system):
-    link = invitations.create(role=CONTRACTORS, by=system, channel=DOOR)
-    with pytest.raises(Conflict, match="without the groups and roles of people as they are"):
-        invitations.accept(text=link.text, by=manager, channel=DOOR)
-    assert not actor_resolution.load_actor(urn=MIA).roles
-
-
-def test_the_system_may_lock_out_by_joining(manager, system):
-    groups.add_members(urn=CREW, members=[MIA], by=system, channel=DOOR)
 
 
 NARROWING = {

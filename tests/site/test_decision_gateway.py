@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from time import sleep
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
+from django.core.management import call_command
 from django.db import OperationalError
 from django.test import RequestFactory
 from hypothesis import HealthCheck, given, settings
@@ -21,9 +22,8 @@ from policies import deadlines
 from policies.models import DailyUse, LoggedDecision
 from policies.pdp import decision_log, snapshot_store
 from policies.propagation.metric_buffer import metric_buffer
-from tests.api.conftest import client_of, stored  # noqa: F401  # fixtures
-
-pytestmark = pytest.mark.django_db(transaction=True)
+from tests.api.conftest import make_client, store_policy
+from tests.forgetting import forget_rows
 
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
 JO, KIM = "urn:li:corpuser:jo", "urn:li:corpuser:kim"
@@ -131,14 +131,31 @@ def read_counters() -> dict[str, float]:
     }
 
 
-@pytest.fixture
-def site(client_of, stored, settings) -> Site:  # noqa: F811  # the fixtures named above
-    """A site of which jo, who may ask about others, is a caller, with a policy for jo on one dataset."""
-    settings.DECISION_LOG_SAMPLE = 1.0
+@pytest.fixture(scope="module")
+def _committed(django_db_setup, django_db_blocker) -> Iterator[None]:
+    """Rows that the thread of the decision log finds as well, until the tests of this module are over."""
+    with django_db_blocker.unblock():
+        forget_rows()
+        yield
+        forget_rows()
+        call_command("flush", verbosity=0, interactive=False)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    """What was asked once stays known, in place of the fixture that has each test begin without it."""
+
+
+@pytest.fixture(autouse=True)
+def _fresh_snapshot() -> None:
+    """The policies stay the same, too."""
+
+
+@pytest.fixture(scope="module")
+def _site_of_module(_committed) -> Site:
     filtered = {"filter": {"criteria": [{"field": "URN", "values": [ORDERS]}]}}
-    stored("tags", privileges=["EDIT_ENTITY_TAGS"], actors={"users": [JO]}, resources=filtered)
-    client = client_of("jo", "CHECK_ACCESS", "MANAGE_POLICIES")
-    found = Site(client._credentials["HTTP_AUTHORIZATION"].removeprefix("Bearer "))
+    store_policy("tags", privileges=["EDIT_ENTITY_TAGS"], actors={"users": [JO]}, resources=filtered)
+    found = Site(read_token(make_client("jo", "CHECK_ACCESS", "MANAGE_POLICIES")))
     # What is known once it was asked: the headers, and that jo may ask about others.
     for path, body in (
         (AUTHORIZE, {**PLAIN, "actor": KIM}),
@@ -150,6 +167,17 @@ def site(client_of, stored, settings) -> Site:  # noqa: F811  # the fixtures nam
     ):
         found.call(found.gateway, found.environ(path, encode(body)))
     return found
+
+
+@pytest.fixture
+def site(_site_of_module, settings) -> Site:
+    """A site of which jo, who may ask about others, is a caller, with a policy for jo on one dataset."""
+    settings.DECISION_LOG_SAMPLE = 1.0
+    return _site_of_module
+
+
+def read_token(client: Any) -> str:
+    return client._credentials["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
 
 
 def encode(value: Any) -> bytes:
@@ -259,9 +287,9 @@ def test_every_other_evaluation_is_left_to_the_view(site, path, body):
     assert compare(site, path, encode(body)).was_handed_over
 
 
-def test_a_caller_who_may_not_ask_about_others_is_refused_by_the_view_and_logged_once(site, client_of):  # noqa: F811
-    client = client_of("lee")
-    site.token = client._credentials["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
+def test_a_caller_who_may_not_ask_about_others_is_refused_by_the_view_and_logged_once(site):
+    site = Site(read_token(make_client("lee")))
+    site.call(site.gateway, site.environ(AUTHORIZE, encode(PLAIN)))
     answer = compare(site, AUTHORIZE, encode({**PLAIN, "actor": JO}))
     assert answer.status.startswith("403")
     assert answer.was_handed_over

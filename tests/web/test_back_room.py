@@ -11,7 +11,7 @@ from policies.errors import NotFound
 from policies.identity.services import access_tokens
 from policies.models import AccessToken, ChangeEvent, Policy, PolicyEvent, PolicyVersion, User
 from policies.pdp import authorizer
-from tests.web.conftest import DOOR
+from tests.web.conftest import DOOR, write_policies
 
 
 def run(client, model: str, action: str, *rows):
@@ -93,7 +93,8 @@ def test_the_question_counts_every_policy_that_is_switched(browse, world, write)
 def test_many_policies_are_switched_as_one_version_in_a_few_statements_or_none_is(browse, world, write):
     costs = []
     for size in (5, 60):
-        listed = [write(f"{size}-{number}") for number in range(size)]
+        write_policies({f"{size}-{number}": {} for number in range(size)})
+        listed = list(Policy.objects.filter(urn__startswith=f"urn:li:dataHubPolicy:{size}-"))
         version = PolicyVersion.load_version()
         with CaptureQueriesContext(connection) as found:
             page = run(browse("root"), "policy", "deactivate", *listed)

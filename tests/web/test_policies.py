@@ -12,7 +12,7 @@ from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies, policy_drafts
 from policies.pdp import authorizer
 from policies.urls import urlpatterns
-from tests.web.conftest import DOOR, document_of
+from tests.web.conftest import DOOR, document_of, write_policies
 
 LIST = "/settings/permissions/policies"
 HTMX = {"HX-Request": "true"}
@@ -130,13 +130,15 @@ def test_the_list_costs_the_same_whatever_its_length(browse, world, write):
     client = browse("root")
     costs = []
     for size in (5, 50):
+        documents = {}
         for number in range(size):
             named = {
                 "users": [f"urn:li:corpuser:p{number}"],
                 "groups": [f"urn:li:corpGroup:g{number}"],
                 "roles": [f"urn:li:dataHubRole:r{number}"],
             }
-            write(f"cost-{size}-{number}", displayName=f"0 {number}", actors=named)
+            documents[f"cost-{size}-{number}"] = {"displayName": f"0 {number}", "actors": named}
+        write_policies(documents)
         client.get(LIST)
         with CaptureQueriesContext(connection) as queries:
             assert client.get(LIST).context["page"].paginator.count >= size

@@ -10,6 +10,7 @@ from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles, users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer, snapshot_store
+from tests.forgetting import forget_rows
 from tests.web.conftest import DOOR
 from tests.web.test_why import ask, words
 
@@ -19,9 +20,11 @@ PROJECT, OTHER, DATASET, WRONG = ("a" * 24, "b" * 24, "c" * 24, "d" * 24)
 TABLE = f"urn:li:dataset:{DATASET}"
 
 
-@pytest.fixture
-def shop(world):
+@pytest.fixture(scope="module")
+def shop_of_module(ladder_of_module, module_transaction):
     """A dataset in a project, and a role that Mia holds and Noa does not."""
+    assert module_transaction
+    forget_rows()
     for username in ("mia", "noa"):
         users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
     bodies = [{"type": "project", "object_id": one, "name": one[0]} for one in (PROJECT, OTHER)]
@@ -29,6 +32,11 @@ def shop(world):
     entity_services.create(bodies=bodies, by=authorizer.SYSTEM, channel=DOOR)
     roles.create(identifier="analyst", name="Analyst", by=authorizer.SYSTEM, channel=DOOR)
     roles.grant(urn=ANALYST, actors=[MIA], by=authorizer.SYSTEM, channel=DOOR)
+
+
+@pytest.fixture
+def shop(shop_of_module, world):
+    """What a test starts from."""
 
 
 def state(name, *statements):

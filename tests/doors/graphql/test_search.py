@@ -7,6 +7,7 @@ from policies.identity.services import users as user_services
 from policies.pdp import authorizer
 from tests.doors.conftest import DOOR, ROOT, calling, proposal
 from tests.doors.graphql.conftest import close_the_reading_policies
+from tests.forgetting import forget_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -65,9 +66,9 @@ def role(name):
     return f"urn:li:role:{name}"
 
 
-@pytest.fixture
-def shelf(installed):
-    """Ten datasets of two platforms, one of them removed, two external roles."""
+@pytest.fixture(scope="module")
+def _shelf_of_module(_bootstrapped):
+    forget_rows()
     for number in range(8):
         write(proposal(dataset(f"sales.t{number}"), "datasetProperties", {"name": f"t{number}"}))
     for env in ("PROD", "DEV"):
@@ -78,6 +79,11 @@ def shelf(installed):
     for name in ("snowflake_reader_role", "snowflake_writer_role"):
         properties = {"name": name.replace("_", " ").title(), "type": "READ", "description": ""}
         write(proposal(role(name), "roleProperties", properties))
+
+
+@pytest.fixture
+def shelf(_shelf_of_module, installed):
+    """Ten datasets of two platforms, one of them removed, two external roles."""
 
 
 def scroll(caller, *, size=5000, **more):

@@ -10,9 +10,11 @@ from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from policies.authoring.services import policies
 from policies.identity.services import groups, users
+from policies.models import User
 from policies.pdp import authorizer
 from tests import finished
-from tests.web.conftest import DOOR
+from tests.forgetting import forget_rows
+from tests.web.conftest import DOOR, write_policy
 
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)"
 SALARIES = "urn:li:dataset:(urn:li:dataPlatform:snowflake,people.salaries,PROD)"
@@ -95,28 +97,42 @@ def hide() -> None:
     policies.set_state(urn=VIEWS_ALL, state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR)
 
 
-@pytest.fixture
-def shelves(world, write, settings) -> Callable[[str], Client]:
-    """Store the catalog; return a client of somebody: anonymous, outsider, owner, steward or root."""
-    settings.SHOW_ACCESS_MANAGEMENT = True
-    olga = users.create(username="olga", display_name="Olga Owner", by=authorizer.SYSTEM, channel=DOOR)
+def store_shelves() -> None:
+    """Store the catalog, its owner, and what she and the steward may do."""
+    users.create(username="olga", display_name="Olga Owner", by=authorizer.SYSTEM, channel=DOOR)
     groups.create(identifier="analysts", name="Analysts", members=[STEWARD], by=authorizer.SYSTEM, channel=DOOR)
     store(DOCUMENTS)
     finished.shelve()
-    write(
+    write_policy(
         "stewards",
         displayName="Stewards tag orders",
         privileges=["EDIT_ENTITY_TAGS"],
         actors={"users": [STEWARD]},
         resources={"filter": {"criteria": [{"field": "URN", "values": [ORDERS]}]}},
     )
-    write(
+    write_policy(
         "owners",
         displayName="Owners edit",
         privileges=["EDIT_ENTITY", "VIEW_ENTITY_PAGE"],
         actors={"resourceOwners": True},
     )
-    everybody = {**world, "owner": olga}
+
+
+@pytest.fixture(scope="module")
+def shelves_of_module(ladder_of_module: None, module_transaction: bool) -> None:
+    """The catalog, once for the tests of a module whose transactions are taken back."""
+    if module_transaction:
+        forget_rows()
+        store_shelves()
+
+
+@pytest.fixture
+def shelves(shelves_of_module, world, settings) -> Callable[[str], Client]:
+    """Return a client of somebody before the catalog: anonymous, outsider, owner, steward or root."""
+    settings.SHOW_ACCESS_MANAGEMENT = True
+    if not User.objects.filter(urn=OWNER).exists():
+        store_shelves()
+    everybody = {**world, "owner": User.objects.get(urn=OWNER)}
 
     def make(name: str) -> Client:
         client = Client(raise_request_exception=True)

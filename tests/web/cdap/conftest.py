@@ -12,6 +12,7 @@ from policies.identity.services import groups, roles, users
 from policies.models import User
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer
+from tests.forgetting import forget_rows
 from tests.web.conftest import DOOR
 
 SHOP = "urn:li:namespace:shop"
@@ -39,14 +40,15 @@ def do(operation: str, entity: str, by: str, **more: object) -> None:
     operation_services.perform(operation_request=said, actor=None, by=actor_resolution.load_actor(urn=by), channel=DOOR)
 
 
-@pytest.fixture
-def shop(world: dict[str, User | None]) -> Callable[[str], Client]:
-    """Make the namespace; return a client of somebody: anonymous, stranger, reader, maker or root."""
-    found = {"anonymous": None, "root": world["root"]}
-    for name, username in (("maker", "mara"), ("reader", "rita"), ("stranger", "sven")):
-        found[name] = users.create(
-            username=username, display_name=username.capitalize(), by=authorizer.SYSTEM, channel=DOOR
-        )
+#: Who is who, apart from anonymous and root.
+PEOPLE = {"maker": MAKER, "reader": READER, "stranger": STRANGER}
+
+
+def store_shop() -> None:
+    """Make the namespace and its people."""
+    for urn in PEOPLE.values():
+        username = urn.removeprefix(USER_PREFIX)
+        users.create(username=username, display_name=username.capitalize(), by=authorizer.SYSTEM, channel=DOOR)
     groups.create(identifier="team", name="The team", members=[], by=authorizer.SYSTEM, channel=DOOR)
     roles.create(identifier="loaders", name="Loaders", by=authorizer.SYSTEM, channel=DOOR)
     do("namespace.create", SHOP, ROOT)
@@ -56,6 +58,23 @@ def shop(world: dict[str, User | None]) -> Callable[[str], Client]:
     do("stream.create", CLICKS, MAKER)
     do("dataset.create", TABLE, MAKER)
     give((READER, TABLE, "READ"), (READER, LOAD, "EXECUTE"))
+
+
+@pytest.fixture(scope="module")
+def shop_of_module(ladder_of_module: None, module_transaction: bool) -> None:
+    """The namespace, once for the tests of a module whose transactions are taken back."""
+    if module_transaction:
+        forget_rows()
+        store_shop()
+
+
+@pytest.fixture
+def shop(shop_of_module: None, world: dict[str, User | None]) -> Callable[[str], Client]:
+    """Return a client of somebody in the namespace: anonymous, stranger, reader, maker or root."""
+    if not User.objects.filter(urn=MAKER).exists():
+        store_shop()
+    found = {"anonymous": None, "root": world["root"]}
+    found |= {name: User.objects.get(urn=urn) for name, urn in PEOPLE.items()}
 
     def make(name: str) -> Client:
         client = Client(raise_request_exception=True)

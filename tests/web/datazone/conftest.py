@@ -11,8 +11,9 @@ from catalog.ingest.apply import Proposal
 from catalog.models import Entity
 from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles
-from policies.models import Policy
+from policies.models import Policy, Role
 from policies.pdp import authorizer
+from tests.forgetting import forget_rows
 from tests.web.conftest import DOOR
 
 VIEWER, EDITOR = "urn:li:dataHubRole:viewer", "urn:li:dataHubRole:editor"
@@ -26,14 +27,28 @@ def statement(resource: str, *actions: str, effect: str = "allow", **more: Any) 
     return {"resource": resource, "actions": list(actions), "effect": effect, **more}
 
 
-@pytest.fixture
-def crew(world: Any) -> None:
-    """Two roles, and somebody who holds both."""
+def store_crew() -> None:
+    """Make two roles, which Otto holds."""
     for identifier in ("viewer", "editor"):
         made = roles.create(
             identifier=identifier, name=identifier.title(), description="", by=authorizer.SYSTEM, channel=DOOR
         )
         roles.grant(urn=made.urn, actors=["urn:li:corpuser:otto"], by=authorizer.SYSTEM, channel=DOOR)
+
+
+@pytest.fixture(scope="module")
+def crew_of_module(ladder_of_module: None, module_transaction: bool) -> None:
+    """The roles, once for the tests of a module whose transactions are taken back."""
+    if module_transaction:
+        forget_rows()
+        store_crew()
+
+
+@pytest.fixture
+def crew(crew_of_module: None, world: Any) -> None:
+    """Two roles, and somebody who holds both."""
+    if not Role.objects.filter(urn=VIEWER).exists():
+        store_crew()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies.authoring.services import role_with_policies
+from policies.authoring.services import policies, policy_drafts, role_with_policies
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR
 from tests.web.datazone.conftest import EDITOR, ORDERS, OTHER, VIEWER, statement
@@ -120,8 +120,12 @@ def test_hostile_texts_stay_texts(browse, crew, orders, state):
 def test_the_view_costs_the_same_whatever_is_bound(browse, crew, orders, state):
     costs = []
     for size in (5, 50):
+        drafts = {}
         for number in range(size):
-            state(f"p{size}-{number}", limited(orders, row_level_restrictions=[f"total > {number}"]), roles=[VIEWER])
+            limits = limited(orders, row_level_restrictions=[f"total > {number}"])
+            document = {"name": f"p{size}-{number}", "statements": [limits], "roles": [VIEWER]}
+            drafts[f"urn:li:dataHubPolicy:p{size}-{number}"] = policy_drafts.PolicyInput("datazone", document)
+        policies.put_many(drafts=drafts, by=authorizer.SYSTEM, channel=DOOR)
         client = browse("root")
         client.get(AT)
         with CaptureQueriesContext(connection) as found:

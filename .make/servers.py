@@ -61,17 +61,27 @@ def memory_folder() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def wait_for(port: int, server: subprocess.Popen[bytes], log: Path, *, pause: float = 0.1) -> None:
-    """Return once the server listens, looking after each pause; raise with its log when it ends or takes too long."""
+def wait_for(
+    port: int,
+    server: subprocess.Popen[bytes],
+    log: Path,
+    *,
+    pause: float = 0.1,
+    is_answering: Callable[[], bool] = lambda: True,
+) -> None:
+    """Return once the server listens and answers, looking after each pause.
 
-    def is_listening() -> bool:
+    Raises RuntimeError with its log when it ends or takes too long.
+    """
+
+    def is_ready() -> bool:
         with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
+            return probe.connect_ex(("127.0.0.1", port)) == 0 and is_answering()
 
     def explain() -> str:
         return f"{server.args!r} did not start:\n{log.read_text(errors='replace')}"
 
-    wait_until(is_listening, server=server, explain=explain, pause=pause)
+    wait_until(is_ready, server=server, explain=explain, pause=pause)
 
 
 def wait_until(
@@ -109,8 +119,18 @@ def find_parent(number: int) -> int:
 class Server:
     """A server on a loopback port: started, ended and started again by its own process; its log lies in its folder."""
 
-    def __init__(self, command: list[str], *, port: int, folder: Path, user: str | None, address: str) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        port: int,
+        folder: Path,
+        user: str | None,
+        address: str,
+        is_answering: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.address = address
+        self._is_answering = is_answering
         self._command, self._port, self._folder, self._user = command, port, folder, user
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -128,7 +148,7 @@ class Server:
                 group=user,
                 extra_groups=[] if user else None,
             )
-        wait_for(self._port, self._process, log)
+        wait_for(self._port, self._process, log, is_answering=self._is_answering)
 
     def freeze(self) -> None:
         """Stop it with every process that it started: what is sent to it is taken by the kernel, and nobody answers."""
@@ -206,11 +226,16 @@ def postgres_server(*, is_lasting: bool = False, is_for_tests: bool = True) -> I
         settings += [] if is_lasting else ["synchronous_commit=off"]
         command = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
         command += [part for setting in settings for part in ("-c", setting)]
-        # An interrupt is PostgreSQL's fast shutdown: it does not wait for clients that forgot to leave.
+
+        def is_answering() -> bool:
+            # It listens before it is ready, for longer on a busy machine.
+            question = [programs / "pg_isready", "--quiet", "--host=127.0.0.1", f"--port={port}"]
+            return subprocess.run(question, check=False).returncode == 0
+
         address = f"postgres://postgres@127.0.0.1:{port}/postgres"
-        with running(
-            Server(command, port=port, folder=folder, user=user, address=address), stop=signal.SIGINT
-        ) as server:
+        made = Server(command, port=port, folder=folder, user=user, address=address, is_answering=is_answering)
+        # An interrupt is PostgreSQL's fast shutdown: it does not wait for clients that forgot to leave.
+        with running(made, stop=signal.SIGINT) as server:
             yield server
 
 

@@ -79,7 +79,7 @@ def merge(found: Report) -> None:
         finding_writer.stage(found, KINDS[found.kind], on_progress=lambda _: None) as staged,
         transaction.atomic(),
     ):
-        finding_writer.merge(found, staged, on_batch=lambda: None)
+        finding_writer.merge(found, KINDS[found.kind], staged, on_batch=lambda: None)
 
 
 def record_moment(found: Report) -> None:

@@ -17,7 +17,6 @@ from django.utils import timezone
 
 from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reports import finding_statements
-from catalog.reports.registry import KINDS
 from catalog.reports.spec import ReportSpec
 from catalog.reports.tables import EXPORT_PROBLEM, EXPORTS_TABLE, FINDING_FINGERPRINT, FINDINGS_TABLE, ResultTable
 from policies.models.fields import json_text
@@ -54,7 +53,7 @@ def stage(report: Report, spec: ReportSpec, *, on_progress: Callable[[int], obje
         yield staged_findings
 
 
-def merge(report: Report, staged_findings: StagedFindings, *, on_batch: Callable[[], object]) -> None:
+def merge(report: Report, spec: ReportSpec, staged_findings: StagedFindings, *, on_batch: Callable[[], object]) -> None:
     """Merge the findings of a loaded run: new ones open, absent ones close, closed ones that are back reopen.
 
     Findings about an export that this run did not compare are not absent. Findings that are accepted or assigned stay
@@ -79,7 +78,7 @@ def merge(report: Report, staged_findings: StagedFindings, *, on_batch: Callable
     ids = [id for id, fingerprint in fingerprints.items() if accepted_fingerprints.get(id, fingerprint) != fingerprint]
     _set_state(accepted.filter(pk__among=ids), Finding.State.OPEN, now, report)
     absent_findings = kind_findings.exclude(last_seen=report).exclude(state=Finding.State.CLOSED)
-    for name in _list_uncompared_exports(report):
+    for name in _list_uncompared_exports(report, spec):
         # Nobody looked: what was found there may still be so.
         absent_findings = absent_findings.exclude(values__contains=json_text({"export": name})[1:-1])
     _set_state(absent_findings, Finding.State.CLOSED, now, report)
@@ -133,9 +132,9 @@ def _read_fingerprints(findings: QuerySet[Finding]) -> dict[int, str]:
     return {id: fingerprint for id, values in rows if (fingerprint := values.get(FINDING_FINGERPRINT.name)) is not None}
 
 
-def _list_uncompared_exports(report: Report) -> list[str]:
+def _list_uncompared_exports(report: Report, spec: ReportSpec) -> list[str]:
     """Return the names of the exports that a run could not compare."""
-    columns = {table.name: [column.name for column in table.columns] for table in KINDS[report.kind].tables}
+    columns = {table.name: [column.name for column in table.columns] for table in spec.tables}
     names = columns.get(EXPORTS_TABLE, [])
     if EXPORT_PROBLEM.name not in names:
         return []

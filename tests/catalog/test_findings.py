@@ -205,7 +205,7 @@ def test_a_merge_that_is_broken_off_changes_nothing(monkeypatch: pytest.MonkeyPa
         pytest.raises(Conflict),
         transaction.atomic(),
     ):
-        merging.merge(report, staged, on_batch=stop)
+        merging.merge(report, SPEC, staged, on_batch=stop)
     assert told == [7, 14, 21]
     assert states() == {"a": STATE.OPEN, "b": STATE.OPEN}
     assert set(Finding.objects.values_list("last_seen", flat=True)) == {first.pk}

@@ -196,7 +196,7 @@ def _merge_findings(report: Report, spec: ReportSpec) -> Iterator[None]:
         transaction.atomic(),
     ):
         finding_writer.merge(
-            report, staged_findings, on_batch=lambda: _check_not_cancelled(run_state.is_running(report))
+            report, spec, staged_findings, on_batch=lambda: _check_not_cancelled(run_state.is_running(report))
         )
         yield
 

@@ -10,7 +10,7 @@ import pytest
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
 from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, find_file_problems
-from catalog.reports.kinds.role_mapping_check.file_patterns import find_pattern_problem, covers_file
+from catalog.reports.kinds.role_mapping_check.file_patterns import covers_file, find_pattern_problem
 from catalog.reports.storage import parse_address
 
 KEYS = ("grants", "members", "usage", "policies", "hierarchy", "denies")

@@ -30,7 +30,8 @@ def pytest_configure() -> None:
 
     settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.SPARK_MAKES_ARCHIVE = False
+    # Django has read the environment before this file.
+    settings.SPARK_MAKES_ARCHIVE, settings.SPARK_CLASSES_DIR = False, os.environ["SPARK_CLASSES_DIR"]
     # Tests come from one address, and faster than people; what is counted has tests of its own.
     settings.CALLS_PER_TOKEN = settings.CALLS_PER_ADDRESS = settings.SIGN_INS_PER_ADDRESS = 0
     # The real cost of a password would be a good part of the time of the suite; nobody guesses these.

@@ -13,6 +13,7 @@ from catalog.reports.kinds.role_mapping_check.exports import BadExports, parse_e
 from catalog.reports.kinds.role_mapping_check.grant_facts import role_key
 from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
+from tests.spark.test_vendor_forms import read_export
 
 pytestmark = pytest.mark.spark
 
@@ -74,19 +75,28 @@ def cells(text: str, size: int) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|", size - 1)] for line in text.strip().splitlines()]
 
 
-def world(platform: str, catalog: str, case: str) -> World:
+#: Of each platform its catalog and the folder of its export.
+CASES = {"snowflake": (SNOWFLAKE, "snowflake_kinds"), "bigquery": (BIGQUERY, "bigquery_places")}
+
+
+@pytest.fixture(scope="module")
+def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The tables of one check of all platforms, each of which has its own datasets and roles."""
     made = World()
     for name in ("ann", "carl", "casey", "mara", "ines", "theo"):
         made.person(name)
-    opened: dict[str, list[str]] = {name: [] for name in FURTHER[platform]}
-    for name, kind, users, opens in cells(catalog, 4):
-        made.entity(role(name), ROLE_TYPE=[kind], ROLE_USER=[user(one) for one in users.split() if one != "-"])
-        for one in opens.split():
-            opened.setdefault(one, []).append(role(name))
-    for name, roles in opened.items():
-        made.entity(dataset(platform, name), ACCESS_ROLE=roles, TAG=[PII] if name in SENSITIVE else [])
-    made.files = {file.name: file.read_text(encoding="utf-8") for file in (GOLDEN / case).iterdir()}
-    return made
+    for platform, (catalog, case) in CASES.items():
+        opened: dict[str, list[str]] = {name: [] for name in FURTHER[platform]}
+        for name, kind, users, opens in cells(catalog, 4):
+            made.entity(role(name), ROLE_TYPE=[kind], ROLE_USER=[user(one) for one in users.split() if one != "-"])
+            for one in opens.split():
+                opened.setdefault(one, []).append(role(name))
+        for name, roles in opened.items():
+            made.entity(dataset(platform, name), ACCESS_ROLE=roles, TAG=[PII] if name in SENSITIVE else [])
+        made.files |= {f"{case}/{file.name}": file.read_text(encoding="utf-8") for file in (GOLDEN / case).iterdir()}
+    made.files["exports.json"] = json.dumps({"exports": [read_export(case) for _, case in CASES.values()]})
+    with interpreted(spark):
+        return made.checked(spark, tmp_path_factory.mktemp("findings"))
 
 
 def short(finding: dict[str, Any]) -> list[str]:
@@ -128,17 +138,16 @@ def test_a_prefix_is_only_that_of_roles(spark: SparkSession) -> None:
             check_role_prefixes(spark.createDataFrame([*rows, ("a", "s_reader", "READER")], schema), known, exports)
 
 
-@pytest.mark.parametrize(
-    ("platform", "catalog", "case"),
-    [("snowflake", SNOWFLAKE, "snowflake_kinds"), ("bigquery", BIGQUERY, "bigquery_places")],
-)
-def test_every_kind_of_grant_is_found_with_its_repair(
-    spark: SparkSession, tmp_path: Path, platform: str, catalog: str, case: str
-) -> None:
-    with interpreted(spark):
-        checked = world(platform, catalog, case).checked(spark, tmp_path)
-    assert sorted(map(short, checked["findings"])) == sorted(cells(FOUND[platform], 6))
-    for one in checked["findings"]:
+@pytest.mark.parametrize("platform", CASES)
+def test_every_kind_of_grant_is_found_with_its_repair(checked: dict[str, Any], platform: str) -> None:
+    (export,) = (one["export"] for one in checked["exports"] if one["platform"] == platform)
+    findings = [one for one in checked["findings"] if one["export"] == export]
+    assert sorted(map(short, findings)) == sorted(cells(FOUND[platform], 6))
+    for one in findings:
         for line in one["repair"].splitlines():
             if not line.startswith(("-- ", "gcloud ")):
                 assert sqlglot.parse(line, read=platform)
+
+
+def test_every_finding_is_of_an_export(checked: dict[str, Any]) -> None:
+    assert len(checked["findings"]) == sum(len(cells(text, 6)) for text in FOUND.values())

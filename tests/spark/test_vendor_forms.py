@@ -75,9 +75,11 @@ def read_export(form: str) -> dict[str, Any]:
     """Return the export of a case, its files being in the folder of the case."""
     export: dict[str, Any]
     (export,) = json.loads((GOLDEN / form / "exports.json").read_text(encoding="utf-8"))["exports"]
-    return export | {
-        key: [f"{form}/{name}" for name in export[key]] for key in ("grants", "members", "policies") if key in export
-    }
+    listed = ("grants", "members", "policies", "denies")
+    moved: dict[str, Any] = {key: [f"{form}/{name}" for name in export[key]] for key in listed if key in export}
+    if "hierarchy" in export:
+        moved["hierarchy"] = f"{form}/{export['hierarchy']}"
+    return export | moved
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 #: Seconds before a process that ended is started again: the first time, and at most. A longer run counts as good.
 FIRST_DELAY, MAX_DELAY = 1.0, 30.0
-GOOD_RUN_SECONDS = 60.0
+GOOD_RUN_SECONDS = 20.0
 #: Seconds after which a process that was told to end is killed: a worker finishes its task first.
 KILL_SECONDS = 30.0
 

@@ -1,13 +1,12 @@
 """``make run``: prepares the database, then keeps the processes of the Procfile running until it is told to stop.
 
-Ctrl-C or SIGTERM ends all of them. honcho starts and ends the processes; it stands in a session of its own, so that the
-terminal's Ctrl-C reaches only this program, which passes it on once every process is known to honcho.
+Ctrl-C or SIGTERM ends all of them. One that ends by itself is started again, which a line says. They stand in sessions
+of their own, so that the terminal's Ctrl-C reaches only this program.
 """
 
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -15,9 +14,9 @@ import urllib.error
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 
 import tools
+from children import Children, read_procfile
 
 ROOT = Path(__file__).resolve().parent.parent
 PORT = os.environ.get("PORT", "8000")
@@ -105,63 +104,23 @@ def announce_when_up() -> None:
     say(f"\nauthzsite is up at {ADDRESS} - sign in as datahub with {password}. Ctrl-C ends it.\n")
 
 
-# honcho kills after five seconds what has not ended; a worker that finishes its task first needs longer.
-HONCHO = "import honcho.command, honcho.manager; honcho.manager.KILL_WAIT = 30; honcho.command.main()"
-
-
-class Processes:
-    """The processes of the Procfile, under honcho."""
-
-    def __init__(self) -> None:
-        names = [line.partition(":")[0] for line in (ROOT / "Procfile").read_text().splitlines() if ":" in line]
-        self.expected = len(names)
-        self.started = 0
-        self.is_stopping = False
-        self.honcho = subprocess.Popen(
-            [sys.executable, "-c", HONCHO, "start"],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-                "GRANIAN_PORT": PORT,
-            },
-            stdout=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-
-    def stop(self, _signal: int, _frame: FrameType | None) -> None:
-        """End every process; honcho can end only those that it has already counted as started."""
-        if not self.is_stopping:
-            self.is_stopping = True
-            if self.started == self.expected:
-                self.honcho.terminate()
-
-    def relay(self) -> int:
-        """Pass the output on until all have ended; the exit status is 0 when they were asked to."""
-        assert self.honcho.stdout
-        for line in self.honcho.stdout:
-            sys.stdout.write(line)
-            sys.stdout.flush()
-            if self.started < self.expected and " started (pid=" in line:
-                self.started += 1
-                if self.started == self.expected and self.is_stopping:
-                    self.honcho.terminate()
-        status = self.honcho.wait()
-        return 0 if self.is_stopping else status or 1
-
-
 def main() -> int:
-    """Prepare, start, and stay until told to stop or until one process ends by itself."""
+    """Prepare, start, and stay until told to stop."""
     for name, value in TRIAL.items():
         os.environ.setdefault(name, value)
     prepare()
-    processes = Processes()
-    signal.signal(signal.SIGTERM, processes.stop)
-    signal.signal(signal.SIGINT, processes.stop)
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        "GRANIAN_PORT": PORT,
+    }
+    commands = read_procfile(ROOT / "Procfile")
+    children = Children(commands, folder=ROOT, environment=environment, say=say)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: children.stop())
     threading.Thread(target=announce_when_up, daemon=True).start()
-    return processes.relay()
+    children.run()
+    return 0
 
 
 if __name__ == "__main__":

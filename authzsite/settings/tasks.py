@@ -19,6 +19,7 @@ if not REDIS_URL:
     CONTROL_DIR = VAR_DIR / "broker" / "control"
     QUEUE_DIR.mkdir(parents=True, exist_ok=True)
     CONTROL_DIR.mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_TRANSPORT = "authzsite.folder_broker:FolderTransport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(QUEUE_DIR),
         "data_folder_out": str(QUEUE_DIR),

@@ -30,7 +30,7 @@ class AspectImport:
 
     `facts_before` has the facts of each row concerned before the change (None: new), `groups_by_membership` (user, kind
     of membership) → target groups, `roles_by_holder` user or group → target roles, `new_services` the users to be
-    created as service accounts.
+    created as service accounts, `external_urns` the groups that get external members.
     """
 
     changes: Sequence[AspectChange]
@@ -44,6 +44,7 @@ class AspectImport:
     existing_roles: set[str] = field(default_factory=set)
     requirements: dict[tuple[Requirement, str, str], None] = field(default_factory=dict)
     new_services: frozenset[str] = frozenset()
+    external_urns: dict[str, None] = field(default_factory=dict)
 
     def read(self) -> None:
         """Load all users, groups, roles and memberships that the changes name (four queries)."""
@@ -98,6 +99,7 @@ class AspectImport:
 
     def write(self) -> None:
         """Store rows, memberships and assignments, and record them; roles that are named must be stored by then."""
+        self._mark_external()
         rows = [self._get_row(urn) for urn in self.facts_before]
         people_writer.store(rows, facts_before=self.facts_before, uow=self.uow, describe=people_writer.source_facts)
         membership_writer.replace_groups(
@@ -113,6 +115,24 @@ class AspectImport:
         role_writer.change_roles(
             holders=[self._get_row(urn) for urn in self.roles_by_holder],
             choose=lambda holder, _: [stored_roles[urn] for urn in self.roles_by_holder[holder.urn]],
+            uow=self.uow,
+        )
+
+    def _mark_external(self) -> None:
+        """Make the groups that get external members external, unless they declare their origin."""
+        groups = [self.groups[urn] for urn in self.external_urns]
+        changed_groups = [
+            group
+            for group in groups
+            if documents.ORIGIN not in group.extra and group.origin != GroupProfile.Origin.EXTERNAL
+        ]
+        for group in changed_groups:
+            if group.urn in self.facts_before:
+                group.origin = GroupProfile.Origin.EXTERNAL
+        # Most change in nothing else: one statement for all of these.
+        people_writer.set_origin(
+            [group for group in changed_groups if group.urn not in self.facts_before],
+            origin=GroupProfile.Origin.EXTERNAL,
             uow=self.uow,
         )
 
@@ -213,10 +233,10 @@ class AspectImport:
 
     def _ensure_group(self, urn: str, *, is_external: bool) -> None:
         """Create the group if it is new. A group without a declared origin becomes external with an external member."""
-        self._get_or_create_row(urn)
-        group = self.groups[urn]
-        if is_external and documents.ORIGIN not in group.extra:
-            group.origin = GroupProfile.Origin.EXTERNAL
+        if urn not in self.groups:
+            self._get_or_create_row(urn)
+        if is_external:
+            self.external_urns[urn] = None
 
     def _get_or_create_row(self, urn: str) -> UserOrGroup:
         """Return the row to be changed, a new one if there is none."""

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from policies import deadlines
@@ -179,8 +179,7 @@ def test_nobody_is_answered_from_long_before_a_boundary(monkeypatch: pytest.Monk
     assert is_allowed()
     with holding_the_gate():
         move(HOUR + timedelta(seconds=snapshot_store.MAX_LATE_SECONDS + 1))
-        with pytest.raises(Exception) as raised:  # noqa: PT011 - of the database, or of who waits behind another
+        with pytest.raises((Unavailable, OperationalError)):
             is_allowed()
-    assert isinstance(raised.value, Unavailable) or snapshot_store._is_lock_timeout(raised.value)
     snapshot_store._slot.due_retry_at = float("-inf")
     assert not is_allowed()

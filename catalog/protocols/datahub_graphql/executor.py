@@ -5,7 +5,9 @@ from typing import Any
 from graphql import (
     DocumentNode,
     ExecutionResult,
+    FieldNode,
     GraphQLError,
+    GraphQLSchema,
     MiddlewareManager,
     OperationType,
     execute_sync,
@@ -44,7 +46,8 @@ def _execute_query(graphql_request: GraphQLRequest, context: Context) -> Executi
     if document_errors := refused_operations.find_refusals(document) or validate(
         schema, document, max_errors=query_limits.MAX_ERRORS
     ):
-        return ExecutionResult(None, [query_limits.explain_error(error) for error in document_errors])
+        errors = [_explain_root(schema, query_limits.explain_error(error)) for error in document_errors]
+        return ExecutionResult(None, errors)
     _check_operation(document, graphql_request.operation)
     try:
         return execute_sync(
@@ -59,6 +62,23 @@ def _execute_query(graphql_request: GraphQLRequest, context: Context) -> Executi
         limit = query_limits.MAX_ANSWERED_FIELDS
         detail = f"The answer would have more than {limit} fields; what this call wrote stays written."
         raise Invalid.from_problem(code="query.large", pointer="/query", detail=detail) from None
+
+
+def _explain_root(schema: GraphQLSchema, error: GraphQLError) -> GraphQLError:
+    """Return a validation error; one about a mutation in a query, or a query in a mutation, says so."""
+    field = error.nodes[0] if error.nodes else None
+    if not isinstance(field, FieldNode):
+        return error
+    roots = {"query": schema.query_type, "mutation": schema.mutation_type}
+    name = field.name.value
+    for kind, root in roots.items():
+        other_kind, other_root = next((item, type_) for item, type_ in roots.items() if item != kind)
+        is_unknown = root is not None and error.message.startswith(f"Cannot query field '{name}' on type '{root.name}'")
+        if is_unknown and other_root is not None and name in other_root.fields:
+            # The beginning is what clients look for.
+            detail = f"{error.message} {name} is a {other_kind}: write {other_kind} {{ {name} … }}."
+            return GraphQLError(detail, error.nodes)
+    return error
 
 
 def _resolve_field(resolve: Any, source: Any, info: Info, **arguments: Any) -> Any:

@@ -1,7 +1,7 @@
 """SCIM filters as SQL conditions, so that counts and pages are exact for any number of users.
 
-The attributes are those by which providers look up users and groups. A filter on any other attribute is refused, since
-filtering a page after the query would give wrong counts.
+Values are compared of the attributes by which providers look up users and groups; whether there is one can be asked of
+every attribute. Any other filter is refused, since filtering a page after the query would give wrong counts.
 """
 
 import uuid
@@ -25,6 +25,7 @@ from scim2_models.path import (
     ValuePath,
 )
 
+from policies.identity.scim import stored_attributes
 from policies.models import Membership, User
 from policies.models.fields import fold_ascii, is_storable
 
@@ -53,13 +54,14 @@ def build_condition(node: Any, resource: str) -> Q:
     """Return a parsed filter as a condition on rows of `resource`, "User" or "Group". Raises InvalidFilterException."""
     if len(str(node)) > MAX_FILTER_LENGTH:
         raise InvalidFilterException(detail=f"A filter has up to {MAX_FILTER_LENGTH} characters.")
-    return _ConditionVisitor(_ATTRIBUTES[resource]).visit(node)
+    return _ConditionVisitor(resource, _ATTRIBUTES[resource]).visit(node)
 
 
 class _ConditionVisitor(FilterVisitor[Q]):
     """Converts a filter to a condition. Inside `emails[type eq "work"]` the `path_prefix` is `emails.`, else empty."""
 
-    def __init__(self, attributes: Mapping[str, AttributeCondition], path_prefix: str = "") -> None:
+    def __init__(self, resource: str, attributes: Mapping[str, AttributeCondition], path_prefix: str = "") -> None:
+        self.resource = resource
         self.attributes = attributes
         self.path_prefix = path_prefix
 
@@ -69,7 +71,8 @@ class _ConditionVisitor(FilterVisitor[Q]):
 
     def visit_present(self, node: Present) -> Q:
         """Return the condition that the attribute has a value."""
-        return self._find_condition(node.attr_path)(None, None)
+        presence = stored_attributes.find_presence(self.resource, self._name_attribute(node.attr_path).lower())
+        return self._find_condition(node.attr_path)(None, None) if presence is None else presence
 
     def visit_not(self, node: Not) -> Q:
         """Return the negated condition."""
@@ -84,13 +87,16 @@ class _ConditionVisitor(FilterVisitor[Q]):
         """Return the condition that an entry of a list meets the filter in brackets. Raises InvalidFilterException."""
         name = node.attr_path.attr.lower()
         if name == "emails" and isinstance(node.val_filter, Comparison | Present | LogicalExpr):
-            return _ConditionVisitor(_EMAIL_ATTRIBUTES, f"{name}.").visit(node.val_filter)
+            return _ConditionVisitor(self.resource, _EMAIL_ATTRIBUTES, f"{name}.").visit(node.val_filter)
         if name in ("members", "groups") and isinstance(node.val_filter, Comparison):
-            return _ConditionVisitor(self.attributes, f"{name}.").visit(node.val_filter)
+            return _ConditionVisitor(self.resource, self.attributes, f"{name}.").visit(node.val_filter)
         raise InvalidFilterException(detail=f"{node} cannot be searched for.")
 
+    def _name_attribute(self, path: AttrPath) -> str:
+        return f"{self.path_prefix}{path.attr}{f'.{path.sub_attr}' if path.sub_attr else ''}"
+
     def _find_condition(self, path: AttrPath) -> AttributeCondition:
-        name = f"{self.path_prefix}{path.attr}{f'.{path.sub_attr}' if path.sub_attr else ''}"
+        name = self._name_attribute(path)
         condition = self.attributes.get(name.lower())
         if condition is None:
             raise InvalidFilterException(

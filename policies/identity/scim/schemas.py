@@ -133,7 +133,7 @@ _CONFIG = ServiceProviderConfig(
     bulk=Bulk(supported=False, max_operations=0, max_payload_size=0),
     filter=Filter(supported=True, max_results=MAX_PAGE_SIZE),
     change_password=ChangePassword(supported=False),
-    sort=Sort(supported=False),
+    sort=Sort(supported=True),
     etag=ETag(supported=False),
     authentication_schemes=[
         AuthenticationScheme(

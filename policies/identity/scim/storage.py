@@ -17,11 +17,12 @@ from scim2_models import (
     Resource,
     ResourceType,
     ResponseParameters,
+    SearchRequest,
 )
 from scim2_server.storage import ScimStorage, SearchPage
 
 from policies.engine.model import Actor
-from policies.identity.scim import filters, member_patches, request_bodies, resource_mapping
+from policies.identity.scim import filters, member_patches, request_bodies, resource_mapping, stored_attributes
 from policies.identity.scim import queries as scim_queries
 from policies.identity.scim.member_patches import MemberDelta
 from policies.identity.scim.schemas import MAX_PAGE_SIZE
@@ -61,7 +62,7 @@ class PeopleStorage(ScimStorage):
         return scim_queries.load_resources([row], resource_type, response_parameters, pending_events)[0]
 
     def search(self, resource_types: list[ResourceType], search_request: Any, *, position: Any = None) -> SearchPage:  # noqa: ARG002 - no cursors
-        """Return a page of resources: users before groups, each in the order of creation."""
+        """Return a page of resources: users before groups, each in the order of creation, or in that which is asked."""
         start = search_request.start_index_0 or 0
         remaining_count = MAX_PAGE_SIZE if search_request.count is None else search_request.count
         total = 0
@@ -73,7 +74,8 @@ class PeopleStorage(ScimStorage):
             count = queryset.count()
             first_index = max(start - total, 0)
             if remaining_count > 0 and first_index < count:
-                rows = list(queryset.order_by("pk")[first_index : first_index + remaining_count])
+                order = _list_order(search_request, resource_type, len(resource_types))
+                rows = list(queryset.order_by(*order)[first_index : first_index + remaining_count])
                 resources += scim_queries.load_resources(rows, resource_type, search_request)
                 remaining_count -= len(rows)
             total += count
@@ -159,6 +161,20 @@ def _build_condition(scim_filter: Any, resource_type: ResourceType, type_count: 
         if type_count == 1:
             raise
         return filters.NO_ROWS
+
+
+def _list_order(search_request: Any, resource_type: ResourceType, type_count: int) -> list[Any]:
+    """Return the order of rows; if several types are searched, those that lack the attribute keep their own."""
+    if search_request.sort_by is None:
+        return ["pk"]
+    is_descending = search_request.sort_order == SearchRequest.SortOrder.descending
+    try:
+        name = str(resource_type.name)
+        return stored_attributes.list_order(name, str(search_request.sort_by), is_descending=is_descending)
+    except InvalidValueException:
+        if type_count == 1:
+            raise
+        return ["pk"]
 
 
 def _get_users(ids: Collection[uuid.UUID]) -> list[User]:

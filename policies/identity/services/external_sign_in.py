@@ -150,11 +150,13 @@ def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> N
         and not (groups[urn].is_removed and urn in joined_urns)
     ]
     target_urns = {group.urn for group in target_groups}
-    left_groups = {
-        urn: row.group.profile
+    left_urns = [
+        urn
         for urn, row in memberships[user.urn].items()
         if row.is_external and not row.is_native and urn not in target_urns
-    }
+    ]
+    rows_by_urn = {group.urn: group for group in GroupProfile.objects.filter(urn__in=left_urns)}
+    left_groups = {urn: rows_by_urn[urn] for urn in left_urns}
     target_groups += [left_groups[urn] for urn in _list_kept_groups(user, left_groups, uow)]
     membership_writer.replace_groups(
         targets=[(user, membership_writer.EXTERNAL, target_groups)], memberships=memberships, uow=uow

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from policies.models import GroupProfile, Membership, ScheduledMembership, User, Verb
 from policies.writes.timed_holders import TimedHolder
@@ -51,9 +51,10 @@ def remove_members(*, users: Collection[User], group: GroupProfile, kind: str, u
 def load_memberships(*, urns: Collection[str]) -> dict[str, dict[str, Membership]]:
     """Return user URN → group URN → membership, oldest first, of these users; one query."""
     memberships: dict[str, dict[str, Membership]] = {urn: {} for urn in urns}
-    rows = Membership.objects.filter(user__urn__in=urns).select_related("user", "group__profile")
-    for row in rows.order_by("pk"):
-        memberships[row.user.urn][row.group.profile.urn] = row
+    rows = Membership.objects.filter(user__urn__in=urns).order_by("pk")
+    # Not the users and groups themselves: a user's documents name all of its groups, and would come with each.
+    for row in rows.annotate(user_urn=F("user__urn"), group_urn=F("group__profile__urn")):
+        memberships[row.user_urn][row.group_urn] = row
     return memberships
 
 

@@ -22,6 +22,11 @@ log = structlog.get_logger(__name__)
 
 #: Longest subject, in characters (OpenID Connect Core 1.0, section 2).
 _MAX_SUBJECT_LENGTH = 255
+#: Claim by which Entra ID says that it left out the groups, where it names no address for them.
+_LEFT_OUT_GROUPS_KEY = "hasgroups"
+#: What a text with several names is divided at, and what one that is something else begins with or has.
+_NAME_SEPARATOR = ","
+_STRUCTURE_SIGNS = ("[", "{", ";", "\n")
 #: Claim that names the claims which a provider left out because they were too long (OpenID Connect Core 1.0, 5.6.2).
 _DISTRIBUTED_CLAIMS_KEY = "_claim_names"
 
@@ -117,24 +122,43 @@ def _parse_profile(claims: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _parse_list(claims: Mapping[str, Any], claim: str) -> list[str]:
-    """Return the strings of a claim that holds a list or one string; empty if the claim is absent. Raises Forbidden."""
+    """Return the names of a claim that holds a list or one text; empty if the claim is absent. Raises Forbidden."""
     value = _find_claim(claims, claim)
-    distributed_claims = claims.get(_DISTRIBUTED_CLAIMS_KEY)
-    if value is None and isinstance(distributed_claims, dict) and claim in distributed_claims:
-        raise _build_refusal(
-            f"left out the claim {claim} because it has too many values; have it send those of this site only"
-        )
-    if isinstance(value, str):
-        return [value]
     if value is None:
+        if _is_left_out(claims, claim):
+            raise _build_refusal(
+                f"left out the claim {claim} because it has too many values; have it send those of this site only"
+            )
         return []
+    if isinstance(value, str):
+        return _divide_text(value, claim)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _build_refusal(f"says something else than a list of names (claim {claim})")
     return value
 
 
+def _is_left_out(claims: Mapping[str, Any], claim: str) -> bool:
+    distributed_claims = claims.get(_DISTRIBUTED_CLAIMS_KEY)
+    is_distributed = isinstance(distributed_claims, dict) and claim in distributed_claims
+    is_groups = claim == settings.OIDC.groups_claim
+    return is_distributed or (is_groups and claims.get(_LEFT_OUT_GROUPS_KEY) not in (None, False, "false"))
+
+
+def _divide_text(text: str, claim: str) -> list[str]:
+    """Return the names in a text, with commas between them. Raises Forbidden for one that is something else."""
+    names = [name.strip() for name in text.split(_NAME_SEPARATOR)]
+    # Commas are within a name of a directory, too: CN=staff,OU=acme.
+    is_path = len(names) > 1 and "=" in text
+    if is_path or any(sign in text for sign in _STRUCTURE_SIGNS):
+        raise _build_refusal(f"says something else than names with commas between them (claim {claim})")
+    return [name for name in names if name]
+
+
 def _filter_valid_groups(groups: Sequence[str]) -> list[str]:
-    """Return the group ids that are valid in a URN, without duplicates; the others are logged."""
+    """Return the group ids that are valid in a URN, without duplicates; the others are logged.
+
+    Raises Forbidden where none is: the person would lose every group.
+    """
     valid_groups = []
     for group in dict.fromkeys(groups):
         checks = Checks()
@@ -143,6 +167,9 @@ def _filter_valid_groups(groups: Sequence[str]) -> list[str]:
             log.warning("oidc_group_left_out", group=ascii(group)[:200], reason=checks.problems[0].detail)
         else:
             valid_groups.append(group)
+    if groups and not valid_groups:
+        claim = settings.OIDC.groups_claim
+        raise _build_refusal(f"names groups of which none can be one here (claim {claim})")
     return valid_groups
 
 

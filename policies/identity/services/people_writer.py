@@ -93,6 +93,18 @@ def store(
             uow.audit(urn=row.urn, name=row.name, verb=_find_verb(before, after), before=before, after=after)
 
 
+def set_origin(groups: Sequence[GroupProfile], *, origin: str, uow: UnitOfWork) -> None:
+    """Set the origin of stored groups, all of which have another one, and record it; one statement for all."""
+    if not groups:
+        return
+    uow.announce(*(group.urn for group in groups))
+    for group in groups:
+        before = source_facts(group)
+        group.origin = origin
+        uow.audit(urn=group.urn, name=group.name, verb=Verb.UPDATED, before=before, after=source_facts(group))
+    GroupProfile.objects.filter(pk__in=[group.pk for group in groups]).update(origin=origin)
+
+
 def remove(row: UserOrGroup, *, uow: UnitOfWork) -> None:
     """Delete a user or group with its memberships and role assignments, a user also with its tokens and sessions."""
     _announce_loss(row, uow)

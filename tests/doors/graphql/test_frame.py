@@ -41,6 +41,28 @@ def test_other_methods(root, method):
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        (
+            '{ createAccessToken(input: {name: "x"}) { accessToken } }',
+            "createAccessToken is a mutation: write mutation {",
+        ),
+        ("query Q { ...F } fragment F on Query { addOwners { x } }", "addOwners is a mutation: write mutation {"),
+        ("mutation { me { corpUser { urn } } }", "me is a query: write query { me"),
+        ("{ createAccessTokens { x } }", None),
+        ("{ me { createAccessToken } }", None),
+    ],
+)
+def test_a_field_of_the_other_kind_of_operation_is_explained(root, query, sentence):
+    answer = root.post(PATH, {"query": query}).json()
+    messages = [error["message"] for error in answer["errors"]]
+    assert all(message.startswith("Cannot query field ") for message in messages[:1])
+    assert (
+        any(sentence in message for message in messages) if sentence else not any(" is a " in one for one in messages)
+    )
+
+
 # -- the session of the pages -----------------------------------------------------------------------------------------
 
 

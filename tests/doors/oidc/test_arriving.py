@@ -260,6 +260,48 @@ def test_nobody_is_put_into_a_removed_group_until_it_is_restored(provider):
     assert Membership.objects.filter(user__urn=JANE).count() == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "groups_of_jane"),
+    [
+        ({"groups": "sales,engineers"}, ["engineers", "sales"]),
+        ({"groups": " sales , engineers, "}, ["engineers", "sales"]),
+        ({"groups": ""}, []),
+        ({"groups": []}, []),
+        ({"hasgroups": False}, []),
+        ({"hasgroups": True, "groups": ["sales"]}, ["sales"]),
+    ],
+)
+def test_groups_in_one_text_are_read(provider, said, groups_of_jane):
+    jane(provider, groups=["engineers"])
+    sign_in(Client(), "0001")
+    jane(provider, **said)
+    assert sign_in(Client(), "0001").status_code == 302
+    assert sorted(held().group_urns) == [f"urn:li:corpGroup:{name}" for name in groups_of_jane]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"hasgroups": True},
+        {"hasgroups": "true"},
+        {"_claim_names": {"groups": "src1"}},
+        {"groups": "CN=sales,OU=acme"},
+        {"groups": '["sales"]'},
+        {"groups": "sales;engineers"},
+        {"groups": ["CN=sales,OU=acme", "CN=staff,OU=acme"]},
+        {"groups": True},
+    ],
+)
+def test_groups_that_are_not_understood_are_kept_and_the_claim_is_named(provider, client, said):
+    jane(provider, groups=["engineers"])
+    sign_in(Client(), "0001")
+    jane(provider, **said)
+    refused = sign_in(client, "0001")
+    assert refused.status_code == 403
+    assert "claim groups" in reason(refused)
+    assert held().group_urns == ["urn:li:corpGroup:engineers"]
+
+
 def test_groups_are_left_alone_where_no_claim_is_asked_for_them(provider, configured):
     jane(provider, groups=["engineers"])
     sign_in(Client(), "0001")

@@ -23,7 +23,7 @@ _BLOCK_SIZE = _MEBIBYTE
 #: Files that are measured at the same time.
 _THREAD_COUNT = 4
 #: What Spark unpacks by the end of the name, and can be measured here.
-_UNPACKERS: Mapping[str, Callable[[IO[bytes]], IO[bytes]]] = {
+_UNPACKERS: Mapping[str, Callable[[IO[bytes]], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.BZ2File,
 }
@@ -101,7 +101,7 @@ def _describe_limit(size: int, limits: FileLimits) -> str:
     return f"{limits.size:,} bytes"
 
 
-def _read_blocks(folder: StorageFolder, path: str, unpack: Callable[[IO[bytes]], IO[bytes]] | None) -> Iterator[bytes]:
+def _read_blocks(folder: StorageFolder, path: str, unpack: Callable[[IO[bytes]], Any] | None) -> Iterator[bytes]:
     """Yield the content of a file, up to where it is damaged: what reads it says what is wrong with it."""
     with folder.open_input(path) as native_file:
         file: Any = native_file if unpack is None else unpack(native_file)

@@ -130,6 +130,12 @@ class Server:
             )
         wait_for(self._port, self._process, log)
 
+    def wait_until_ready(self, is_ready: Callable[[], bool]) -> None:
+        """Return once it answers; raises RuntimeError with its log when it does not."""
+        assert self._process
+        log = self._folder / "server.log"
+        wait_until(is_ready, server=self._process, explain=lambda: log.read_text(errors="replace"))
+
     def freeze(self) -> None:
         """Stop it with every process that it started: what is sent to it is taken by the kernel, and nobody answers."""
         for number in self._processes():
@@ -211,6 +217,9 @@ def postgres_server(*, is_lasting: bool = False, is_for_tests: bool = True) -> I
         with running(
             Server(command, port=port, folder=folder, user=user, address=address), stop=signal.SIGINT
         ) as server:
+            # It listens before it has read its log, and refuses connections until then.
+            is_ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+            server.wait_until_ready(lambda: subprocess.run(is_ready, check=False).returncode == 0)
             yield server
 
 

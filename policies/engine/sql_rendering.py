@@ -86,7 +86,7 @@ def build_view(
         role_slice: [] if table is None else table.list_missing(role_slice.rows) for role_slice in role_slices
     }
     if role_slices and all(missing_columns.values()):
-        raise MissingColumns(list(dict.fromkeys(name for names in missing_columns.values() for name in names)))
+        raise MissingColumns(sorted({name for names in missing_columns.values() for name in names}))
     slice_columns = [
         (role_slice, _select_columns(role_slice.columns, table, requested_columns))
         for role_slice, missing_names in missing_columns.items()

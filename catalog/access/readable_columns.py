@@ -60,6 +60,9 @@ def render_select(
             requested_columns=resource.columns if requested_columns is None else requested_columns,
         )
         return sql_rendering.render_select(view, table=table, dialect=dialect, table_columns=known_columns)
+    except sql_rendering.MissingColumns as error:
+        pointer = "/columns" if schema is None else "/resource"
+        raise Invalid.from_problem(code=error.code, pointer=pointer, detail=str(error)) from None
     except sql_rendering.NoVisibleColumns:
         raise TableNotReadable(DecisionCode.NO_COLUMNS, resource.urn, privilege) from None
     except sql_rendering.RenderError as error:

@@ -57,15 +57,17 @@ def apply(
     channel: str,
     registrations: Mapping[str, EntityIds] | None = None,
     is_open: bool = False,
+    is_ingestion: bool = False,
     check: Callable[[], None] | None = None,
 ) -> ApplyResult:
     """Check, authorize and write changes to aspects, all or none.
 
     `registrations` are entities to register with their ids, in addition to the proposals (the API of entities).
     `is_open` (REST_API_AUTHORIZATION switched off) lets every caller write ordinary entities; those of GUARDED_TYPES
-    stay guarded. `check` may refuse authorized changes before anything is written. Raises Invalid with every
-    problem, Forbidden with everything that is missing; for hidden entities the refusal is the same as for ones that are
-    not stored.
+    stay guarded. `is_ingestion` says that these are proposals of DataHub's clients: for them alone
+    MCP_VALIDATION_PRIVILEGE_CONSTRAINTS can be switched off. `check` may refuse authorized changes before anything is
+    written. Raises Invalid with every problem, Forbidden with everything that is missing; for hidden entities the
+    refusal is the same as for ones that are not stored.
     """
     if not by.is_active:
         raise Forbidden((), f"{by.urn} is suspended.")
@@ -76,7 +78,13 @@ def apply(
     # Writers of people only do not wait for writers of documents.
     with open_write(Gate.PEOPLE if people_items and not catalog_items and not ids_by_urn else Gate.CATALOG):
         catalog_refusal, touched_urns = _apply_to_catalog(
-            catalog_items, ids_by_urn, by=by, channel=channel, is_open=is_open, check=check
+            catalog_items,
+            ids_by_urn,
+            by=by,
+            channel=channel,
+            is_open=is_open,
+            is_ingestion=is_ingestion,
+            check=check,
         )
         people_refusal, problems, lints = _apply_to_people(people_items, by=by, channel=channel, is_open=is_open)
         refusals = [refusal for refusal in (catalog_refusal, people_refusal) if refusal is not None]
@@ -94,6 +102,7 @@ def _apply_to_catalog(
     by: Actor,
     channel: str,
     is_open: bool,
+    is_ingestion: bool,
     check: Callable[[], None] | None,
 ) -> tuple[Forbidden | None, frozenset[str]]:
     """Write documents and entities; return (None, touched URNs) or (refusal, no URNs)."""
@@ -108,7 +117,7 @@ def _apply_to_catalog(
         channel=channel,
         now=now,
     )
-    refusal = find_change_refusal(items, write_set, ids_by_urn, by=by, is_open=is_open)
+    refusal = find_change_refusal(items, write_set, ids_by_urn, by=by, is_open=is_open, is_ingestion=is_ingestion)
     if refusal is not None:
         return refusal, frozenset()
     if check is not None:
@@ -132,6 +141,7 @@ def find_change_refusal(
     *,
     by: Actor,
     is_open: bool = False,
+    is_ingestion: bool = False,
 ) -> Forbidden | None:
     """Return the refusal of these changes to documents and registrations, None when all are allowed."""
     existing_urns = write_set.stored_urns | _list_existing_people(items)
@@ -145,7 +155,7 @@ def find_change_refusal(
             guarded_items,
             VisibleDocuments(write_set, hidden_urns) if hidden_urns else write_set,
             existing_urns=existing_urns.difference(hidden_urns),
-            with_constraints=settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS,
+            with_constraints=settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS or not is_ingestion,
             registered_urns=guarded_registrations,
         )
         return _deduplicate(requests)

@@ -16,7 +16,10 @@ from typing import Any
 
 
 def read_folder(folder: Path, *, has_tests: bool) -> dict[str, str]:
-    """Return path → text of the YAML files of a folder."""
+    """Return path → text of the YAML files of a folder; ends the program where there is none of that name."""
+    if not folder.is_dir():
+        sys.stderr.write(f"{folder}: There is no such folder.\n")
+        sys.exit(3)
     files = [file for file in folder.rglob("*") if file.suffix in (".yaml", ".yml") and file.is_file()]
     texts = {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files}
     names = [path.split("/")[0] for path in texts]
@@ -53,11 +56,18 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--source", help="where the folder is kept; pages link to it")
     parser.add_argument("--prune", action="store_true", help="delete what is managed and no longer in the folder")
+    parser.add_argument("--confirm-empty", action="store_true", help="with --prune: no files mean delete everything")
+    parser.add_argument("--take-over", action="store_true", help="take what is managed from another source")
     parser.add_argument("--junit", type=Path, help="write the results of `test` here, as JUnit XML")
     options = parser.parse_args()
+    if options.command == "test" and options.junit is not None:
+        # What an earlier run found would be taken for what this one did not.
+        options.junit.unlink(missing_ok=True)
     body: dict[str, Any] = {
         "files": read_folder(options.folder, has_tests=options.command == "test"),
         "prune": options.prune,
+        "confirm_empty": options.confirm_empty,
+        "take_over": options.take_over,
     }
     if options.source is not None:
         body["source"] = options.source
@@ -74,6 +84,7 @@ def main() -> int:
     if options.command == "plan":
         sys.stdout.write(f"{answer['text']}\n")
         return 2 if answer["changes"] else 0
+    sys.stdout.writelines(f"{warning}\n" for warning in answer["warnings"])
     changed = [f"{change['action']}: {change['name']}" for change in answer["changes"]]
     sys.stdout.write("\n".join([*changed, f"The policies are at version {answer['policy_version']}."]) + "\n")
     return 0

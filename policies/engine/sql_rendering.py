@@ -13,9 +13,13 @@ from sqlglot import exp
 from sqlglot.dialects.sqlite import SQLite
 
 from policies.engine.errors import EngineError
-from policies.engine.families.datazone_row_conditions import SqlNode, list_columns, parse_condition
+from policies.engine.families.datazone_row_conditions import SqlNode, find_problem, list_columns, parse_condition
 from policies.engine.families.vocabulary import read_table
 from policies.engine.restrictions import ColumnPath, RoleSlice, column_path, intersect_columns, is_included
+from policies.engine.sql_conditions.postgres import PostgresTranslator
+from policies.engine.sql_conditions.sqlite import SqliteTranslator
+from policies.engine.sql_conditions.translator import Translator
+from policies.engine.sql_conditions.values import UnsupportedCondition
 
 #: One alternative: conditions that a row must all meet; () for every row.
 RowConditions = tuple[str, ...]
@@ -36,6 +40,16 @@ class NoVisibleColumns(EngineError):
     """No column of the table is left to show (DZ-57)."""
 
     code = "no_columns"
+
+
+class MissingColumns(NoVisibleColumns):
+    """Nothing is shown because the table lacks columns that row conditions read (DZ-51)."""
+
+    code = "columns.missing"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        words = f"a column {names[0]}" if len(names) == 1 else f"columns {', '.join(names)}"
+        super().__init__(f"The rows are restricted by {words}, and the table has none of that name.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +77,20 @@ def build_view(
     """Return the part of a table that slices (None: no restriction) show.
 
     `table_columns` are the columns that the table has, if known, and `requested_columns` those to show (None: all).
-    Raises NoVisibleColumns, or RenderError if several slices must be combined without a list of columns.
+    Raises NoVisibleColumns, MissingColumns where that is due to row conditions, or RenderError if several slices must
+    be combined without a list of columns.
     """
     role_slices = (RoleSlice("", (), None, None),) if slices is None else slices
     table = None if table_columns is None else _TableColumns(table_columns)
+    missing_columns = {
+        role_slice: [] if table is None else table.list_missing(role_slice.rows) for role_slice in role_slices
+    }
+    if role_slices and all(missing_columns.values()):
+        raise MissingColumns(sorted({name for names in missing_columns.values() for name in names}))
     slice_columns = [
         (role_slice, _select_columns(role_slice.columns, table, requested_columns))
-        for role_slice in role_slices
-        if table is None or table.can_evaluate(role_slice.rows)
+        for role_slice, missing_names in missing_columns.items()
+        if not missing_names
     ]
     slice_columns = [
         (role_slice, visible_columns) for role_slice, visible_columns in slice_columns if visible_columns != ()
@@ -103,10 +123,14 @@ def render_select(view: TableView, *, table: str, dialect: str, table_columns: C
         cells: list[SqlNode] = [exp.Star()]
     else:
         cells = [printer.build_cell(column) for column in view.columns]
-    query = exp.Select(expressions=cells).from_(printer.build_table(table), copy=False)
+    table_node = printer.build_table(table)
+    query = exp.Select(expressions=cells).from_(table_node, copy=False)
     if view.rows:
         query = query.where(printer.build_any_of(view.rows), copy=False)
-    return _render_for_spark(query) if dialect == "spark" else query.sql(dialect=_sqlglot_dialect(dialect))
+    printer.check_columns(query)
+    if dialect == "spark":
+        _add_alias_for_spark(query, table_node)
+    return _render_for_spark(query) if dialect == "spark" else query.sql(dialect=_DIALECTS[dialect][0])
 
 
 # -- visible cells ----------------------------------------------------------------------------------------------------
@@ -130,9 +154,9 @@ class _TableColumns:
             known_path = known_path[:-1]
         return known_path == path or known_path not in self._struct_paths
 
-    def can_evaluate(self, rows: RowConditions) -> bool:
-        """Whether the table has every column that the conditions read; a slice without them grants nothing (DZ-51)."""
-        return all(self.has_column(column) for row in rows for column in list_columns(row))
+    def list_missing(self, rows: RowConditions) -> list[str]:
+        """Return the columns that conditions read and the table lacks; a slice with any grants nothing (DZ-51)."""
+        return [column for row in rows for column in list_columns(row) if not self.has_column(column)]
 
 
 def _select_columns(
@@ -200,28 +224,52 @@ class _SQLite(SQLite):
         IDENTIFIERS = ["`", '"', ("[", "]")]
 
 
-#: The offered dialects, each with its sqlglot dialect and the nodes it has no equivalent of.
-_DIALECTS: dict[str, tuple[str | type[SQLite], tuple[type[SqlNode], ...]]] = {
-    "spark": ("spark", ()),
-    "postgres": ("postgres", (exp.RegexpLike, exp.EndsWith, exp.Contains)),
-    "sqlite": (
-        _SQLite,
-        (
-            exp.RegexpLike,
-            exp.ILike,
-            exp.StartsWith,
-            exp.EndsWith,
-            exp.Contains,
-            exp.Year,
-            exp.Month,
-            exp.Day,
-            exp.CurrentTimestamp,
-        ),
-    ),
+#: The dialects beside Spark, each with its sqlglot dialect and the translator of its conditions.
+_DIALECTS: dict[str, tuple[str | type[SQLite], type[Translator]]] = {
+    "postgres": ("postgres", PostgresTranslator),
+    "sqlite": (_SQLite, SqliteTranslator),
 }
 
-#: SQLite converts a text that is no number to another value than the other dialects do; only these casts are the same.
-_SQLITE_CASTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE})
+
+#: Names that a database reads as something of its own where the table has no such column.
+_OWN_NAMES = {
+    "spark": frozenset(
+        {
+            *("current_catalog", "current_database", "current_date", "current_path", "current_schema", "current_time"),
+            *("current_timestamp", "current_timezone", "current_user", "grouping__id", "localtimestamp"),
+            *("session_user", "user"),
+        }
+    ),
+    "postgres": frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"}),
+    "sqlite": frozenset({"_rowid_", "oid", "rowid"}),
+}
+
+
+def _add_alias_for_spark(query: exp.Select, table: exp.Table) -> None:
+    """Give the table an alias, and columns in front of which it has to stand so that Spark reads them as columns.
+
+    `user` without one is the user of the session where the table has no such column, even between backticks, and
+    `orders.state` is a column of the table `orders` before it is a field of the column `orders`.
+    """
+    table_names = {part.name.casefold() for part in table.parts}
+    first_names = {column: column.parts[0].name.casefold() for column in query.find_all(exp.Column)}
+    ambiguous_columns = [
+        column
+        for column, name in first_names.items()
+        if name in _OWN_NAMES["spark"] or (name in table_names and _has_fields(column))
+    ]
+    if not ambiguous_columns:
+        return
+    alias = "shown_rows"
+    while alias in first_names.values():
+        alias += "_"
+    table.set("alias", exp.TableAlias(this=exp.Identifier(this=alias, quoted=False)))
+    for column in ambiguous_columns:
+        column.replace(exp.Dot(this=exp.Identifier(this=alias, quoted=False), expression=column.copy()))
+
+
+def _has_fields(column: exp.Column) -> bool:
+    return len(column.parts) > 1 or isinstance(column.parent, exp.Dot)
 
 
 def _render_for_spark(query: exp.Select) -> str:
@@ -229,10 +277,6 @@ def _render_for_spark(query: exp.Select) -> str:
     if any("${" in name.name for name in query.find_all(exp.Identifier)):
         raise RenderError("dialect.unsupported", "/dialect", "spark reads ${ in the name of a column as a setting.")
     return query.sql(dialect="spark").replace("${", "$\\u007b")
-
-
-def _sqlglot_dialect(name: str) -> str | type[SQLite]:
-    return _DIALECTS[name][0]
 
 
 class _SqlPrinter:
@@ -263,6 +307,22 @@ class _SqlPrinter:
             return exp.Alias(this=column_node, alias=self._build_identifier(column.name, is_exact=is_exact))
         return column_node
 
+    def check_columns(self, query: exp.Select) -> None:
+        """Refuse names that the database has for something of its own, unless the table is known to have them.
+
+        Spark reads them as columns behind an alias. Fields are refused where a dot stands behind the name of a table.
+        """
+        if self._dialect == "spark":
+            return
+        for column in query.find_all(exp.Column):
+            name = column.name.casefold()
+            if name in _OWN_NAMES[self._dialect] and name not in self._spelling_by_key:
+                detail = f"{self._dialect} has something of its own of the name {column.name}."
+                raise RenderError("dialect.unsupported", "/dialect", detail)
+            if _has_fields(column):
+                detail = f"{self._dialect} reads no field of a column as {column.sql()}, but a column of a table."
+                raise RenderError("dialect.unsupported", "/dialect", detail)
+
     def build_any_of(self, alternatives: Sequence[RowConditions]) -> SqlNode:
         conditions = [self._build_all_of(rows) for rows in alternatives]
         if len(conditions) == 1:
@@ -276,23 +336,22 @@ class _SqlPrinter:
         return _join_nodes(exp.And, [exp.Paren(this=self._build_condition(row)) for row in rows])
 
     def _build_condition(self, text: str) -> SqlNode:
+        if problem := find_problem(text):
+            raise RenderError("dialect.unsupported", "/dialect", f"{text[:80]}: {problem}")
         tree = parse_condition(text).copy()
-        for node in list(tree.walk()):
-            self._refuse(node, text)
-            if isinstance(node, exp.Column):
-                self._spell(node)
+        for column in list(tree.find_all(exp.Column)):
+            self._spell(column)
         for name in list(tree.find_all(exp.Identifier)):
             is_exact = name.name in self._spelling_by_key.values()
             name.set("quoted", self._must_be_quoted(name.name, is_exact=is_exact or bool(name.args.get("quoted"))))
-        return tree.transform(_as_sqlite, copy=False) if self._dialect == "sqlite" else tree
-
-    def _refuse(self, node: SqlNode, text: str) -> None:
-        is_unsupported = isinstance(node, _DIALECTS[self._dialect][1])
-        if self._dialect == "sqlite" and isinstance(node, exp.Cast):
-            is_unsupported = node.to.this not in _SQLITE_CASTS
-        if is_unsupported:
-            detail = f"{self._dialect} has nothing that means the same as this condition: {text[:80]}"
-            raise RenderError("dialect.unsupported", "/dialect", detail)
+        if self._dialect == "spark":
+            # A table with a list of columns behind it, `t WHERE (a)`, is a table of the name `WHERE` to Spark.
+            return exp.Paren(this=tree) if isinstance(tree, (exp.Column, exp.Boolean)) else tree
+        try:
+            return _DIALECTS[self._dialect][1]().translate(tree)
+        except UnsupportedCondition as error:
+            detail = f"{self._dialect} has nothing that means the same as {error} in this condition: {text[:80]}"
+            raise RenderError("dialect.unsupported", "/dialect", detail) from None
 
     def _spell(self, column: exp.Column) -> None:
         """Spell a column as the table does; conditions ignore case (DZ-51)."""
@@ -324,26 +383,3 @@ def _join_nodes(connector: type[exp.Connector], nodes: Sequence[SqlNode]) -> Sql
     for node in nodes[1:]:
         joined_node = connector(this=joined_node, expression=node)
     return joined_node
-
-
-def _as_sqlite(node: SqlNode) -> SqlNode:
-    """Replace nodes that SQLite reads differently: its LIKE ignores case, its GLOB does not."""
-    if isinstance(node, exp.Like):
-        return exp.Glob(this=node.this, expression=exp.Literal.string(_as_glob(node.expression.name)))
-    if isinstance(node, exp.TryCast):
-        return exp.Cast(this=node.this, to=node.to)
-    return node
-
-
-def _as_glob(pattern: str) -> str:
-    glob_parts, letters = [], iter(pattern)
-    for letter in letters:
-        if letter == "\\":
-            glob_parts.append(_escape_glob(next(letters, letter)))
-        else:
-            glob_parts.append({"%": "*", "_": "?"}.get(letter) or _escape_glob(letter))
-    return "".join(glob_parts)
-
-
-def _escape_glob(letter: str) -> str:
-    return f"[{letter}]" if letter in "*?[" else letter

@@ -62,7 +62,11 @@ def test_what_is_managed_is_refused_with_its_source(manager):
         assert answer.status_code == 409
         assert SOURCE in answer.json()["detail"]
     assert manager.get(f"/api/v1/policies/{EDITORS_URN}/").json()["managed"] == {"source": SOURCE}
-    assert call(manager, "apply", files={}, source=SOURCE, prune=True).status_code == 200
+    refused = call(manager, "apply", files={}, source=SOURCE, prune=True)
+    assert [(entry["code"], entry["pointer"]) for entry in refused.json()["errors"]] == [("prune.empty", "/files")]
+    taken = call(manager, "apply", files=FILES, source="https://git.example.com/other")
+    assert (taken.status_code, SOURCE in taken.json()["detail"]) == (409, True)
+    assert call(manager, "apply", files={}, source=SOURCE, prune=True, confirm_empty=True).status_code == 200
     assert not Policy.objects.filter(urn=EDITORS_URN).exists()
 
 

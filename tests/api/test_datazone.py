@@ -458,6 +458,10 @@ def test_the_query_knows_the_schema_of_the_catalog(caller: APIClient) -> None:
     )
     assert render(caller, columns=["region", "note"]).json()["sql"] == "SELECT Region FROM scores WHERE (Region = 'x')"
     assert problem_of(render(caller, columns=["note"]), 403)["code"] == "no_columns"
+    put(caller, "more", said(f"dataset:{DATASET}", "dataset:read", extra_constraints={ROWS: ["country = 'x'"]}))
+    problem = problem_of(render(caller), 400)
+    assert [(entry["code"], entry["pointer"]) for entry in problem["errors"]] == [("columns.missing", "/resource")]
+    assert "a column country" in problem["errors"][0]["detail"]
 
 
 def test_the_query_is_refused_like_a_read(caller: APIClient) -> None:

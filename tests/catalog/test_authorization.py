@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.ingest import deletes
+from catalog.ingest import apply, deletes
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
 from policies.engine.model import Actor, MissingPrivilege
@@ -177,7 +177,9 @@ def test_constraints_look_at_the_tags_that_change(holding: Holding, settings: An
     tell(said(DATASET, "globalTags", tags("a", "kept")), by=by)
     tell(said(DATASET, "globalTags", {**tags("kept", "a"), "note": "no tag changed"}), by=by)
     settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS = False
-    tell(said(DATASET, "globalTags", tags("b")), by=by)
+    # The setting is about ingestion alone.
+    assert refused(said(DATASET, "globalTags", tags("b")), by=by)
+    apply.apply(proposals=[said(DATASET, "globalTags", tags("b"))], by=by, channel="test", is_ingestion=True)
 
 
 def test_tags_of_columns_have_a_privilege_of_their_own(holding: Holding) -> None:

@@ -54,7 +54,7 @@ def test_one_is_adopted_changed_and_pruned_and_the_others_stay(manager, text):
     assert changed.count("- name: ") == 3
     assert "# Theirs." in changed
     assert AssertionText.objects.count() == 2
-    apply({}, manager, is_pruning=True)
+    apply({}, manager, is_pruning=True, is_empty_confirmed=True)
     assert [item.name for item in assertions.validate(load_text())] == ["2024"]
     assert plan({}, manager, is_pruning=True).is_empty
 

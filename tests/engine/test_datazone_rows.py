@@ -26,6 +26,7 @@ FINE = [
     "cast(price AS decimal(10, 2)) > 1",
     "a <=> b",
     "year(signed_on) = 2024",
+    "name = 'a' 'b'",
     "TRUE",
 ]
 
@@ -70,6 +71,9 @@ REFUSED = [
     ("CURRENT_USER = owner", "not allowed"),
     ("user = 'me'", "who is asking"),
     ("session_user = 'me'", "not"),
+    # Two texts to one version of Spark, one text to the next.
+    ("a = 'x''y'", "two quotes"),
+    ('a = "x""y"', "two quotes"),
     # What one row cannot answer, and what is no value.
     ("sum(a) > 1", "aggregate"),
     ("count(*) > 1", "aggregate"),

@@ -61,7 +61,7 @@ def test_they_are_planned_applied_exported_and_pruned(keeper):
     assert Guardrail.objects.get(urn=URN).mode == "warn"
     (text,) = exporting.export_bundle(by=keeper, texts=FILES).values()
     assert text.split() == changed["guardrails/nobody-edits.yaml"].split()
-    assert list_actions(apply({}, keeper, is_pruning=True)[0]) == [("delete", URN)]
+    assert list_actions(apply({}, keeper, is_pruning=True, is_empty_confirmed=True)[0]) == [("delete", URN)]
     assert not Guardrail.objects.filter(urn=URN).exists()
 
 

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from policies.authoring.services import policies
-from policies.authoring.services.bundles import applying, exporting, planning
+from policies.authoring.services.bundles import applying, exporting, plan_wording, planning
 from policies.authoring.services.bundles.planning import BundleOptions
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.errors import Conflict, Forbidden, Invalid, Stale
@@ -105,7 +105,10 @@ def test_several_policies_change_and_go_as_one_version(manager):
 
 def test_a_role_goes_after_the_policy_that_names_it(manager):
     apply(BUNDLE, manager)
-    apply({}, manager, is_pruning=True)
+    with pytest.raises(Invalid, match="There is no file"):
+        apply({}, manager, is_pruning=True)
+    assert Policy.objects.filter(urn=EDITORS_URN).exists()
+    apply({}, manager, is_pruning=True, is_empty_confirmed=True)
     assert not Role.objects.filter(name="Steward").exists()
     assert not Policy.objects.filter(urn=EDITORS_URN).exists()
 
@@ -120,7 +123,7 @@ def test_a_refusal_stores_nothing(manager):
     )
     version = PolicyVersion.load_version()
     with pytest.raises(Conflict, match="is named by"):
-        apply({}, manager, is_pruning=True)
+        apply({}, manager, is_pruning=True, is_empty_confirmed=True)
     assert Policy.objects.get(urn=EDITORS_URN).is_managed
     assert PolicyVersion.load_version() == version
 
@@ -197,6 +200,45 @@ def test_what_is_released_is_changed_elsewhere_again(manager):
     assert list_actions(plan(BUNDLE, manager)) == [("adopt", "urn:li:dataHubRole:steward"), ("change", EDITORS_URN)]
 
 
+def test_a_plan_that_deletes_more_than_half_says_so_first(manager):
+    others = {f"policies/p{number}.yaml": OTHER.replace("other", f"p{number}") for number in range(2)}
+    apply(BUNDLE | others, manager, source=SOURCE)
+    assert plan(BUNDLE, manager, source=SOURCE, is_pruning=True).warnings == ()
+    few = plan({"roles/steward.yaml": STEWARD}, manager, source=SOURCE, is_pruning=True)
+    assert few.warnings == (f"This deletes 3 of the 4 entries that are managed from {SOURCE}.",)
+    assert plan_wording.render_plan(few, None).startswith("This deletes 3 of the 4 entries")
+    assert planning.describe_plan(few)["warnings"] == list(few.warnings)
+
+
+def test_what_another_source_manages_is_taken_over_on_purpose_alone(manager):
+    apply(BUNDLE, manager, source=SOURCE)
+    other_source = "https://git.example.com/other"
+    found = plan(BUNDLE, manager, source=other_source)
+    assert [(takeover.key, takeover.source) for takeover in found.takeovers] == [
+        ("urn:li:dataHubRole:steward", SOURCE),
+        (EDITORS_URN, SOURCE),
+    ]
+    assert f"Editors ({EDITORS_URN}) is managed from {SOURCE}, and taken over." in found.warnings
+    for options in ({}, {"is_releasing": True}):
+        with pytest.raises(Conflict, match=f"Steward .* and 1 other entry are managed from {SOURCE}: "):
+            apply(BUNDLE, manager, source=other_source, **options)
+    assert Policy.objects.get(urn=EDITORS_URN).source == SOURCE
+    apply(BUNDLE, manager, source=other_source, is_taking_over=True)
+    assert Policy.objects.get(urn=EDITORS_URN).source == other_source
+
+
+def test_policies_with_one_name_are_exported_and_applied_elsewhere(manager):
+    bundle = BUNDLE | {"policies/other.yaml": OTHER}
+    (warning,) = [text for text in plan(bundle, manager).warnings if "urn:li:dataHubPolicy:other" in text.split(")")[0]]
+    assert warning == f"Editors (urn:li:dataHubPolicy:other) has the name of {EDITORS_URN}."
+    apply(bundle, manager)
+    exported = exporting.export_bundle(by=manager)
+    Policy.objects.filter(name="Editors").delete()
+    apply(exported, manager)
+    assert Policy.objects.filter(name="Editors").count() == 2
+    assert plan(exported, manager).warnings == ()
+
+
 # Bad input
 
 
@@ -209,7 +251,6 @@ def test_what_is_released_is_changed_elsewhere_again(manager):
         ("policies/z.yaml", OTHER.replace("ACTIVE", "SOMETIMES"), ("policies/z.yaml:7", "choice")),
         ("policies/z.yaml", OTHER.replace("EDIT_ENTITY_TAGS", "FLY"), ("policies/z.yaml:9", "privilege.unknown")),
         ("policies/z.yaml", OTHER + "wings: 2\n", ("policies/z.yaml:15", "field.unknown")),
-        ("policies/z.yaml", OTHER, ("policies/z.yaml:5", "name.taken")),
         ("policies/z.yaml", EDITORS, ("policies/z.yaml:1", "entry.twice")),
         ("roles/a.yaml", "urn: steward\nname: A\n", ("roles/a.yaml:1", "urn.invalid")),
         ("roles/a.yaml", "urn: urn:li:dataHubRole:a\nname: ''\n", ("roles/a.yaml:2", "required")),

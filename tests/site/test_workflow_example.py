@@ -89,12 +89,24 @@ def test_a_pull_request_is_tested_and_planned_and_a_merge_is_applied(run, reposi
     assert (code, "create: Editors" in said) == (0, True), said
     policy = Policy.objects.get(urn=EDITORS_URN)
     assert (policy.is_managed, policy.source) == (True, "https://github.com/example/access")
-    (repository / "access/policies/editors.yaml").unlink()
+    (repository / "access/policies/editors.yaml").rename(repository / "access/policies/others.yaml")
+    others = EDITORS.replace("editors", "others").replace("Editors", "Others").replace("jenny", "somebody")
+    (repository / "access/policies/others.yaml").write_text(others)
     (repository / "access/tests/editors.yaml").write_text(TABLE.replace("ALLOW", "DENY"))
     assert run("review")[0] == 0
     assert "delete: Editors" in (repository / "summary.md").read_text()
     assert run("apply")[0] == 0
     assert not Policy.objects.filter(urn=EDITORS_URN).exists()
+
+
+@pytest.mark.parametrize("command", ["plan", "test", "apply"])
+def test_a_folder_that_is_not_there_is_refused(repository, command):
+    """The client asks nobody: without its files everything from this source would go."""
+    (repository / "results.xml").write_text("of an earlier run")
+    arguments = ["bundle.py", command, "acess", "--prune", "--confirm-empty", "--junit", "results.xml"]
+    done = subprocess.run([sys.executable, *arguments], cwd=repository, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "acess: There is no such folder.\n")
+    assert (repository / "results.xml").exists() is (command != "test")
 
 
 def test_a_test_that_fails_and_a_file_that_is_wrong_stop_the_job(run, repository):

@@ -38,7 +38,7 @@ CONDITIONS = [
     "region = 'EMEA'",
     "REGION IS NULL OR `betrag in €` > 10",
     "`Betrag in €` BETWEEN 0.5 AND 9.99",
-    "`BETRAG IN €` / 2 >= 1.25",
+    "-`BETRAG IN €` <= -2.5",
     "day >= date '2024-02-01'",
     "id IN (1, 3)",
     "id = 1 OR id = 2",

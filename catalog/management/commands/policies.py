@@ -63,6 +63,10 @@ class Command(BaseCommand):
             command.add_argument(
                 "--prune", action="store_true", help="delete what is managed and no longer in the folder"
             )
+            command.add_argument(
+                "--confirm-empty", action="store_true", help="with --prune: a folder without files deletes everything"
+            )
+            command.add_argument("--take-over", action="store_true", help="take what is managed from another source")
             command.add_argument("--source", metavar="URL", help="where the folder is kept; pages link to it")
             command.add_argument(
                 "--release", action="store_true", help="let pages and other programs change again what the folder holds"
@@ -112,9 +116,14 @@ class Command(BaseCommand):
             channel=CHANNEL,
             expected_version=options["expect_version"],
         )
+        for warning in plan.warnings:
+            self.stdout.write(warning)
         self.stdout.write(f"{plan_wording.render_counts(plan)} The policies are at version {version}.")
 
     def _run_tests(self, folder: Path, options: dict[str, Any]) -> None:
+        if options["junit"] is not None:
+            # What an earlier run found would be taken for what this one did not.
+            options["junit"].unlink(missing_ok=True)
         results = bundle.run_folder(folder, snapshot=options["snapshot"])
         if options["junit"] is not None:
             options["junit"].write_text(junit.render_junit(results), encoding="utf-8")
@@ -146,4 +155,10 @@ def _load_actor(options: dict[str, Any]) -> Actor:
 
 
 def _read_options(options: dict[str, Any]) -> BundleOptions:
-    return BundleOptions(is_pruning=options["prune"], source=options["source"], is_releasing=options["release"])
+    return BundleOptions(
+        is_pruning=options["prune"],
+        source=options["source"],
+        is_releasing=options["release"],
+        is_empty_confirmed=options["confirm_empty"],
+        is_taking_over=options["take_over"],
+    )

@@ -82,7 +82,7 @@ def _delete_aspect(urn: urns.Urn, body: dict[str, object], by: Actor) -> HttpRes
     if name == urn.key_aspect:
         raise Invalid.from_problem(code="aspect.key", pointer="/aspectName", detail="The key goes with its entity.")
     proposal = Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, pointer="")
-    apply.apply(proposals=[proposal], by=by, channel=CHANNEL, is_open=is_open(urn.type))
+    apply.apply(proposals=[proposal], by=by, channel=CHANNEL, is_open=is_open(urn.type), is_ingestion=True)
     return _render_result(urn, 0)
 
 

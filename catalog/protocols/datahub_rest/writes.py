@@ -85,7 +85,13 @@ def _apply_entries(entries: Sequence[tuple[Any, str]], by: Actor) -> ApplyResult
 
 def apply_proposals(proposals: Sequence[Proposal], by: Actor, channel: str) -> ApplyResult:
     """Write proposals, all or none; with REST_API_AUTHORIZATION off those of ordinary entities by every caller."""
-    return apply.apply(proposals=proposals, by=by, channel=channel, is_open=not settings.REST_API_AUTHORIZATION)
+    return apply.apply(
+        proposals=proposals,
+        by=by,
+        channel=channel,
+        is_open=not settings.REST_API_AUTHORIZATION,
+        is_ingestion=True,
+    )
 
 
 def _build_proposal(entry: dict[str, Any], pointer: str) -> Proposal:

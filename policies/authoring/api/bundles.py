@@ -35,6 +35,10 @@ class BundleIn(strict_fields.StrictSerializer):
 
     files = strict_fields.AnyJson(help_text='`{"policies/editors.yaml": "urn: …"}`')
     prune = strict_fields.StrictBoolean(default=False, help_text="Delete what is managed and in no file.")
+    confirm_empty = strict_fields.StrictBoolean(
+        default=False, help_text="With `prune`: no files mean delete everything."
+    )
+    take_over = strict_fields.StrictBoolean(default=False, help_text="Take what is managed from another source.")
     release = strict_fields.StrictBoolean(default=False, help_text="Whatever the files hold is no longer managed.")
     source = strict_fields.StrictString(  # type: ignore[assignment]  # the base has an attribute of this name
         required=False, allow_blank=True, max_length=MAX_SOURCE_LENGTH, help_text="The address of the files."
@@ -61,6 +65,10 @@ class BundleChangeOut(serializers.Serializer[Any]):
 class BundlePlanOut(serializers.Serializer[Any]):
     """What applying a bundle changes, and its effect (null where no policy and no guardrail changes)."""
 
+    warnings = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What to read first: many deletions, entries that are managed elsewhere, shared names.",
+    )
     policy_version = serializers.IntegerField(min_value=0)
     fingerprint = serializers.CharField()
     counts = serializers.DictField(child=serializers.IntegerField(min_value=0))
@@ -166,4 +174,10 @@ def read_files(payload: Mapping[str, Any]) -> dict[str, str]:
 
 def read_options(payload: Mapping[str, Any]) -> BundleOptions:
     """Return how the bundle of a body is applied."""
-    return BundleOptions(is_pruning=payload["prune"], source=payload.get("source"), is_releasing=payload["release"])
+    return BundleOptions(
+        is_pruning=payload["prune"],
+        source=payload.get("source"),
+        is_releasing=payload["release"],
+        is_empty_confirmed=payload["confirm_empty"],
+        is_taking_over=payload["take_over"],
+    )

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 #: Longest expression, in characters, and deepest tree, in nodes.
@@ -119,6 +119,8 @@ def find_problem(text: str) -> str | None:
             return "comments are not allowed."
         if any(token.token_type.name == "SEMICOLON" for token in tokens):
             return "it cannot be read as one condition: a semicolon ends nothing here."
+        if any(map(_is_doubled_quote, tokens, tokens[1:])):
+            return "a quote within a text is written \\'; versions of Spark read two quotes differently."
         tree = parse_condition(text)
         return _find_tree_problem(tree) or next(filter(None, map(_find_node_problem, tree.walk())), None)
     except RecursionError:
@@ -140,6 +142,12 @@ def list_columns(text: str) -> tuple[str, ...]:
             ".".join(part.name for part in column.parts) for column in parse_condition(text).find_all(exp.Column)
         )
     )
+
+
+def _is_doubled_quote(token: Token, next_token: Token) -> bool:
+    """Whether a text begins where another one ends: before Spark 4 `'a''b'` is `ab`, and since then `a'b`."""
+    are_texts = token.token_type is next_token.token_type is TokenType.STRING
+    return are_texts and token.end + 1 == next_token.start
 
 
 def _find_tree_problem(tree: SqlNode) -> str | None:

@@ -121,7 +121,7 @@ def test_terraform_keeps_its_own_policies_beside_a_bundle(bundle):
     assert (document["displayName"], document["privileges"]) == (WANTED["name"], WANTED["privileges"])
     listed = bundle.ask(LIST, input={"start": 0, "count": 100})["listPolicies"]["policies"]
     assert {URN, MANAGED} <= {one["urn"] for one in listed}
-    apply({}, is_pruning=True)
+    apply({}, is_pruning=True, is_empty_confirmed=True)
     assert not Policy.objects.filter(urn=MANAGED).exists()
     assert Policy.objects.get(urn=URN).name == WANTED["name"]
     assert bundle.ask(DELETE, urn=URN)["deletePolicy"] == URN

@@ -1,13 +1,14 @@
 """Applying a bundle: everything in it, or nothing, as one version of all policies."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from policies.authoring.services.bundles import kinds, planning
 from policies.authoring.services.bundles.kinds import BundleChange, BundleKind, ChangeKind
-from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
+from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan, Takeover
 from policies.engine.model import Actor
-from policies.errors import Stale
+from policies.engine.wording import word_count
+from policies.errors import Conflict, Invalid, Stale
 from policies.models import ChangeEvent, Gate, PolicyVersion, Verb, open_write
 
 
@@ -16,14 +17,22 @@ def apply_bundle(
 ) -> tuple[BundlePlan, int]:
     """Store what these files (path → text) say; return the plan that was carried out and the version after it.
 
-    Raises Stale when all policies are not at `expected_version`, the errors of `plan_bundle`, and those of the services
-    that write; then nothing is stored. The plan is made inside the write, after all earlier writes.
+    Raises Stale when all policies are not at `expected_version`, Conflict for what is managed from another source,
+    Invalid for a bundle without files that would delete everything, the errors of `plan_bundle`, and those of the
+    services that write; then nothing is stored. The plan is made inside the write, after all earlier writes.
     """
     bundle_kinds = kinds.load_kinds()
     with open_write(Gate.PEOPLE) as write:
         plan = planning.plan_bundle(texts=texts, options=options, by=by)
         if expected_version is not None and plan.policy_version != expected_version:
             raise Stale(f"The policies are at version {plan.policy_version} now, not {expected_version}.")
+        if not texts and not options.is_empty_confirmed and plan.count_actions()[ChangeKind.DELETE]:
+            detail = (
+                "There is no file, so that everything would be deleted; confirm it (`confirm_empty`) if it is meant."
+            )
+            raise Invalid.from_problem(code="prune.empty", pointer="/files", detail=detail)
+        if plan.takeovers and not options.is_taking_over:
+            raise Conflict(_word_takeovers(plan.takeovers))
         for folder, kind in bundle_kinds.items():
             # What is managed is refused to all writes but this one.
             kind.release([change.key for change in plan.changes[folder]])
@@ -38,6 +47,16 @@ def apply_bundle(
     for folder, kind in bundle_kinds.items():
         kind.finish(plan.changes[folder])
     return plan, PolicyVersion.load_version()
+
+
+def _word_takeovers(takeovers: Sequence[Takeover]) -> str:
+    first, *others = takeovers
+    rest = f" and {word_count(len(others), 'other entry', 'other entries')}" if others else ""
+    verb = "are" if others else "is"
+    return (
+        f"{first.name} ({first.key}){rest} {verb} managed from {first.source}: apply it from there, "
+        "or take it over (`take_over`)."
+    )
 
 
 def _mark_changed(kind: BundleKind, changes: tuple[BundleChange, ...], source: str | None) -> None:

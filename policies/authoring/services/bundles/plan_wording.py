@@ -25,6 +25,7 @@ def render_counts(plan: BundlePlan) -> str:
 
 
 def _list_lines(plan: BundlePlan, effect: PlanEffect | None) -> Iterator[str]:
+    yield from plan.warnings
     for folder, changes in plan.changes.items():
         for change in changes:
             location = change.entry.file.path if change.entry is not None else folder

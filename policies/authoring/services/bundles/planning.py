@@ -2,9 +2,10 @@
 
 import difflib
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from policies.authoring.services.bundles import files, kinds
@@ -32,11 +33,24 @@ class BundleOptions:
 
     `is_pruning` deletes what is managed, from this source if one is given, and no longer in the bundle. `source` is the
     address of the files; None keeps those that are stored. With `is_releasing` nothing in the bundle stays managed.
+    `is_empty_confirmed` lets a bundle without files delete everything, and `is_taking_over` lets it have what is
+    managed from another source.
     """
 
     is_pruning: bool = False
     source: str | None = None
     is_releasing: bool = False
+    is_empty_confirmed: bool = False
+    is_taking_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """An entry of the bundle that is managed from another source."""
+
+    name: str
+    key: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,8 @@ class BundlePlan:
 
     changes: Mapping[str, tuple[BundleChange, ...]]
     policy_version: int
+    takeovers: tuple[Takeover, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -95,7 +111,8 @@ def plan_bundle(*, texts: Mapping[str, str], options: BundleOptions, by: Actor) 
     if refusals:
         raise Invalid([problem for refusal in refusals for problem in refusal.problems])
     kinds.require_kinds({folder for folder, kind_changes in changes.items() if kind_changes}, by=by)
-    return BundlePlan(changes, policy_version)
+    takeovers = tuple(_list_takeovers(changes.values(), options))
+    return BundlePlan(changes, policy_version, takeovers, tuple(_list_warnings(changes, stored_by_kind, takeovers)))
 
 
 def diff_change(change: BundleChange) -> list[str]:
@@ -147,6 +164,54 @@ def _choose_action(entry: FileEntry, stored_entry: StoredEntry | None, options: 
     return None
 
 
+def _list_takeovers(changes: Iterable[Sequence[BundleChange]], options: BundleOptions) -> Iterator[Takeover]:
+    for change in chain.from_iterable(changes):
+        stored_entry = change.stored_entry
+        is_managed = stored_entry is not None and stored_entry.is_managed and bool(stored_entry.source)
+        if stored_entry is None or not is_managed or change.action is ChangeKind.DELETE:
+            continue
+        if options.source not in (None, stored_entry.source):
+            yield Takeover(change.name, change.key, stored_entry.source)
+
+
+def _list_warnings(
+    changes: Mapping[str, Sequence[BundleChange]],
+    stored_by_kind: Mapping[str, Sequence[StoredEntry]],
+    takeovers: Iterable[Takeover],
+) -> Iterator[str]:
+    """Yield what is said before anything else of a plan."""
+    managed_counts = Counter(
+        entry.source for entries in stored_by_kind.values() for entry in entries if entry.is_managed
+    )
+    deleted_entries = [
+        change.stored_entry
+        for change in chain.from_iterable(changes.values())
+        if change.action is ChangeKind.DELETE and change.stored_entry is not None
+    ]
+    for source, count in Counter(entry.source for entry in deleted_entries).items():
+        if count * 2 > managed_counts[source]:
+            origin = f" from {source}" if source else ""
+            yield f"This deletes {count} of the {managed_counts[source]} entries that are managed{origin}."
+    for takeover in takeovers:
+        yield f"{takeover.name} ({takeover.key}) is managed from {takeover.source}, and taken over."
+    yield from _list_shared_names(changes.get("policies", ()), stored_by_kind.get("policies", ()))
+
+
+def _list_shared_names(changes: Iterable[BundleChange], stored_entries: Iterable[StoredEntry]) -> Iterator[str]:
+    """Yield a sentence for each policy that takes the name of another one: they are told apart by their URNs."""
+    names = {entry.key: entry.name for entry in stored_entries}
+    written_changes = [change for change in changes if change.action in (ChangeKind.CREATE, ChangeKind.CHANGE)]
+    before = dict(names)
+    names |= {change.key: change.name for change in written_changes}
+    keys_by_name = defaultdict(list)
+    for key, name in names.items():
+        keys_by_name[name].append(key)
+    for change in written_changes:
+        others = [key for key in keys_by_name[change.name] if key != change.key]
+        if others and before.get(change.key) != change.name:
+            yield f"{change.name} ({change.key}) has the name of {', '.join(others[:3])}."
+
+
 def _check_pruning(options: BundleOptions, stored_by_kind: Mapping[str, Sequence[StoredEntry]]) -> None:
     """Refuse to delete what may belong to another folder."""
     sources = {
@@ -175,10 +240,12 @@ def _has_urn(file: BundleFile) -> bool:
 def describe_plan(plan: BundlePlan) -> dict[str, Any]:
     """Return a plan as JSON: what the API answers and `manage.py policies plan --json` prints.
 
-    The keys are `policy_version`, `fingerprint`, `counts` (action → number) and `changes`, each of these with `action`,
-    `kind` (its folder), `file` (None for what is deleted), `key`, `name` and `diff`.
+    The keys are `warnings` (sentences to read first), `policy_version`, `fingerprint`, `counts` (action → number) and
+    `changes`, each of these with `action`, `kind` (its folder), `file` (None for what is deleted), `key`, `name` and
+    `diff`.
     """
     return {
+        "warnings": list(plan.warnings),
         "policy_version": plan.policy_version,
         "fingerprint": plan.fingerprint,
         "counts": plan.count_actions(),

@@ -1,6 +1,5 @@
 """Policies in a bundle: the entries of an exported file (`import_export`), one in each file."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -48,13 +47,9 @@ class PolicyEntries(RowEntries):
 
     def read_entries(self, files: Sequence[BundleFile], context: ReadContext, /) -> list[FileEntry]:
         """Return the policies of files as they would be stored. Raises Invalid with every problem."""
-        entries = _read_entries(
+        return _read_entries(
             files, partial(import_entries.plan_entries, by=context.by, coming_urns=context.coming_urns)
         )
-        stored_names = Policy.objects.filter(urn__in=[entry.key for entry in entries]).values_list("urn", "name")
-        if duplicates := list(_find_taken_names(entries, dict(stored_names))):
-            raise Invalid(duplicates)
-        return entries
 
     def write(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
         """Write and delete policies as one version of all."""
@@ -70,10 +65,7 @@ class PolicyEntries(RowEntries):
 
 def read_unstored(files: Sequence[BundleFile]) -> list[FileEntry]:
     """Return the policies of files as if nothing were stored; it reads no database. Raises Invalid."""
-    entries = _read_entries(files, import_entries.plan_unstored)
-    if duplicates := list(_find_taken_names(entries, {})):
-        raise Invalid(duplicates)
-    return entries
+    return _read_entries(files, import_entries.plan_unstored)
 
 
 def stage_policies(changes: Sequence[BundleChange], *, by: Actor) -> dict[str, Policy | None]:
@@ -168,14 +160,3 @@ def _locate(problem: Problem, files: Sequence[BundleFile]) -> Problem:
         return problem
     number, slash, rest = problem.pointer[1:].partition("/")
     return files[int(number)].locate(Problem(problem.code, slash + rest, problem.detail))
-
-
-def _find_taken_names(entries: Sequence[FileEntry], stored_names: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield a problem for each policy that takes the name of another of the bundle; stored ones may share theirs."""
-    first_entries: dict[tuple[str, str], FileEntry] = {}
-    for entry in sorted(entries, key=lambda entry: stored_names.get(entry.key) != entry.name):
-        first = first_entries.setdefault((entry.value["family"], entry.name), entry)
-        if first is not entry and stored_names.get(entry.key) != entry.name:
-            line = max(entry.file.document.find_line(f"/document/{field}") for field in ("name", "displayName"))
-            detail = f"The name {json.dumps(entry.name, ensure_ascii=False)} is that of {first.file.path} already."
-            yield entry.file.make_problem("name.taken", line, detail)

@@ -52,9 +52,12 @@ def answer_many(
 
 
 def decide_staged(
-    *, requests: Sequence[tuple[Actor, AccessRequest]], snapshot: Snapshot, stage_facts: FactStaging
+    *, requests: Sequence[tuple[Actor, AccessRequest]], snapshot: Snapshot, stage_facts: FactStaging | None = None
 ) -> list[Decision]:
-    """Return the decisions on questions that nobody asks now, of a snapshot and with facts that are not stored."""
+    """Return the decisions on questions that nobody asks now, of a snapshot, and with facts that are not stored if any.
+
+    They are not counted among those that are asked.
+    """
     return _decide_all(requests, 0, snapshot, stage_facts)
 
 

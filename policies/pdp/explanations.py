@@ -273,7 +273,7 @@ def _find_remedy_holders(
     remedies = dict.fromkeys(item.remedy for item in failed_conditions if item.remedy.entity not in concealed_urns)
     questions = [(item.privilege, ResourceRef(item.entity) if item.entity else None) for item in remedies]
     answers = (
-        inverse_queries.find_allowed_actors_many(questions=questions, at_least=snapshot.version) if questions else []
+        inverse_queries.find_named_actors_many(questions=questions, at_least=snapshot.version) if questions else []
     )
     return {
         item: (*holders.roles, *holders.groups, *holders.users) for item, holders in zip(remedies, answers, strict=True)

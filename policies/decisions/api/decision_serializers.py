@@ -131,13 +131,16 @@ class ActorUrnsOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="HoldersOut")
 class AllowedActorsOut(ActorUrnsOut):
-    """The actors that may use the privilege; groups and roles are not expanded."""
+    """The actors that may use the privilege; with a resource, groups and roles whose active members all may."""
 
     all_users = serializers.BooleanField()
     all_groups = serializers.BooleanField()
     conditional = serializers.BooleanField(
         help_text="Whether further people may, if their properties or those of the action fit a policy, or whether it "
-        "depends on the owners of an entity that the question does not name."
+        "depends on the owners of an entity that the question does not name. False where the question names an entity."
+    )
+    is_complete = serializers.BooleanField(
+        help_text="Whether all are listed: where members of a group or role differ, users are named, up to 10,000."
     )
     policy_version = serializers.IntegerField(min_value=0)
 

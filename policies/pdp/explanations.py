@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from django.conf import settings
 
-from policies.engine import explain, families, missing_grants, wording
+from policies.engine import explain, families, missing_grants, openings, wording
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, MissingPrivilege, Question
 from policies.engine.near_misses import (
@@ -30,7 +30,7 @@ from policies.pdp.ports import facet_source
 
 #: Most near misses of one explanation.
 MAX_NEAR_MISSES = 3
-#: Actors of administrator-only policies: near misses for these alone are named only if there are no others.
+#: Actors of administrator-only policies: near misses for these alone are named after all others.
 ADMINISTRATORS = frozenset({f"{USER_PREFIX}{ROOT_USERNAME}", f"{ROLE_PREFIX}Admin"})
 #: Most actors that a sentence about a remedy names.
 _MAX_NAMED_ACTORS = 5
@@ -127,6 +127,7 @@ def explain_answers(
         for trace, trace_grants, trace_timed_misses in zip(traces, lacking_grants, timed_misses, strict=True)
     ]
     _add_ways(pairs)
+    _add_openings(snapshot, pairs)
     name_collector = _NameCollector()
     for trace, _ in pairs:
         trace.list_reasons(name_collector)
@@ -250,6 +251,18 @@ def _add_ways(pairs: Sequence[tuple["_Trace", list[AnyMiss]]]) -> None:
         misses[:] = [_with_ways(miss, ways) if isinstance(miss, NearMiss) else miss for miss in misses]
 
 
+def _add_openings(snapshot: Snapshot, pairs: Sequence[tuple["_Trace", list[AnyMiss]]]) -> None:
+    """Add to near misses how much more than the question they would open."""
+    meter = openings.OpeningMeter(snapshot)
+    for trace, misses in pairs:
+        misses[:] = [
+            replace(miss, opening=meter.measure(miss.statement, miss.question, trace.privileges))
+            if isinstance(miss, NearMiss) and miss.statement.effect is Effect.ALLOW
+            else miss
+            for miss in misses
+        ]
+
+
 def _with_ways(miss: NearMiss, ways: Mapping[tuple[str, str], OtherTime]) -> NearMiss:
     actor = miss.question.actor
     tokens = miss.statement.actors.tokens
@@ -300,9 +313,9 @@ AnyNearMiss = TypeVar("AnyNearMiss", bound=missing_grants.MissingGrant | NearMis
 
 
 def _select_nearest(misses: Iterable[AnyNearMiss]) -> list[AnyNearMiss]:
-    """Return the MAX_NEAR_MISSES nearest; those for administrators only if there are no others."""
-    nearest = sorted(misses, key=lambda miss: miss.missing_count)
-    return ([miss for miss in nearest if not miss.is_last_resort] or nearest)[:MAX_NEAR_MISSES]
+    """Return the MAX_NEAR_MISSES nearest, nearest first; those for administrators only where places are free."""
+    nearest = sorted(misses, key=lambda miss: (miss.is_last_resort, miss.missing_count))
+    return sorted(nearest[:MAX_NEAR_MISSES], key=lambda miss: miss.missing_count)
 
 
 def _load_missing_grants(

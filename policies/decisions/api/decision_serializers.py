@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from policies.engine import explain, near_misses
+from policies.engine import explain, near_misses, openings
 from policies.engine.alternatives import sort_narrowest_first
 from policies.engine.families.cdap import ResultingGrant
 from policies.engine.model import Decision, DecisionCode, MissingPrivilege, Statement
@@ -60,11 +60,26 @@ class FailedConditionOut(serializers.Serializer[Any]):
     )
 
 
+@extend_schema_serializer(component_name="OpensMoreOut")
+class OpeningOut(serializers.Serializer[Any]):
+    """How much more than the question asks a suggestion would open."""
+
+    privileges = serializers.IntegerField(min_value=0, help_text="Privileges beside those of the question.")
+    on = serializers.ChoiceField(
+        [extent.value for extent in openings.Extent],
+        help_text="The entity of the question, all that the policies cover, or every entity.",
+    )
+    detail = serializers.CharField()
+
+
 @extend_schema_serializer(component_name="NearOut")
 class NearMatchOut(ReasonOut):
     """A statement that came close to allowing."""
 
     lacks = FailedConditionOut(many=True)
+    opens_more = OpeningOut(
+        allow_null=True, help_text="What would be open beside the question if it applied; null if nothing more."
+    )
 
 
 @extend_schema_serializer(component_name="UnknownOut")
@@ -225,6 +240,7 @@ def serialize_explanation(
                     }
                     for failed_condition in near_match.failed_conditions
                 ],
+                "opens_more": _serialize_opening(near_match.opening),
             }
             for near_match in explanation.near_misses
         ],
@@ -233,6 +249,12 @@ def serialize_explanation(
             for hint in explanation.hints
         ],
     }
+
+
+def _serialize_opening(opening: openings.Opening | None) -> dict[str, Any] | None:
+    if not opening:
+        return None
+    return {"privileges": opening.privilege_count, "on": opening.extent.value, "detail": opening.sentence}
 
 
 def _serialize_reason(reason: explain.Reason | near_misses.NearMatch) -> dict[str, Any]:

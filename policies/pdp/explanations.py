@@ -7,9 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from django.conf import settings
-
-from policies.engine import explain, families, missing_grants, openings, wording
+from policies.engine import explain, missing_grants, openings, wording
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, MissingPrivilege, Question
 from policies.engine.near_misses import (
@@ -24,7 +22,14 @@ from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import authorizer, display_names, inverse_queries, snapshot_store, timed_policies
+from policies.pdp import (
+    authorizer,
+    display_names,
+    inverse_queries,
+    known_privileges,
+    snapshot_store,
+    timed_policies,
+)
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.ports import facet_source
 
@@ -55,6 +60,7 @@ SENTENCES = {
     DecisionCode.NO_COLUMNS: "What is allowed leaves no column to see.",
     DecisionCode.PATH_NOT_ALLOWED: "The path lies outside what is allowed.",
     DecisionCode.ACTOR_SUSPENDED: "The account is suspended or removed.",
+    DecisionCode.PRIVILEGE_UNKNOWN: "There is no such privilege, so nothing can allow it.",
 }
 
 #: Note on a resource that is not stored.
@@ -346,7 +352,6 @@ def _load_missing_grants(
 
 def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
     """Return a function from a trace to its hints; suggestions are computed for the first few unknown names."""
-    family_vocabularies = list(families.load_vocabularies().values())
     actors = dict.fromkeys(trace.actor.urn for trace in traces)
     names_by_urn = display_names.load_names(urns=list(actors))
     unknown_urns = [urn for urn in actors if urn not in names_by_urn]
@@ -356,19 +361,12 @@ def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hin
 
     def suggest(name: str) -> tuple[str, ...]:
         if name not in suggestions and len(suggestions) < MAX_SUGGESTIONS:
-            suggestions[name] = tuple(
-                suggestion
-                for family_vocabulary in family_vocabularies
-                for suggestion in family_vocabulary.suggest(name)
-            )
+            suggestions[name] = known_privileges.suggest_names(name)
         return suggestions.get(name, ())
 
     def find_hints(trace: _Trace) -> tuple[Hint, ...]:
         hints = [
-            Hint("privilege", name, suggest(name))
-            for name in trace.privileges
-            if all(family_vocabulary.get(name) is None for family_vocabulary in family_vocabularies)
-            and name not in settings.CUSTOM_PRIVILEGES
+            Hint("privilege", name, suggest(name)) for name in trace.privileges if not known_privileges.is_known(name)
         ]
         if trace.actor.urn not in names_by_urn:
             hints.append(Hint("actor", trace.actor.urn, similar_users.get(trace.actor.urn, ())))

@@ -34,6 +34,7 @@ class DecisionCode(StrEnum):
     NO_COLUMNS = "no_columns"
     PATH_NOT_ALLOWED = "path_not_allowed"
     ACTOR_SUSPENDED = "actor_suspended"
+    PRIVILEGE_UNKNOWN = "privilege_unknown"
 
 
 @dataclass(frozen=True, slots=True)

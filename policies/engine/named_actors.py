@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import or_
 
+from policies.engine.actor_conditions import tested_attributes
 from policies.engine.model import Effect, Statement
 from policies.engine.restrictions import RoleAllow, combine_allows
 from policies.engine.selectors import (
@@ -30,12 +31,19 @@ class NamedActors:
     `exceptions` are those that a deny or an exclusion takes out: names that an allow lists, and names by which somebody
     who has one of `names`, too, is not allowed (a user in a listed group, a role that a listed user may hold).
     `is_conditional`: it depends on more than the names, on actor conditions of an allow, on whether somebody is in any
-    group at all where a deny means that, on two names together, or on owners when the question names no entity.
+    group at all where a deny means that, on two names together, or on owners when the question names no entity
+    (`needs_owners`). `is_narrowed`: a deny, an exclusion or an actor condition may refuse somebody who has one of
+    `names`, or allow somebody who has none. Only actors who have one of `judged_tokens` can be such; of those who have
+    the same ones, and the same attributes in the fields `judged_fields`, all are alike.
     """
 
     names: frozenset[str]
     exceptions: frozenset[str]
     is_conditional: bool
+    needs_owners: bool = False
+    is_narrowed: bool = False
+    judged_tokens: frozenset[str] = frozenset()
+    judged_fields: frozenset[str] = frozenset()
 
 
 def find_named_actors(statements: Iterable[Statement], resource: Resource | None) -> NamedActors:
@@ -49,10 +57,16 @@ def find_named_actors(statements: Iterable[Statement], resource: Resource | None
     allows: list[_ActorClause] = []
     denies: list[_ActorClause] = []
     allows_by_token: dict[str, list[RoleAllow]] = defaultdict(list)
-    is_conditional = False
+    judged_tokens: set[str] = set()
+    conditional_statements: list[Statement] = []
+    needs_owners = is_conditional = is_narrowed = False
     for statement in statements:
         clause = _ActorClause(statement, resource)
-        is_conditional = is_conditional or (bool(clause.needs_owners) and not (resource and resource.urn))
+        judged_tokens |= clause.names | clause.excluded
+        needs_owners = needs_owners or (bool(clause.needs_owners) and not (resource and resource.urn))
+        is_narrowed = is_narrowed or statement.effect is Effect.DENY or statement.is_actor_specific
+        if statement.actor_conditions:
+            conditional_statements.append(statement)
         if statement.effect is Effect.DENY:
             denies.append(clause)
             continue
@@ -71,16 +85,35 @@ def find_named_actors(statements: Iterable[Statement], resource: Resource | None
     # Members of any group have no name among the exceptions, nor has somebody whom only two names together let through.
     is_conditional = (
         is_conditional
+        or needs_owners
         or (bool(allowed_names) and IN_ANY_GROUP in exceptions)
         or _needs_two_names(allowed_names, allows, denies)
     )
-    return NamedActors(frozenset(allowed_names), exceptions - {IN_ANY_GROUP}, is_conditional)
+    # Actors whom no name but everyone, or any group, reaches are alike, unless conditions tell them apart. What a deny
+    # for any group takes out of everyone has no name.
+    nameless_tokens = {EVERYONE, IN_ANY_GROUP}.difference(
+        *(statement.actors.tokens for statement in conditional_statements)
+    )
+    if EVERYONE in allowed_names and IN_ANY_GROUP in exceptions:
+        nameless_tokens.discard(IN_ANY_GROUP)
+    return NamedActors(
+        frozenset(allowed_names),
+        exceptions - {IN_ANY_GROUP},
+        is_conditional,
+        needs_owners,
+        is_narrowed,
+        frozenset(judged_tokens - nameless_tokens),
+        tested_attributes(conditional_statements),
+    )
 
 
 def list_audience(statement: Statement, resource: Resource | None) -> set[str]:
-    """Return the names in an actor clause, with the resource itself and its owners where the clause means them."""
+    """Return the names in an actor clause, with the resource itself and its owners where the clause means them.
+
+    Oneself is a user (rules/datahub.md a.1): a group is nobody who could ask, and its members are not the group.
+    """
     names = _resolve_tokens(statement.actors.tokens, resource)
-    if resource is not None and resource.urn and ONESELF in statement.actors.tokens:
+    if resource is not None and resource.urn.startswith(_USER_PREFIX) and ONESELF in statement.actors.tokens:
         names.add(resource.urn)
     return names
 

@@ -10,6 +10,7 @@ from itertools import islice
 from policies.engine.actor_conditions import attributes_of, failing_conditions, is_excluded
 from policies.engine.explain import NameOf, Reason, explain_match, join_names, word_actor_clause, word_criterion
 from policies.engine.model import Actor, Effect, MissingPrivilege, Question, Statement
+from policies.engine.openings import Opening, rank_by_opening
 from policies.engine.selectors import (
     BRANCH,
     IN_ANY_GROUP,
@@ -25,12 +26,15 @@ from policies.engine.wording import get_field_words, join_clauses, name_resource
 #: Remedy of a condition that only a change of the policy can make hold.
 _CHANGE_OF_POLICY = MissingPrivilege(None, "MANAGE_POLICIES")
 
-#: Prefix of the URNs of actors → phrase for those that a statement names, to follow "is not".
+#: Prefix of the URNs of groups and roles → phrase for those that a statement names, to follow "is not".
 _AUDIENCE_PHRASES = (
-    ("urn:li:corpuser:", "{}"),
     ("urn:li:corpGroup:", "in group {}"),
     ("urn:li:dataHubRole:", "a holder of the role {}"),
 )
+_USER_PREFIX = "urn:li:corpuser:"
+
+#: The actor clause of what only the resource itself may do.
+_ONLY_ONESELF = frozenset((ONESELF,))
 
 
 class ConditionPart(StrEnum):
@@ -60,9 +64,13 @@ class FailedCondition:
 
 @dataclass(frozen=True, slots=True)
 class NearMatch(Reason):
-    """A statement that nearly matched: its conditions that held, as a sentence, and those that failed."""
+    """A statement that nearly matched: its conditions that held, as a sentence, and those that failed.
+
+    `opening` is what would be open beside the question if these held; None if that is not known.
+    """
 
     failed_conditions: tuple[FailedCondition, ...]
+    opening: Opening | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,8 @@ class OtherTime:
 class NearMiss:
     """An allow that nearly matched, or a deny that did (no failing condition), not yet worded.
 
-    `times` are when what does not count now did, or will: the statement itself, or a way to its actors.
+    `times` are when what does not count now did, or will: the statement itself, or a way to its actors. `opening` is
+    how much more than the question it would open.
     """
 
     statement: Statement
@@ -98,6 +107,7 @@ class NearMiss:
     missing_count: int
     is_last_resort: bool = False
     times: tuple[OtherTime, ...] = ()
+    opening: Opening | None = None
 
     def to_near_match(self, name_of: NameOf) -> NearMatch:
         """Return the conditions that held and those that failed, worded."""
@@ -112,6 +122,7 @@ class NearMiss:
                 *(other_time.to_condition(self.question.actor, name_of) for other_time in self.times),
                 *_iterate_failed_conditions(self.statement, self.question, name_of),
             ),
+            opening=self.opening,
         )
 
 
@@ -120,15 +131,17 @@ def list_near_misses(
 ) -> tuple[NearMiss, ...]:
     """Return the allows on the privilege that nearly matched, at most `limit`.
 
-    Fewest failing conditions first, then most criteria on the resource, since a policy for exactly such entities is
-    likelier to be meant than one for everything. Statements that name only `administrators` (tokens), none of them the
-    actor's, come last: nobody should be made an administrator for this.
+    Fewest failing conditions first, then those that open least (`rank_by_opening`). Statements that name only
+    `administrators` (tokens), none of them the actor's, come last: nobody should be made an administrator for this.
+    What only the resource itself may do is no suggestion: nobody can become it.
     """
     ordinary_misses: list[NearMiss] = []
     last_resorts: list[NearMiss] = []
     for missing_count, statements in enumerate(snapshot.group_by_shortfall(question)):
         candidates: dict[bool, list[Statement]] = {False: [], True: []}
         for statement in statements if missing_count else ():
+            if _is_out_of_reach(statement, question):
+                continue
             candidates[_is_for_administrators(statement, question.actor, administrators)].append(statement)
         for misses, is_last_resort in ((ordinary_misses, False), (last_resorts, True)):
             nearest = heapq.nsmallest(limit - len(misses), candidates[is_last_resort], key=_relevance_sort_key)
@@ -147,7 +160,7 @@ def list_timed_misses(
         NearMiss(statement, question, failing_count + 1, times=(times[statement.origin.policy],))
         for failing_count, statements in enumerate(snapshot.group_by_shortfall(question))
         for statement in sorted(statements, key=_relevance_sort_key)
-        if statement.origin.policy in times
+        if statement.origin.policy in times and not _is_out_of_reach(statement, question)
     )
     return tuple(islice(misses, limit))
 
@@ -157,8 +170,14 @@ def _is_for_administrators(statement: Statement, actor: Actor, administrators: f
     return bool(tokens) and tokens <= administrators and tokens.isdisjoint(actor.tokens)
 
 
-def _relevance_sort_key(statement: Statement) -> tuple[int, str, int]:
-    return -len(statement.resources.criteria), statement.origin.policy, statement.origin.index
+def _is_out_of_reach(statement: Statement, question: Question) -> bool:
+    """Whether only the resource itself is meant, which the actor is not."""
+    resource = question.resource
+    return statement.actors.tokens == _ONLY_ONESELF and (resource is None or resource.urn != question.actor.urn)
+
+
+def _relevance_sort_key(statement: Statement) -> tuple[tuple[int, int, int], str, int]:
+    return rank_by_opening(statement), statement.origin.policy, statement.origin.index
 
 
 def _iterate_failed_conditions(statement: Statement, question: Question, name_of: NameOf) -> Iterable[FailedCondition]:
@@ -197,7 +216,7 @@ def _iterate_failed_actor_conditions(
 ) -> Iterable[FailedCondition]:
     """Yield what in the actor clause keeps the statement from the actor: it does not name, or excludes, the actor."""
     if statement.actors.tokens.isdisjoint(actor.tokens | resource_tokens(actor.urn, actor.holders, resource)):
-        text = join_clauses([f"{name_of(actor.urn)} is not {_audience_phrase(statement, name_of)}"])
+        text = join_clauses([_word_audience(statement, actor, name_of)])
         yield FailedCondition(ConditionPart.ACTOR, text, _actor_remedy(statement, resource))
     if is_excluded(statement, actor, resource):
         clause = word_actor_clause(statement.actors.excluded_tokens, actor, resource, name_of)
@@ -205,8 +224,8 @@ def _iterate_failed_actor_conditions(
         yield FailedCondition(ConditionPart.ACTOR, text, _CHANGE_OF_POLICY)
 
 
-def _audience_phrase(statement: Statement, name_of: NameOf) -> str:
-    """Return the audience of a statement as a phrase to follow "is not"."""
+def _word_audience(statement: Statement, actor: Actor, name_of: NameOf) -> str:
+    """Return that the statement is not for the actor, by what the actor can become: nobody becomes another user."""
     tokens = statement.actors.tokens
     parts = [
         phrase.format(join_names(matching_tokens, name_of))
@@ -220,9 +239,10 @@ def _audience_phrase(statement: Statement, name_of: NameOf) -> str:
         parts.append(f"an owner of the resource as {join_names(types, name_of)}")
     if IN_ANY_GROUP in tokens:
         parts.append("in any group")
-    if ONESELF in tokens:
-        parts.append("the resource itself")
-    return ", nor ".join(parts) or "named: it is for nobody"
+    if parts:
+        return f"{name_of(actor.urn)} is not {', nor '.join(parts)}"
+    users = [token for token in tokens if token.startswith(_USER_PREFIX)]
+    return f"{name_of(actor.urn)} is not named: it is for {join_names(users, name_of) if users else 'nobody'}"
 
 
 def _actor_remedy(statement: Statement, resource: Resource | None) -> MissingPrivilege:

@@ -177,6 +177,11 @@ class Snapshot(StatementIndex):
         """Return the statements of one policy, none if it has none here."""
         return self.select(union(1 << number for number in self._by_policy.get(policy, ())))
 
+    def list_naming_statements(self, tokens: Iterable[str]) -> tuple[Statement, ...]:
+        """Return the statements whose actor clause has one of these tokens, in the order of their origin."""
+        get_bits = self._by_token.get
+        return self.select(union(get_bits(token, 0) for token in tokens))
+
     def find_listing(self, privilege: str) -> int:
         """Return the numbers of the statements that list a privilege; privileges of equal sets are decided alike."""
         return self._by_privilege.get(privilege, 0)

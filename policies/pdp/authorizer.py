@@ -19,7 +19,7 @@ from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.kept_settings import kept_settings
-from policies.pdp import decision_log, display_names, per_snapshot, snapshot_store
+from policies.pdp import decision_log, display_names, known_privileges, per_snapshot, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.bound_value import BoundValue
 from policies.pdp.ports import grant_source, import_port
@@ -28,6 +28,9 @@ from policies.propagation import metrics
 
 #: The actor of management commands and the bootstrap.
 SYSTEM = Actor(SYSTEM_ACTOR)
+
+#: A name of its own: reading a member of an enumeration takes as long as comparing it.
+_IMPLICIT_DENY = DecisionCode.IMPLICIT_DENY
 
 #: Returns the viewer of the current answer; None outside of requests, where the system is the viewer.
 _VIEWER: ContextVar[Callable[[], Actor] | None] = ContextVar("viewer", default=None)
@@ -52,9 +55,12 @@ def answer_many(
 
 
 def decide_staged(
-    *, requests: Sequence[tuple[Actor, AccessRequest]], snapshot: Snapshot, stage_facts: FactStaging
+    *, requests: Sequence[tuple[Actor, AccessRequest]], snapshot: Snapshot, stage_facts: FactStaging | None = None
 ) -> list[Decision]:
-    """Return the decisions on questions that nobody asks now, of a snapshot and with facts that are not stored."""
+    """Return the decisions on questions that nobody asks now, of a snapshot, and with facts that are not stored if any.
+
+    They are not counted among those that are asked.
+    """
     return _decide_all(requests, 0, snapshot, stage_facts)
 
 
@@ -76,7 +82,13 @@ def _decide_all(
         ]
     facts = RequestFacts(snapshot, [request for _, request in requests], stage_facts)
     grant_loader = GrantLoader(requests, facts)
-    return [facts.decide(actor, request, grant_loader.applicable_grants(actor, request)) for actor, request in requests]
+    decisions = [
+        facts.decide(actor, request, grant_loader.applicable_grants(actor, request)) for actor, request in requests
+    ]
+    for index, decision in enumerate(decisions):
+        if decision.code is _IMPLICIT_DENY and known_privileges.needs_unknown(requests[index][1].requirement):
+            decisions[index] = decision._replace(code=DecisionCode.PRIVILEGE_UNKNOWN)
+    return decisions
 
 
 def answer_and_log(

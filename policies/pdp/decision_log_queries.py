@@ -8,11 +8,16 @@ from typing import NamedTuple
 from django.db.models import Count, Max, Q, QuerySet, Value
 from django.db.models.functions import Concat, StrIndex
 
+from policies.engine.model import DecisionCode
 from policies.models import LoggedDecision
 from policies.models.fields import is_storable
 
 #: Row counts are exact up to this number.
 MAX_COUNTED_ROWS = 10_000
+
+#: What a logged decision says: that a privilege does not exist is no refusal.
+ALLOW, DENY, UNKNOWN = "ALLOW", "DENY", "UNKNOWN"
+OUTCOMES = (ALLOW, DENY, UNKNOWN)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -64,20 +69,23 @@ def list_decisions(
     by: str = "",
     privilege: str = "",
     resource: str = "",
-    is_allowed: bool | None = None,
+    outcome: str = "",
     door: str = "",
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> QuerySet[LoggedDecision]:
     """Return the logged decisions that match every filter. `privilege` is one that the requirement mentions.
 
-    `since` is inclusive, `until` exclusive.
+    `outcome` is one of OUTCOMES. `since` is inclusive, `until` exclusive.
     """
     rows = LoggedDecision.objects.order_by("-at", "-id")
     columns = {"actor": actor, "by": by, "resource": resource, "door": door}
     rows = rows.filter(**{column: value for column, value in columns.items() if value})
-    if is_allowed is not None:
-        rows = rows.filter(is_allowed=is_allowed)
+    if outcome:
+        rows = rows.filter(is_allowed=outcome == ALLOW)
+    if outcome in (DENY, UNKNOWN):
+        is_unknown = Q(code=DecisionCode.PRIVILEGE_UNKNOWN.value)
+        rows = rows.filter(is_unknown if outcome == UNKNOWN else ~is_unknown)
     if since is not None:
         rows = rows.filter(at__gte=since)
     if until is not None:
@@ -89,6 +97,13 @@ def list_decisions(
         padded_text = Concat(Value(" "), "wanted", Value(" "))
         rows = rows.alias(place=StrIndex(padded_text, Value(f" {privilege} "))).filter(place__gt=0)
     return rows
+
+
+def find_outcome(row: LoggedDecision) -> str:
+    """Return the outcome of a logged decision, one of OUTCOMES."""
+    if row.is_allowed:
+        return ALLOW
+    return UNKNOWN if row.code == DecisionCode.PRIVILEGE_UNKNOWN.value else DENY
 
 
 def load_decision_page(

@@ -7,9 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from django.conf import settings
-
-from policies.engine import explain, families, missing_grants, wording
+from policies.engine import explain, missing_grants, openings, wording
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, MissingPrivilege, Question
 from policies.engine.near_misses import (
@@ -24,13 +22,20 @@ from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import authorizer, display_names, inverse_queries, snapshot_store, timed_policies
+from policies.pdp import (
+    authorizer,
+    display_names,
+    inverse_queries,
+    known_privileges,
+    snapshot_store,
+    timed_policies,
+)
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.ports import facet_source
 
 #: Most near misses of one explanation.
 MAX_NEAR_MISSES = 3
-#: Actors of administrator-only policies: near misses for these alone are named only if there are no others.
+#: Actors of administrator-only policies: near misses for these alone are named after all others.
 ADMINISTRATORS = frozenset({f"{USER_PREFIX}{ROOT_USERNAME}", f"{ROLE_PREFIX}Admin"})
 #: Most actors that a sentence about a remedy names.
 _MAX_NAMED_ACTORS = 5
@@ -55,6 +60,7 @@ SENTENCES = {
     DecisionCode.NO_COLUMNS: "What is allowed leaves no column to see.",
     DecisionCode.PATH_NOT_ALLOWED: "The path lies outside what is allowed.",
     DecisionCode.ACTOR_SUSPENDED: "The account is suspended or removed.",
+    DecisionCode.PRIVILEGE_UNKNOWN: "There is no such privilege, so nothing can allow it.",
 }
 
 #: Note on a resource that is not stored.
@@ -127,6 +133,7 @@ def explain_answers(
         for trace, trace_grants, trace_timed_misses in zip(traces, lacking_grants, timed_misses, strict=True)
     ]
     _add_ways(pairs)
+    _add_openings(snapshot, pairs)
     name_collector = _NameCollector()
     for trace, _ in pairs:
         trace.list_reasons(name_collector)
@@ -250,6 +257,18 @@ def _add_ways(pairs: Sequence[tuple["_Trace", list[AnyMiss]]]) -> None:
         misses[:] = [_with_ways(miss, ways) if isinstance(miss, NearMiss) else miss for miss in misses]
 
 
+def _add_openings(snapshot: Snapshot, pairs: Sequence[tuple["_Trace", list[AnyMiss]]]) -> None:
+    """Add to near misses how much more than the question they would open."""
+    meter = openings.OpeningMeter(snapshot)
+    for trace, misses in pairs:
+        misses[:] = [
+            replace(miss, opening=meter.measure(miss.statement, miss.question, trace.privileges))
+            if isinstance(miss, NearMiss) and miss.statement.effect is Effect.ALLOW
+            else miss
+            for miss in misses
+        ]
+
+
 def _with_ways(miss: NearMiss, ways: Mapping[tuple[str, str], OtherTime]) -> NearMiss:
     actor = miss.question.actor
     tokens = miss.statement.actors.tokens
@@ -273,7 +292,7 @@ def _find_remedy_holders(
     remedies = dict.fromkeys(item.remedy for item in failed_conditions if item.remedy.entity not in concealed_urns)
     questions = [(item.privilege, ResourceRef(item.entity) if item.entity else None) for item in remedies]
     answers = (
-        inverse_queries.find_allowed_actors_many(questions=questions, at_least=snapshot.version) if questions else []
+        inverse_queries.find_named_actors_many(questions=questions, at_least=snapshot.version) if questions else []
     )
     return {
         item: (*holders.roles, *holders.groups, *holders.users) for item, holders in zip(remedies, answers, strict=True)
@@ -300,9 +319,9 @@ AnyNearMiss = TypeVar("AnyNearMiss", bound=missing_grants.MissingGrant | NearMis
 
 
 def _select_nearest(misses: Iterable[AnyNearMiss]) -> list[AnyNearMiss]:
-    """Return the MAX_NEAR_MISSES nearest; those for administrators only if there are no others."""
-    nearest = sorted(misses, key=lambda miss: miss.missing_count)
-    return ([miss for miss in nearest if not miss.is_last_resort] or nearest)[:MAX_NEAR_MISSES]
+    """Return the MAX_NEAR_MISSES nearest, nearest first; those for administrators only where places are free."""
+    nearest = sorted(misses, key=lambda miss: (miss.is_last_resort, miss.missing_count))
+    return sorted(nearest[:MAX_NEAR_MISSES], key=lambda miss: miss.missing_count)
 
 
 def _load_missing_grants(
@@ -333,7 +352,6 @@ def _load_missing_grants(
 
 def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
     """Return a function from a trace to its hints; suggestions are computed for the first few unknown names."""
-    family_vocabularies = list(families.load_vocabularies().values())
     actors = dict.fromkeys(trace.actor.urn for trace in traces)
     names_by_urn = display_names.load_names(urns=list(actors))
     unknown_urns = [urn for urn in actors if urn not in names_by_urn]
@@ -343,19 +361,12 @@ def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hin
 
     def suggest(name: str) -> tuple[str, ...]:
         if name not in suggestions and len(suggestions) < MAX_SUGGESTIONS:
-            suggestions[name] = tuple(
-                suggestion
-                for family_vocabulary in family_vocabularies
-                for suggestion in family_vocabulary.suggest(name)
-            )
+            suggestions[name] = known_privileges.suggest_names(name)
         return suggestions.get(name, ())
 
     def find_hints(trace: _Trace) -> tuple[Hint, ...]:
         hints = [
-            Hint("privilege", name, suggest(name))
-            for name in trace.privileges
-            if all(family_vocabulary.get(name) is None for family_vocabulary in family_vocabularies)
-            and name not in settings.CUSTOM_PRIVILEGES
+            Hint("privilege", name, suggest(name)) for name in trace.privileges if not known_privileges.is_known(name)
         ]
         if trace.actor.urn not in names_by_urn:
             hints.append(Hint("actor", trace.actor.urn, similar_users.get(trace.actor.urn, ())))

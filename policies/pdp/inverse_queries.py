@@ -3,7 +3,7 @@
 Both use the snapshot and the facts of `authorizer`, so that their answers agree with its decisions.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,16 +12,20 @@ from django.conf import settings
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
-from policies.engine.named_actors import find_named_actors, list_audience
+from policies.engine.named_actors import NamedActors, find_named_actors, list_audience
 from policies.engine.requirements import any_of_requirement, privilege_requirement
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP
+from policies.engine.snapshot import Snapshot
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import actor_resolution, authorizer, snapshot_store
+from policies.pdp import actor_resolution, allowed_people, authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 #: Asking about other actors needs one of these lists of privileges.
 ASK_ABOUT_OTHERS_PRIVILEGES = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))
+
+#: Most users that an answer lists where groups and roles had to be expanded, and most exceptions.
+MAX_LISTED_USERS = 10_000
 
 
 class DisclosureScope(StrEnum):
@@ -46,6 +50,7 @@ class AllowedActors:
 
     `exceptions` are those that a deny or an exclusion takes out of them. `is_conditional`: further users may, whose
     properties, or those of the action, satisfy an actor condition, or the answer depends on the owners of an entity.
+    Unless `is_complete`, only the first users that may, or may not, are listed.
     """
 
     is_all_users: bool
@@ -56,6 +61,7 @@ class AllowedActors:
     roles: tuple[str, ...] = ()
     exceptions: ActorUrns = ActorUrns()
     is_conditional: bool = False
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +81,58 @@ def find_scope(viewer: Actor) -> DisclosureScope:
 def find_allowed_actors(*, privilege: str, resource: ResourceRef | None, at_least: int = 0) -> AllowedActors:
     """Return the actors that may use a privilege on a resource, owners included (rules/datahub.md a.8).
 
-    Names in a deny are removed as they stand; for a single actor `authorizer.answer` is authoritative.
-    Inactive users are left out, and so are users that a policy allows only under an actor condition:
-    `find_candidate_actors` includes them. With policies disabled everybody may. Raises what `authorizer.answer` raises.
+    With a resource it agrees with `authorizer.answer` for every active user (`allowed_people`). Without one, names in a
+    deny are removed as they stand, and users that a policy allows only under an actor condition are left out.
+    With policies disabled everybody may. Raises what `authorizer.answer` raises.
     """
-    return find_allowed_actors_many(questions=[(privilege, resource)], at_least=at_least)[0]
-
-
-def find_allowed_actors_many(
-    *, questions: Sequence[tuple[str, ResourceRef | None]], at_least: int = 0
-) -> list[AllowedActors]:
-    """Return the actors that may use each privilege on its resource; the number of queries does not grow with them."""
     snapshot = snapshot_store.get_current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
-        return [AllowedActors(is_all_users=True, is_all_groups=True, version=snapshot.version) for _ in questions]
+        return _allow_everybody(snapshot)
+    (named_actors,) = _list_named_actors([(privilege, resource)], snapshot)
+    is_about_part = resource is not None and (resource.columns is not None or resource.path is not None)
+    if resource is None or not (named_actors.is_narrowed or is_about_part):
+        return _build_answer(named_actors, _find_inactive_users([named_actors]), snapshot)
+    request = AccessRequest(privilege_requirement(privilege), resource)
+    people = allowed_people.judge_people(named_actors, request, snapshot)
+    return AllowedActors(
+        is_all_users=EVERYONE in named_actors.names,
+        is_all_groups=IN_ANY_GROUP in named_actors.names,
+        users=people.allowed_users[:MAX_LISTED_USERS],
+        groups=_filter_by_prefix(people.allowed_names, GROUP_PREFIX),
+        roles=_filter_by_prefix(people.allowed_names, ROLE_PREFIX),
+        exceptions=ActorUrns(
+            people.refused_users[:MAX_LISTED_USERS],
+            _filter_by_prefix(people.refused_names, GROUP_PREFIX),
+            _filter_by_prefix(people.refused_names, ROLE_PREFIX),
+        ),
+        version=snapshot.version,
+        is_conditional=named_actors.needs_owners,
+        is_complete=max(len(people.allowed_users), len(people.refused_users)) <= MAX_LISTED_USERS,
+    )
+
+
+def find_named_actors_many(
+    *, questions: Sequence[tuple[str, ResourceRef | None]], at_least: int = 0
+) -> list[AllowedActors]:
+    """Return the actors that policies name for each privilege on its resource, groups and roles as they stand.
+
+    For a sentence, which names a few of them: members of a group that a deny reaches under another name are not told
+    apart. The number of queries does not grow with the questions.
+    """
+    snapshot = snapshot_store.get_current(at_least=at_least)
+    if not settings.AUTH_POLICIES_ENABLED:
+        return [_allow_everybody(snapshot) for _ in questions]
+    named_actors = _list_named_actors(questions, snapshot)
+    inactive_users = _find_inactive_users(named_actors)
+    return [_build_answer(audience, inactive_users, snapshot) for audience in named_actors]
+
+
+def _allow_everybody(snapshot: Snapshot) -> AllowedActors:
+    return AllowedActors(is_all_users=True, is_all_groups=True, version=snapshot.version)
+
+
+def _list_named_actors(questions: Sequence[tuple[str, ResourceRef | None]], snapshot: Snapshot) -> list[NamedActors]:
+    """Return the actors that statements name on each privilege and resource; the facts of all are loaded together."""
     requests = [AccessRequest(privilege_requirement(privilege), resource) for privilege, resource in questions]
     find_facts = authorizer.load_request_facts(requests=requests, snapshot=snapshot)
     find_grants = _load_grants_many(questions)
@@ -97,26 +141,29 @@ def find_allowed_actors_many(
         resource, _ = find_facts(request)
         statements = (*snapshot.list_covering_statements(privilege, resource), *find_grants(privilege, resource_ref))
         named_actors.append(find_named_actors(statements, resource))
+    return named_actors
+
+
+def _find_inactive_users(named_actors: Iterable[NamedActors]) -> frozenset[str]:
+    """Return those of the named users who are suspended or removed."""
     all_names = frozenset[str]().union(*(audience.names | audience.exceptions for audience in named_actors))
-    users = [name for name in all_names if name.startswith(USER_PREFIX)]
+    users = _filter_by_prefix(all_names, USER_PREFIX)
     actors_by_urn = actor_resolution.load_actors(urns=users) if users else {}
-    inactive_users = {urn for urn, actor in actors_by_urn.items() if not actor.is_active}
-    answers = []
-    for audience in named_actors:
-        allowed_urns = _group_by_kind(audience.names - inactive_users)
-        answers.append(
-            AllowedActors(
-                is_all_users=EVERYONE in audience.names,
-                is_all_groups=IN_ANY_GROUP in audience.names,
-                users=allowed_urns.users,
-                groups=allowed_urns.groups,
-                roles=allowed_urns.roles,
-                exceptions=_group_by_kind(audience.exceptions - inactive_users),
-                version=snapshot.version,
-                is_conditional=audience.is_conditional,
-            )
-        )
-    return answers
+    return frozenset(urn for urn, actor in actors_by_urn.items() if not actor.is_active)
+
+
+def _build_answer(named_actors: NamedActors, inactive_users: frozenset[str], snapshot: Snapshot) -> AllowedActors:
+    allowed_urns = _group_by_kind(named_actors.names - inactive_users)
+    return AllowedActors(
+        is_all_users=EVERYONE in named_actors.names,
+        is_all_groups=IN_ANY_GROUP in named_actors.names,
+        users=allowed_urns.users,
+        groups=allowed_urns.groups,
+        roles=allowed_urns.roles,
+        exceptions=_group_by_kind(named_actors.exceptions - inactive_users),
+        version=snapshot.version,
+        is_conditional=named_actors.is_conditional,
+    )
 
 
 def find_candidate_actors(*, privilege: str, resource: ResourceRef | None) -> frozenset[str]:
@@ -163,13 +210,12 @@ def find_allowed_privileges(*, actor: Actor, resource: ResourceRef | None, at_le
     return AllowedPrivileges(tuple(allowed_names), snapshot.version)
 
 
-def _group_by_kind(names: Iterable[str]) -> ActorUrns:
-    sorted_names = sorted(names)
-    users, groups, roles = (
-        tuple(name for name in sorted_names if name.startswith(prefix))
-        for prefix in (USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)
-    )
-    return ActorUrns(users, groups, roles)
+def _group_by_kind(names: Collection[str]) -> ActorUrns:
+    return ActorUrns(*(_filter_by_prefix(names, prefix) for prefix in (USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)))
+
+
+def _filter_by_prefix(names: Iterable[str], prefix: str) -> tuple[str, ...]:
+    return tuple(sorted(name for name in names if name.startswith(prefix)))
 
 
 def _load_grants(privilege: str, resource: ResourceRef | None) -> list[Statement]:

@@ -14,12 +14,14 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from policies.engine import families
 from policies.engine.families import cdap
-from policies.engine.model import Decision
+from policies.engine.model import Decision, DecisionCode
 from policies.engine.requirements import Requirement
 from policies.propagation.metric_buffer import metric_buffer
 
 #: Upper bounds in seconds. One warm question takes about a millisecond, one that waits for a version up to a second.
 _SECONDS_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+_UNKNOWN_CODE = DecisionCode.PRIVILEGE_UNKNOWN
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -49,13 +51,17 @@ _CLOCK_AHEAD = Gauge(
 
 
 def count_decisions(requirements: Iterable[Requirement], decisions: Sequence[Decision]) -> None:
-    """Count decisions by family and outcome; `requirements` and `decisions` correspond one to one."""
-    counts: dict[tuple[str, bool], int] = {}
+    """Count decisions by family and outcome; `requirements` and `decisions` correspond one to one.
+
+    That a privilege does not exist is no refusal: its outcome is UNKNOWN.
+    """
+    counts: dict[tuple[str, str], int] = {}
     for requirement, decision in zip(requirements, decisions, strict=True):
-        key = _family(requirement), decision.is_allowed
+        outcome = "ALLOW" if decision.is_allowed else "UNKNOWN" if decision.code is _UNKNOWN_CODE else "DENY"
+        key = _family(requirement), outcome
         counts[key] = counts.get(key, 0) + 1
-    for (family, is_allowed), number in counts.items():
-        metric_buffer.add(_decision_counter(family, is_allowed), number)
+    for (family, outcome), number in counts.items():
+        metric_buffer.add(_decision_counter(family, outcome), number)
 
 
 def count_unlogged(count: int) -> None:
@@ -101,8 +107,8 @@ def record_load(*, version: int, statements: int, seconds: float, kind: str) -> 
 
 
 @cache
-def _decision_counter(family: str, is_allowed: bool) -> Counter:  # noqa: FBT001 - half of the cache's key
-    return _DECISIONS.labels(family, "ALLOW" if is_allowed else "DENY")
+def _decision_counter(family: str, outcome: str) -> Counter:
+    return _DECISIONS.labels(family, outcome)
 
 
 @cache

@@ -104,7 +104,8 @@ def test_without_sampling_only_refusals_are_logged(client_of, stored, written, s
     assert [row.wanted for row in written()] == ["OTHER"]
 
 
-def test_the_log_is_read_in_pages_and_narrowed(client_of, written):
+def test_the_log_is_read_in_pages_and_narrowed(client_of, written, settings):
+    settings.CUSTOM_PRIVILEGES = [f"P{number}" for number in range(5)]
     jo, manager = client_of("jo"), client_of("manager", "MANAGE_POLICIES")
     for number in range(5):
         ask(jo, privilege=f"P{number}", resource={"urn": ORDERS} if number < 2 else None)
@@ -191,3 +192,49 @@ def test_a_change_that_names_what_the_reader_may_not_view_is_concealed(client_of
     stored("all", **policy)
     row = change(lines)
     assert (row["object"], row["after"], row["is_concealed"]) == (lines, {"upstreamLineage": lineage}, False)
+
+
+def test_an_unknown_privilege_is_answered_as_such_and_is_no_refusal(client_of, stored, written, settings):
+    jo, manager = client_of("jo"), client_of("manager", "MANAGE_POLICIES")
+    settings.CUSTOM_PRIVILEGES = ["TODO_READ", "THEIR_OWN"]
+    stored("lost", privileges=["THEIR_OWN"], actors={"users": [JO]})
+    settings.CUSTOM_PRIVILEGES = ["TODO_READ"]
+    assert ask(jo, privilege="THEIR_OWN")["code"] == "allowed"
+    asked = [
+        ({"privilege": "EDIT_ENTTY_TAGS"}, "privilege_unknown"),
+        ({"any_of": [["EDIT_ENTTY_TAGS"], ["MANAGE_TAGS", "EDIT_TGAS"]]}, "privilege_unknown"),
+        ({"any_of": [["EDIT_ENTTY_TAGS"], ["EDIT_ENTITY_TAGS"]]}, "implicit_deny"),
+        ({"any_of": []}, "implicit_deny"),
+        ({"privilege": "EDIT_ENTITY_TAGS"}, "implicit_deny"),
+        ({"privilege": "dataset:read"}, "implicit_deny"),
+        ({"privilege": "TODO_READ"}, "implicit_deny"),
+        ({"operation": "stream.get", "resource": {"urn": "urn:li:stream:ns1.x"}}, "implicit_deny"),
+    ]
+    answers = [ask(jo, **question) for question, _ in asked]
+    assert [(answer["decision"], answer["code"]) for answer in answers] == [("DENY", code) for _, code in asked]
+    explained = ask(jo, privilege="EDIT_ENTTY_TAGS", explain=True)
+    assert explained["code"] == "privilege_unknown"
+    assert "EDIT_ENTITY_TAGS" in explained["unknown"][0]["did_you_mean"]
+    evaluation = {"subject": {"type": "user", "id": "jo"}, "action": {"name": "raed"}}
+    body = evaluation | {"resource": {"type": "record", "id": "1"}}
+    assert jo.post("/access/v1/evaluation", body, format="json").json() == {
+        "decision": False,
+        "context": {"code": "privilege_unknown", "policy_version": answers[0]["policy_version"]},
+    }
+    written()
+    found = {
+        outcome: [row["wanted"] for row in manager.get(f"{LOG}&decision={outcome}&actor={JO}").json()["results"]]
+        for outcome in ("UNKNOWN", "DENY")
+    }
+    assert found["UNKNOWN"] == [
+        "raed",
+        "EDIT_ENTTY_TAGS",
+        "EDIT_ENTTY_TAGS or MANAGE_TAGS and EDIT_TGAS",
+        "EDIT_ENTTY_TAGS",
+    ]
+    assert len(found["DENY"]) == 6
+    assert {row["decision"] for row in manager.get(f"{LOG}&actor={JO}").json()["results"]} == {
+        "UNKNOWN",
+        "DENY",
+        "ALLOW",
+    }

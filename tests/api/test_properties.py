@@ -67,10 +67,13 @@ def test_what_people_say_of_themselves_does_not_count(asking, client_of):
     assert decision(asking, ORDERS)["decision"] == "DENY"
 
 
-def test_who_says_that_others_may(asking):
-    known(department="sales")
-    body = asking.post("/api/v1/who", {"privilege": TAGS, "resource": {"urn": ORDERS}}).json()
-    assert (body["conditional"], body["all_users"], body["users"]) == (True, False, [])
+def test_who_judges_properties_where_the_question_names_an_entity(asking):
+    for department, users in (("sales", [JO]), ("legal", [])):
+        known(department=department)
+        body = asking.post("/api/v1/who", {"privilege": TAGS, "resource": {"urn": ORDERS}}).json()
+        assert (body["conditional"], body["all_users"], body["users"]) == (False, False, users)
+    assert asking.post("/api/v1/who", {"privilege": TAGS}).json()["conditional"] is False
+    assert asking.post("/api/v1/who", {"privilege": TAGS, "resource": {"type": "dataset"}}).status_code == 200
     assert asking.post("/api/v1/who", {"privilege": "EDIT_ENTITY"}).json()["conditional"] is False
 
 

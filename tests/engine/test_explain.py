@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies.engine import explain, near_misses
+from policies.engine import explain, near_misses, openings
 from policies.engine.evaluate import decide
 from policies.engine.model import MissingPrivilege, Question
 from tests.worlds import World, criterion, denying, document, matching_all, urn
@@ -160,3 +160,82 @@ def test_every_statement_near_a_refusal_lacks_something(world: World):
     world.policy("fits", tags({"allUsers": True}))
     snapshot, question = put(world, tags({"users": [urn("x")]}))
     assert [near.name for near in nearest(snapshot, question, name_of)] == ["p"]
+
+
+def test_nobody_is_told_to_become_somebody_else(world: World):
+    for raw, sentence in (
+        (tags({"users": [urn("x"), urn("jenny")]}), "Other is not named: it is for Jenny or x."),
+        (tags({"users": [urn("x")], "groups": [urn("group:stewards")]}), "Other is not in group Stewards."),
+        (tags({}), "Other is not named: it is for nobody."),
+    ):
+        snapshot, question = put(world.having([]), raw, actor="other")
+        (near,) = nearest(snapshot, question, lambda found: NAMES.get(found, found.rpartition(":")[2]))
+        assert [lack.sentence for lack in near.failed_conditions] == [sentence]
+    for place in (world.resource(urn("jenny")), world.resource(urn("dataset:orders")), None):
+        question = Question(world.actor(urn("other")), "DELETE_ENTITY", place)
+        assert nearest(world.having([]).snapshot(), question, name_of) == []
+
+
+def test_what_opens_least_comes_first(world: World):
+    others = {"groups": [urn("group:finance")]}
+    world.policy("a-much", tags(others, privileges=[PRIVILEGE, "EDIT_ENTITY", "DELETE_ENTITY"]))
+    world.policy("b-everywhere", tags(others))
+    world.policy("c-sales", tags(others, SALES))
+    world.policy("d-sales-pii", tags(others, SALES, criterion("TAG", urn("tag:pii"))))
+    snapshot, question = put(world, tags(others, criterion("URN", urn("dataset:orders"))))
+    found = [near.name for near in nearest(snapshot, question, name_of, limit=5)]
+    assert found == ["p", "d-sales-pii", "c-sales", "b-everywhere", "a-much"]
+
+
+FINANCE, MANAGERS = urn("group:finance"), urn("role:Managers")
+
+
+@pytest.mark.parametrize(
+    ("raw", "others", "resource", "sentence"),
+    [
+        (tags({"groups": [FINANCE]}, criterion("URN", urn("dataset:orders"))), [], "dataset:orders", ""),
+        (
+            tags({"groups": [FINANCE]}, SALES),
+            [],
+            "dataset:orders",
+            "This would open it on all that the policy covers.",
+        ),
+        (tags({"groups": [FINANCE]}), [], "dataset:orders", "This would open it on every entity."),
+        (
+            tags({"groups": [FINANCE]}, criterion("URN", urn("dataset:orders"))),
+            [tags({"groups": [FINANCE]}, privileges=["DELETE_ENTITY", "EDIT_ENTITY_DOCS"])],
+            "dataset:orders",
+            "This would also open 2 more privileges, some of them on every entity.",
+        ),
+        (
+            tags({"groups": [FINANCE], "roles": [MANAGERS]}, SALES),
+            [tags({"groups": [FINANCE]}, privileges=["DELETE_ENTITY"]), denying(tags({"roles": [MANAGERS]}, SALES))],
+            "dataset:orders",
+            "This would open it on all that the policy covers.",
+        ),
+        (
+            tags({"allUsers": True}, criterion("TAG", "t"), privileges=[PRIVILEGE, "DELETE_ENTITY"]),
+            [],
+            "dataset:orders",
+            "This would also open 1 more privilege.",
+        ),
+        (
+            document(type="PLATFORM", privileges=[PRIVILEGE, "MANAGE_TAGS"], actors={"groups": [FINANCE]}),
+            [tags({"groups": [urn("group:stewards")]}, privileges=["MANAGE_DOMAINS"])],
+            None,
+            "This would also open 1 more privilege.",
+        ),
+        (
+            tags({"users": [urn("x")]}, SALES, privileges=[PRIVILEGE, "DELETE_ENTITY"]),
+            [tags({"groups": [urn("group:stewards")]}, privileges=["DELETE_ENTITY"])],
+            "dataset:orders",
+            "This would open it on all that the policy covers.",
+        ),
+    ],
+)
+def test_a_suggestion_says_how_much_more_it_opens(world: World, raw: dict, others: list, resource, sentence: str):
+    for number, other in enumerate(others):
+        world.policy(f"other-{number}", other)
+    snapshot, question = put(world, raw, resource=resource)
+    (statement,) = snapshot.list_policy_statements("urn:li:dataHubPolicy:p")
+    assert openings.OpeningMeter(snapshot).measure(statement, question, [PRIVILEGE]).sentence == sentence

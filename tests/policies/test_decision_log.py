@@ -220,7 +220,7 @@ def test_filters_narrow_and_names_are_compared_exactly():
         wanted(privilege="edit_entity") == wanted(door="pages") == wanted(by="urn:li:corpuser:ada") == ["edit_entity"]
     )
     assert wanted(resource="urn:li:dataset:D") == ["EDIT_ENTITY_DOCS"]
-    assert wanted(is_allowed=True) == ["EDIT_ENTITY_TAGS or EDIT_ENTITY"]
+    assert wanted(outcome="ALLOW") == ["EDIT_ENTITY_TAGS or EDIT_ENTITY"]
     assert wanted(since=NOON + timedelta(hours=1), until=NOON + timedelta(hours=2)) == ["edit_entity"]
     assert wanted(privilege="\ud800") == wanted(privilege="%") == wanted(actor="\x00") == []
     assert wanted(actor=JO) == ["EDIT_ENTITY_DOCS", "edit_entity", "EDIT_ENTITY_TAGS or EDIT_ENTITY"]

@@ -47,11 +47,13 @@ def test_decisions_are_counted_by_family_and_outcome(client):
     authorizer.answer_many(requests=[(NOBODY, ask) for ask in [*asks, asks[0], AccessRequest(Requirement(()))]])
     after = numbers(client)
     found = {
-        family: after[name] - before.get(name, 0)
+        (family, outcome): after[name] - before.get(name, 0)
         for family in ("datahub", "datazone", "cdap", "own", "none")
-        if (name := f'authz_decisions_total{{family="{family}",outcome="DENY"}}')
+        for outcome in ("DENY", "UNKNOWN")
+        if (name := f'authz_decisions_total{{family="{family}",outcome="{outcome}"}}') in after
     }
-    assert found == {"datahub": 2, "datazone": 1, "cdap": 1, "own": 1, "none": 1}
+    refusals = {("datahub", "DENY"): 2, ("datazone", "DENY"): 1, ("cdap", "DENY"): 1, ("none", "DENY"): 1}
+    assert {key: number for key, number in found.items() if number} == {**refusals, ("own", "UNKNOWN"): 1}
 
 
 def test_the_snapshot_shows_version_size_and_when_it_was_compared(client):

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
 from policies.decisions import audit_search
-from policies.decisions.api.decision_serializers import OUTCOMES, DecidingStatementOut
+from policies.decisions.api.decision_serializers import DecidingStatementOut
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.views import ApiView, PageParameters, build_page_serializer
@@ -63,7 +63,9 @@ class LoggedDecisionOut(serializers.Serializer[Any]):
     resource_type = serializers.CharField(allow_blank=True)
     sub_resources = serializers.ListField(child=serializers.CharField())
     is_concealed = serializers.BooleanField(help_text="It names something that the caller may not view.")
-    decision = serializers.ChoiceField(OUTCOMES)
+    decision = serializers.ChoiceField(
+        decision_log_queries.OUTCOMES, help_text="UNKNOWN: there is no such privilege, which is no refusal."
+    )
     code = serializers.CharField()
     policy_version = serializers.IntegerField(min_value=0)
     statements = DecidingStatementOut(many=True)
@@ -96,7 +98,7 @@ class AuditListFilters(PageParameters):
     actor = strict_fields.StrictUrn(required=False)
     privilege = strict_fields.StrictString(required=False, max_length=255)
     resource = strict_fields.StrictUrn(required=False)
-    decision = serializers.ChoiceField(OUTCOMES, required=False)
+    decision = serializers.ChoiceField(decision_log_queries.OUTCOMES, required=False)
     door = strict_fields.StrictString(required=False, max_length=32)
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False, help_text="Up to this time, without it.")
@@ -160,8 +162,7 @@ class AuditListView(ApiView):
     def _respond_decisions(self, query: Mapping[str, Any]) -> Response:
         columns = ("actor", "by", "privilege", "resource", "door", "since", "until")
         filters = {name: query[name] for name in columns if name in query}
-        is_allowed = {"ALLOW": True, "DENY": False}.get(query.get("decision", ""))
-        rows = audit_search.list_decisions(**filters, is_allowed=is_allowed)
+        rows = audit_search.list_decisions(**filters, outcome=query.get("decision", ""))
         log_page = decision_log_queries.load_decision_page(
             rows, size=query["page_size"], before=query.get("before"), after=query.get("after")
         )
@@ -200,7 +201,7 @@ def _serialize_decision(row: LoggedDecision, hidden_urns: frozenset[str]) -> dic
         "resource": None if row.resource in hidden_urns else row.resource or None,
         "sub_resources": visible_urns,
         "is_concealed": row.resource in hidden_urns or len(visible_urns) < len(row.sub_resources),
-        "decision": "ALLOW" if row.is_allowed else "DENY",
+        "decision": decision_log_queries.find_outcome(row),
         "policy_version": row.policy_version,
         "statements": row.statements,
         "milliseconds": row.milliseconds,

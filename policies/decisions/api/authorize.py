@@ -124,6 +124,7 @@ class AllowedActorsView(DecisionView):
                     "roles": allowed_actors.exceptions.roles,
                 },
                 "conditional": allowed_actors.is_conditional,
+                "is_complete": allowed_actors.is_complete,
                 "policy_version": allowed_actors.version,
             }
         )

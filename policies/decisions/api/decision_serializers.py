@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from policies.engine import explain, near_misses
+from policies.engine import explain, near_misses, openings
 from policies.engine.alternatives import sort_narrowest_first
 from policies.engine.families.cdap import ResultingGrant
 from policies.engine.model import Decision, DecisionCode, MissingPrivilege, Statement
@@ -60,11 +60,26 @@ class FailedConditionOut(serializers.Serializer[Any]):
     )
 
 
+@extend_schema_serializer(component_name="OpensMoreOut")
+class OpeningOut(serializers.Serializer[Any]):
+    """How much more than the question asks a suggestion would open."""
+
+    privileges = serializers.IntegerField(min_value=0, help_text="Privileges beside those of the question.")
+    on = serializers.ChoiceField(
+        [extent.value for extent in openings.Extent],
+        help_text="The entity of the question, all that the policies cover, or every entity.",
+    )
+    detail = serializers.CharField()
+
+
 @extend_schema_serializer(component_name="NearOut")
 class NearMatchOut(ReasonOut):
     """A statement that came close to allowing."""
 
     lacks = FailedConditionOut(many=True)
+    opens_more = OpeningOut(
+        allow_null=True, help_text="What would be open beside the question if it applied; null if nothing more."
+    )
 
 
 @extend_schema_serializer(component_name="UnknownOut")
@@ -131,13 +146,16 @@ class ActorUrnsOut(serializers.Serializer[Any]):
 
 @extend_schema_serializer(component_name="HoldersOut")
 class AllowedActorsOut(ActorUrnsOut):
-    """The actors that may use the privilege; groups and roles are not expanded."""
+    """The actors that may use the privilege; with a resource, groups and roles whose active members all may."""
 
     all_users = serializers.BooleanField()
     all_groups = serializers.BooleanField()
     conditional = serializers.BooleanField(
         help_text="Whether further people may, if their properties or those of the action fit a policy, or whether it "
-        "depends on the owners of an entity that the question does not name."
+        "depends on the owners of an entity that the question does not name. False where the question names an entity."
+    )
+    is_complete = serializers.BooleanField(
+        help_text="Whether all are listed: where members of a group or role differ, users are named, up to 10,000."
     )
     policy_version = serializers.IntegerField(min_value=0)
 
@@ -222,6 +240,7 @@ def serialize_explanation(
                     }
                     for failed_condition in near_match.failed_conditions
                 ],
+                "opens_more": _serialize_opening(near_match.opening),
             }
             for near_match in explanation.near_misses
         ],
@@ -230,6 +249,12 @@ def serialize_explanation(
             for hint in explanation.hints
         ],
     }
+
+
+def _serialize_opening(opening: openings.Opening | None) -> dict[str, Any] | None:
+    if not opening:
+        return None
+    return {"privileges": opening.privilege_count, "on": opening.extent.value, "detail": opening.sentence}
 
 
 def _serialize_reason(reason: explain.Reason | near_misses.NearMatch) -> dict[str, Any]:

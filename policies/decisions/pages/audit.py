@@ -53,7 +53,12 @@ class DecisionFilterForm(forms.Form):
     privilege = _text_field("Privilege")
     resource = _text_field("Resource", "URN")
     decision = forms.ChoiceField(
-        label="Answer", required=False, choices=[("", "Any"), ("ALLOW", "Allowed"), ("DENY", "Refused")]
+        label="Answer",
+        required=False,
+        choices=[
+            ("", "Any"),
+            *zip(decision_log_queries.OUTCOMES, ("Allowed", "Refused", "No such privilege"), strict=True),
+        ],
     )
     door = forms.ChoiceField(
         label="Channel", required=False, choices=[("", "Any"), *channel_names.QUESTION_CHANNELS.items()]
@@ -80,7 +85,7 @@ def list_decisions(request: HttpRequest) -> HttpResponse:
         actor=user_urn(filters.get("actor") or ""),
         privilege=filters.get("privilege") or "",
         resource=filters.get("resource") or "",
-        is_allowed={"ALLOW": True, "DENY": False}.get(filters.get("decision") or ""),
+        outcome=filters.get("decision") or "",
         door=filters.get("door") or "",
         since=filters.get("since"),
         until=filters.get("until"),
@@ -179,6 +184,7 @@ def _build_decision_rows(rows: Sequence[LoggedDecision], viewer: AnswerViewer) -
         {
             "row": row,
             "channel": channel_names.name_channel(row.door),
+            "is_unknown": decision_log_queries.find_outcome(row) == decision_log_queries.UNKNOWN,
             "outcome": _word_outcome(row.code),
             "actor": user_links(row.actor),
             "by": "" if row.by == row.actor else user_links(row.by)["name"],

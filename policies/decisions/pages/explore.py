@@ -130,6 +130,7 @@ def _build_actors_answer(form: WhyForm, viewer: AnswerViewer, request: HttpReque
         "is_all_users": allowed_actors.is_all_users,
         "is_all_groups": allowed_actors.is_all_groups,
         "is_conditional": allowed_actors.is_conditional,
+        "is_complete": allowed_actors.is_complete,
         "exceptions": wording.join_words(
             [names.get(urn, urn) for urn in named_exceptions], "and", len(exceptions) - len(named_exceptions)
         ),

@@ -87,3 +87,5 @@ def _render_near_miss(near_miss: NearMatch) -> Iterable[str]:
     yield " ".join(filter(None, (f"- {near_miss.name} ({near_miss.policy}).", near_miss.explanation)))
     for condition in near_miss.failed_conditions:
         yield f"    lacking: {condition.sentence} {explanations.format_remedy(condition)}"
+    if near_miss.opening:
+        yield f"    {near_miss.opening.sentence}"

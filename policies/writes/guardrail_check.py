@@ -53,8 +53,8 @@ _MAX_NAMED_PEOPLE = 20
 class GuardrailCheck:
     """What one write changes, as far as guardrails need to know: whether policies, and which people.
 
-    `earlier_actors` are these people as they were, and `earlier_later` as they were going to be, where an already
-    broken guardrail has to be compared.
+    `earlier_actors` are these people as they were, and `earlier_later` as they were going to be: what they could do
+    before is not added.
     """
 
     guardrails: tuple[Guardrail, ...]
@@ -69,7 +69,7 @@ class GuardrailCheck:
             return
         new_urns = list_users(urns) - self.user_urns
         self.user_urns |= new_urns
-        if new_urns and any(guardrail.status != Guardrail.Status.HOLDS for guardrail in self.guardrails):
+        if new_urns:
             new_actors = actor_resolution.load_actors(urns=new_urns)
             self.earlier_actors |= new_actors
             self.earlier_later |= later_actors.load_later_actors(actors=new_actors.values())
@@ -125,18 +125,16 @@ class GuardedChange:
             return None
         if rule.kind not in TIMELESS_KINDS:
             return _find_todays_added(guardrail, judgment)
-        earlier_breaches: tuple[Breach, ...] = ()
-        if guardrail.status != Guardrail.Status.HOLDS:
-            earlier_judge = GuardrailJudge(rule, self.before)
-            earlier_users = self.users & self.before.changed_actors.keys()
-            earlier_breaches = earlier_judge.judge_change(
-                policies=policies, is_open=is_open, users=earlier_users
-            ).breaches
-        return find_added(judgment.breaches, earlier_breaches)
+        # Whatever the stored status says: it may be of an earlier release, or of a minute ago.
+        earlier_users = self.users & self.before.changed_actors.keys()
+        earlier_judgment = GuardrailJudge(rule, self.before).judge_change(
+            policies=policies, is_open=is_open, users=earlier_users
+        )
+        return find_added(judgment.breaches, earlier_judgment.breaches)
 
     def _list_touching(self, rule: Rule, snapshot: Snapshot) -> list[Statement]:
         statements = snapshot.list_statements_of(self.policies)
-        return [statement for statement in statements if not statement.privileges.isdisjoint(rule.privileges)]
+        return [statement for statement in statements if not statement.privileges.isdisjoint(rule.counted_privileges)]
 
 
 def join_check(write: WriteTransaction, *, by: Actor) -> GuardrailCheck:

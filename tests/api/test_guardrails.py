@@ -17,7 +17,8 @@ from tests.catalog.conftest import said, tell
 API = "/api/v1/guardrails/"
 KEEPER = ("MANAGE_GUARDRAILS", "MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS")
 GROUP = "urn:li:corpGroup:stewards"
-PII = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}]}}
+OF_DATASETS = {"field": "TYPE", "values": ["dataset"]}
+PII = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}, OF_DATASETS]}}
 RULE = {
     "never": {
         "actors": {"everybody_except": {"groups": [GROUP]}},
@@ -169,13 +170,33 @@ def test_what_breaks_one_already_is_listed_and_only_additions_are_refused(
     one = f"/api/v1/policies/{urn}/"
     narrower = policy_body(
         actors={"users": ["urn:li:corpuser:keeper"]},
-        resources={"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"]}]}},
+        resources={"filter": {"criteria": [{"field": "DOMAIN", "values": ["urn:li:domain:finance"]}]}},
     )
     assert keeper.put(one, narrower, format="json").status_code == 200
     assert keeper.put(one, policy_body(), format="json").status_code == 409
     assert keeper.patch(one, {"state": "INACTIVE"}, format="json").status_code == 200
     assert keeper.get(f"{API}urn:li:guardrail:pii/").json()["status"] == "holds"
     assert Finding.objects.get(kind="guardrails").state == "CLOSED"
+
+
+def test_a_guardrail_of_an_earlier_release_that_an_umbrella_breaks_refuses_nothing_that_was_there(
+    keeper: APIClient, stored: Callable[..., str]
+) -> None:
+    urn = stored("editing", privileges=["EDIT_ENTITY"], actors={"users": ["urn:li:corpuser:keeper"]})
+    tagging = RULE["never"] | {"privileges": ["EDIT_ENTITY_TAGS"]}
+    make(keeper, rule={"never": tagging})
+    assert keeper.post("/api/v1/users/", {"username": "carl"}, format="json").status_code == 201
+    # As a release stored it that knew nothing of umbrellas.
+    Guardrail.objects.update(status="holds", breaches=[])
+    one = f"/api/v1/policies/{urn}/"
+    renamed = policy_body(displayName="Other name", privileges=["EDIT_ENTITY"])
+    assert keeper.put(one, renamed, format="json").status_code == 200
+    refused = keeper.put(
+        one, renamed | {"document": renamed["document"] | {"actors": {"allUsers": True}}}, format="json"
+    )
+    assert (refused.status_code, refused.json()["example"]["privilege"]) == (409, "EDIT_ENTITY")
+    (breach,) = keeper.get(f"{API}urn:li:guardrail:pii/").json()["breaches"]
+    assert (breach["policy"], breach["privilege"]) == (urn, "EDIT_ENTITY")
 
 
 def test_one_that_warns_lets_the_write_through_and_raises_a_finding(keeper: APIClient) -> None:

@@ -16,7 +16,8 @@ from tests.api.test_preview import CREW, JO, NEW, OLD, PREVIEW, READER, put
 
 ADA, RUTH = "urn:li:corpuser:ada", "urn:li:corpuser:ruth"
 RAIL = "urn:li:guardrail:rail"
-PII = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}]}}
+OF_DATASETS = {"field": "TYPE", "values": ["dataset"]}
+PII = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}, OF_DATASETS]}}
 NOBODY_BUT_ADA = {
     "never": {
         "actors": {"everybody_except": {"users": [ADA]}},
@@ -165,7 +166,7 @@ def test_names_are_told_to_those_who_would_learn_them_from_a_refusal(manager: AP
     assert find_verdict(manager, put(deleting(users=[ADA]))) == holds
     assert find_verdict(admin, put(deleting(users=[ADA]))) == holds | {
         "name": "Rail",
-        "sentence": "Nobody but ada may ever Delete on anything tagged urn:li:tag:PII.",
+        "sentence": "Nobody but ada may ever Delete on anything tagged urn:li:tag:PII of the type dataset.",
     }
     assert find_verdict(manager, put(deleting(users=[JO])))["name"] == "Rail"
     guardrails.update(urn=RAIL, mode="off", by=authorizer.SYSTEM, channel="test")

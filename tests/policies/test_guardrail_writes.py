@@ -124,7 +124,7 @@ def test_facts_are_never_held_up_and_what_they_break_is_found(mia):
 
 #: A deny that owners of a type escape: whether it leaves anything, the solver has to tell.
 EXEMPT_OWNERS = {"allUsers": True, "excludedResourceOwnersTypes": ["urn:li:ownershipType:technical"]}
-SOLVER_RULE = {"never": {"actors": {"users": [MIA]}, "privileges": ["DELETE_ENTITY"]}}
+SOLVER_RULE = {"never": {"actors": {"users": [MIA]}, "privileges": ["EXECUTE_ENTITY"]}}
 OWNERS_POLICY = "urn:li:dataHubPolicy:owners"
 
 
@@ -143,13 +143,13 @@ def solver(request, monkeypatch):
 
 
 def give_owners(by):
-    put(OWNERS_POLICY, by, type="METADATA", privileges=["DELETE_ENTITY"], actors={"resourceOwners": True})
+    put(OWNERS_POLICY, by, type="METADATA", privileges=["EXECUTE_ENTITY"], actors={"resourceOwners": True})
 
 
 @pytest.fixture
 def deny(mia):
     """A policy that leaves owners of one type what others are denied."""
-    values = {"type": "METADATA", "privileges": ["DELETE_ENTITY"], "actors": EXEMPT_OWNERS, "effect": "DENY"}
+    values = {"type": "METADATA", "privileges": ["EXECUTE_ENTITY"], "actors": EXEMPT_OWNERS, "effect": "DENY"}
     put("urn:li:dataHubPolicy:deny", authorizer.SYSTEM, **values)
 
 
@@ -160,7 +160,7 @@ def test_without_a_solver_what_needs_one_is_refused(mia, deny, solver):
         give_owners(mia)
     assert (
         str(refusal.value) == "The guardrail G could not be shown to hold after this, so nothing is stored."
-        f" None of mia may ever Delete. {solver}"
+        f" None of mia may ever Execute Entity. {solver}"
     )
     assert refusal.value.example is None
     assert not Policy.objects.filter(urn=OWNERS_POLICY).exists()

@@ -95,7 +95,7 @@ def _build_fixed_snapshot(rule: Rule, snapshot: Snapshot, urns: set[str]) -> Sna
     """Return a snapshot of these policies and of all denies that the rule meets."""
     denying_urns = {
         statement.origin.policy
-        for privilege in rule.privileges
+        for privilege in rule.counted_privileges
         for statement in snapshot.list_statements(privilege)
         if statement.effect is Effect.DENY
     }

@@ -6,7 +6,7 @@ to `decide` first. The policy that gives everybody their own account (View Self)
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from policies.engine.actor_conditions import bind_actor
 from policies.engine.evaluate import decide
@@ -17,6 +17,7 @@ from policies.engine.guardrails.rules import Rule, RuleKind, RuleScope
 from policies.engine.guardrails.witness import Undecided, find_resource, find_undenied, is_surely_met
 from policies.engine.model import Actor, Effect, Question, Statement
 from policies.engine.proofs.verdicts import Verdict
+from policies.engine.proofs.ways import Way, list_ways
 from policies.engine.selectors import (
     EVERYONE,
     IN_ANY_GROUP,
@@ -40,6 +41,7 @@ Criteria = tuple[Criterion, ...]
 class Breach:
     """What breaks a rule: a policy that lets people use a privilege on something.
 
+    `privilege` is the one that they hold, `asked` that of the rule, which it is or in whose place it is accepted.
     `question` is an example that `decide` allows, if there is one. Without `is_certain` it is not known whether denies
     leave anything of it, for this `reason` if one is known. `other` is the example of the other scope of *not both*.
     `people` are the URNs of all whom it is about: of *no policy* nobody. `criteria` are those of the entities and
@@ -50,6 +52,7 @@ class Breach:
     privilege: str
     people: frozenset[str]
     question: Question | None
+    asked: str = ""
     criteria: frozenset[Criterion] = frozenset()
     denies: frozenset[Criteria] = frozenset()
     other: Question | None = None
@@ -59,12 +62,12 @@ class Breach:
     @property
     def extent(self) -> tuple[str, frozenset[Criterion], frozenset[Criteria]]:
         """What it lets people do, whoever they are."""
-        return self.privilege, self.criteria, self.denies
+        return self.asked, self.criteria, self.denies
 
     def is_within(self, earlier: "Breach") -> bool:
         """Whether an earlier breach, of these people or of more, let them do as much."""
         return (
-            self.privilege == earlier.privilege
+            self.asked == earlier.asked
             and all(is_surely_met(self.criteria, criterion) for criterion in earlier.criteria)
             and earlier.denies <= self.denies
         )
@@ -95,24 +98,26 @@ class RuleJudge:
 
     def is_touched(self, statements: Iterable[Statement]) -> bool:
         """Whether one of these statements lists a privilege of the rule."""
-        privileges = self.rule.privileges
+        privileges = self.rule.counted_privileges
         return any(not statement.privileges.isdisjoint(privileges) for statement in statements)
 
     # -- the three rules ------------------------------------------------------------------------------------------
 
     def _find_access(self, scope: RuleScope, policies: Collection[str] | None, people: int) -> Iterator[Breach]:
         """Yield how some of these people may use a privilege of the scope on something that it covers."""
-        fields = self.snapshot.tested_fields(scope.privileges)
-        denies_by_privilege = {name: self._list_denies(name) for name in scope.privileges}
+        denies_by_way = {way: self._list_denies(way.denied) for way in _list_ways(scope)}
+        fields = self.snapshot.tested_fields(frozenset[str]().union(*(way.denied for way in denies_by_way)))
         for statement in self._list_allows(scope, policies):
             reached = self.population.find_reached(statement.actors) & people
-            if not reached or not _can_meet(statement, scope):
+            if not reached:
                 continue
-            for bound_statement, bound_people in self._bind(statement, reached):
-                for privilege in sorted(scope.privileges & statement.privileges):
-                    parts = self._split_by_denies(bound_people, denies_by_privilege[privilege])
-                    for part, denies in parts:
-                        breach = self._build_breach(bound_statement, privilege, scope, part, denies, fields)
+            for way in _select_ways(denies_by_way, statement):
+                narrow_scope = replace(scope, resources=way.narrow(scope.resources))
+                if not _can_meet(statement, narrow_scope):
+                    continue
+                for bound_statement, bound_people in self._bind(statement, reached):
+                    for part, denies in self._split_by_denies(bound_people, denies_by_way[way]):
+                        breach = self._build_breach(bound_statement, way, narrow_scope, part, denies, fields)
                         if breach is not None:
                             yield breach
 
@@ -130,6 +135,7 @@ class RuleJudge:
                         breach.privilege,
                         shared_people,
                         self._ask_for(breach.question, shared_people),
+                        breach.asked,
                         breach.criteria,
                         breach.denies,
                         self._ask_for(other_breach.question, shared_people),
@@ -144,18 +150,22 @@ class RuleJudge:
         """Yield the policies of which one allow speaks to the rule's people about what it covers."""
         (scope,) = self.rule.scopes
         for statement in self._list_allows(scope, policies):
-            if not self._is_about_people(statement) or not _can_meet(statement, scope):
+            if not self._is_about_people(statement):
                 continue
-            criteria = frozenset((*statement.resources.criteria, *scope.resources.criteria))
-            privilege = min(scope.privileges & statement.privileges)
-            yield Breach(
-                statement.origin.policy,
-                privilege,
-                frozenset(),
-                self._ask_somebody(statement, privilege, scope),
-                criteria,
-                is_certain=True,
-            )
+            for way in _select_ways(_list_ways(scope), statement):
+                narrow_scope = replace(scope, resources=way.narrow(scope.resources))
+                if not _can_meet(statement, narrow_scope):
+                    continue
+                yield Breach(
+                    statement.origin.policy,
+                    way.privilege,
+                    frozenset(),
+                    self._ask_somebody(statement, way.privilege, narrow_scope),
+                    way.asked,
+                    frozenset((*statement.resources.criteria, *narrow_scope.resources.criteria)),
+                    is_certain=True,
+                )
+                break
 
     def _ask_somebody(self, statement: Statement, privilege: str, scope: RuleScope) -> Question | None:
         """Return a question that a statement answers for one of the rule's people, unless denies take it away."""
@@ -175,29 +185,34 @@ class RuleJudge:
         return people & (~named_people if rule_people.is_complement else named_people)
 
     def _list_allows(self, scope: RuleScope, policies: Collection[str] | None) -> Iterator[Statement]:
+        privileges = frozenset(way.privilege for way in _list_ways(scope))
         if policies is not None:
             statements = self.snapshot.list_statements_of(policies)
         else:
             numbered = {
                 (statement.origin.policy, statement.origin.index): statement
-                for privilege in sorted(scope.privileges)
+                for privilege in sorted(privileges)
                 for statement in self.snapshot.list_statements(privilege)
             }
             statements = tuple(numbered.values())
         for statement in statements:
             if (
                 statement.effect is Effect.ALLOW
-                and not statement.privileges.isdisjoint(scope.privileges)
+                and not statement.privileges.isdisjoint(privileges)
                 and statement.origin.policy != datahub.VIEW_SELF.policy
             ):
                 yield statement
 
-    def _list_denies(self, privilege: str) -> tuple[Statement, ...]:
-        if not self.snapshot.has_denies((privilege,)):
+    def _list_denies(self, privileges: frozenset[str]) -> tuple[Statement, ...]:
+        if not self.snapshot.has_denies(privileges):
             return ()
-        return tuple(
-            statement for statement in self.snapshot.list_statements(privilege) if statement.effect is Effect.DENY
+        denies = (
+            statement
+            for privilege in sorted(privileges)
+            for statement in self.snapshot.list_statements(privilege)
+            if statement.effect is Effect.DENY
         )
+        return tuple(dict.fromkeys(denies))
 
     def _bind(self, statement: Statement, people: int) -> Iterator[tuple[Statement, int]]:
         """Yield the statement for people with the same properties, and these people."""
@@ -230,7 +245,7 @@ class RuleJudge:
     def _build_breach(
         self,
         statement: Statement,
-        privilege: str,
+        way: Way,
         scope: RuleScope,
         people: int,
         denies: tuple[Statement, ...],
@@ -246,34 +261,35 @@ class RuleJudge:
         question: Question | None = None
         reason = ""
         try:
-            resource = self._find_example(privilege, statement, scope, denies, owner, fields)
-            is_found = resource is not None or _is_platform(privilege, scope)
+            resource = self._find_example(way.asked, statement, scope, denies, owner, fields)
+            is_found = resource is not None or _is_platform(way.asked, scope)
         except Undecided:
             resource, is_found, is_simple = None, False, False
-        if is_found and decide(self.snapshot, Question(actor, privilege, resource)).is_allowed:
-            question = Question(actor, privilege, resource)
-        elif not statement.resources.needs_resource and self._is_allowed_on_nothing(actor, privilege, scope):
-            question = Question(actor, privilege)
+        if is_found and way.is_open(self.snapshot, Question(actor, way.privilege, resource)):
+            question = Question(actor, way.privilege, resource)
+        elif not statement.resources.needs_resource and self._is_allowed_on_nothing(actor, way, scope):
+            question = Question(actor, way.privilege)
         elif is_simple and resource is None:
             return None
         else:
-            verdict, question, reason = find_proven_access(self.snapshot, actor, privilege, scope, statement, denies)
+            verdict, question, reason = find_proven_access(self.snapshot, actor, way, scope, statement, denies)
             if verdict is Verdict.NO:
                 return None
         return Breach(
             statement.origin.policy,
-            privilege,
+            way.privilege if question is None else question.privilege,
             self.population.list_urns(people),
             question,
+            way.asked,
             criteria,
             frozenset(deny.resources.criteria for deny in denies),
             is_certain=question is not None,
             reason=reason,
         )
 
-    def _is_allowed_on_nothing(self, actor: Actor, privilege: str, scope: RuleScope) -> bool:
+    def _is_allowed_on_nothing(self, actor: Actor, way: Way, scope: RuleScope) -> bool:
         """Whether somebody may use it where no entity is asked about, which a deny on every entity leaves."""
-        return not scope.resources.needs_resource and decide(self.snapshot, Question(actor, privilege)).is_allowed
+        return not scope.resources.needs_resource and way.is_open(self.snapshot, Question(actor, way.privilege))
 
     def _find_example(
         self,
@@ -332,6 +348,17 @@ def find_added(breaches: Iterable[Breach], earlier_breaches: Sequence[Breach]) -
         if not breach.people <= people:
             return breach
     return None
+
+
+def _list_ways(scope: RuleScope) -> list[Way]:
+    return [way for privilege in sorted(scope.privileges) for way in list_ways(privilege)]
+
+
+def _select_ways(ways: Iterable[Way], statement: Statement) -> Iterator[Way]:
+    """Yield the ways that a statement gives, without an umbrella beside the privilege itself, which gives no more."""
+    for way in ways:
+        if way.privilege in statement.privileges and not (way.is_umbrella and way.asked in statement.privileges):
+            yield way
 
 
 def _can_meet(statement: Statement, scope: RuleScope) -> bool:

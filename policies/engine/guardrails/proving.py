@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from policies.engine.evaluate import decide
 from policies.engine.guardrails.rules import RuleScope
 from policies.engine.model import Actor, Question, Statement
 from policies.engine.proofs.prover import AccessScope, find_access
 from policies.engine.proofs.verdicts import ProofUnavailable, Verdict
+from policies.engine.proofs.ways import Way
 from policies.engine.selectors import ActorMatch, is_relational
 from policies.engine.snapshot import Snapshot
 
@@ -27,17 +27,20 @@ class ProvenAccess(NamedTuple):
 def find_proven_access(
     snapshot: Snapshot,
     actor: Actor,
-    privilege: str,
+    way: Way,
     scope: RuleScope,
     statement: Statement,
     denies: Iterable[Statement],
 ) -> ProvenAccess:
-    """Return whether an allow gives a person the privilege on something that the scope covers, and an example.
+    """Return whether an allow gives a person this way to something that the scope covers, and an example.
 
     Allow and denies are bound to the person, whose groups and roles are those of today; an example that `decide` does
     not confirm for them makes it unknown.
     """
-    bound_statements = [_bind_to(statement, actor), *(_bind_to(deny, actor) for deny in denies)]
+    privilege = way.privilege
+    # Whatever it denies of this way, a deny refuses the privilege that is held.
+    bound_denies = (replace(_bind_to(deny, actor), privileges=frozenset({privilege})) for deny in denies)
+    bound_statements = [_bind_to(statement, actor), *bound_denies]
     policies = [(f"{number}", (item,)) for number, item in enumerate(bound_statements)]
     people = ActorMatch(frozenset({actor.urn}))
     try:
@@ -48,12 +51,12 @@ def find_proven_access(
         return ProvenAccess(Verdict.UNKNOWN, reason=str(error))
     if proof.question is None:
         return ProvenAccess(proof.verdict)
-    fields = snapshot.tested_fields((privilege,))
+    fields = snapshot.tested_fields(way.denied)
     resource = proof.question.resource
     if resource is not None:
         resource = replace(resource, facets={**dict.fromkeys(fields, frozenset()), **resource.facets})
     question = Question(actor, privilege, resource)
-    is_confirmed = decide(snapshot, question).is_allowed
+    is_confirmed = way.is_open(snapshot, question)
     return ProvenAccess(Verdict.YES, question) if is_confirmed else ProvenAccess(Verdict.UNKNOWN)
 
 

@@ -14,6 +14,7 @@ from policies.engine.families import datahub, vocabulary
 from policies.engine.families.document_reader import DocumentReader, JsonValue
 from policies.engine.guardrails.witness import find_resource
 from policies.engine.model import Actor, Statement, StatementOrigin
+from policies.engine.proofs.ways import list_ways
 from policies.engine.selectors import EVERYONE, EVERYTHING, ActorMatch, Selector, is_relational
 
 
@@ -87,6 +88,13 @@ class Rule:
     def privileges(self) -> frozenset[str]:
         """Every privilege that it names."""
         return frozenset[str]().union(*(scope.privileges for scope in self.scopes))
+
+    @property
+    def counted_privileges(self) -> frozenset[str]:
+        """Every privilege that counts for it: of rules about every catalog also those accepted in place of its own."""
+        if self.kind not in TIMELESS_KINDS:
+            return self.privileges
+        return frozenset(way.privilege for name in self.privileges for way in list_ways(name)) | self.privileges
 
 
 def read_rule(document: JsonValue, *, custom: Collection[str] = ()) -> Rule:

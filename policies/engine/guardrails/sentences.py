@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from policies.engine import wording
-from policies.engine.families import vocabulary
-from policies.engine.guardrails.rules import EVERYBODY_EXCEPT, RuleKind
+from policies.engine.families import display_privilege, vocabulary
+from policies.engine.guardrails.rules import EVERYBODY_EXCEPT, TIMELESS_KINDS, RuleKind
+from policies.engine.proofs.ways import list_accepted
+from policies.engine.selectors import TYPE
 
 _Document = Mapping[str, Any]
 
@@ -30,7 +32,7 @@ def list_rule_urns(rule: Any) -> set[str]:
 def describe_rule(rule: _Document, names: Mapping[str, str]) -> str:
     """Return the sentence of a rule that can be read (`rules.read_rule`), or whose lists are incomplete."""
     text = _describe_clause(rule, _RuleWords(names))
-    return text if text.endswith(_MISSING) else f"{text}."
+    return text if text.endswith(_MISSING) else f"{text}.{_describe_accepted(rule)}"
 
 
 def describe_example(example: _Document, names: Mapping[str, str]) -> str:
@@ -51,6 +53,36 @@ def add_example(sentence: str, example: _Document | None, names: Mapping[str, st
 def word_added_breach(guardrail_name: str, *, is_certain: bool) -> str:
     """Return the clause on a guardrail that a change breaks, or of which nobody knows whether it does."""
     return f"{guardrail_name} {'would be broken by this' if is_certain else 'could not be shown to hold after this'}"
+
+
+def _describe_accepted(rule: _Document) -> str:
+    """Return the sentence about the privileges that count as those of the rule do, '' if there are none."""
+    ((kind, body),) = rule.items()
+    if kind not in TIMELESS_KINDS:
+        return ""
+    scopes = (body["first"], body["second"]) if kind == RuleKind.NOT_BOTH else (body,)
+    named = [name for scope in scopes for name in scope["privileges"]]
+    accepted = dict.fromkeys(
+        other for scope in scopes for name in scope["privileges"] for other in list_accepted(name, _list_types(scope))
+    )
+    names = [display_privilege(name) for name in accepted if name not in named]
+    if not names:
+        return ""
+    listed_names = names[: wording.MAX_LISTED_NAMES]
+    phrase = wording.join_words(listed_names, "and", len(names) - len(listed_names))
+    is_one = len(names) == 1
+    return f" {phrase} {'counts' if is_one else 'count'}, too: {'it includes' if is_one else 'they include'} this."
+
+
+def _list_types(scope: _Document) -> list[str]:
+    """Return the types that a scope names, none if it is about every type."""
+    criteria = ((scope.get("resources") or {}).get("filter") or {}).get("criteria") or ()
+    return [
+        value
+        for criterion in criteria
+        if criterion["field"] == TYPE and (criterion.get("condition") or "EQUALS") == "EQUALS"
+        for value in criterion.get("values") or ()
+    ]
 
 
 class _RuleWords:

@@ -17,6 +17,7 @@ from catalog.access.disclosure import VisibleDocuments, find_write_refusal
 from catalog.ingest import deletes, patching, required_privileges, validate
 from catalog.ingest.validate import ChangeType, Proposal, ValidatedProposal
 from catalog.ingest.write_set import WriteSet, aspect_exists_problem, entity_exists_problem
+from catalog.models import Entity
 from policies.aspects import services as people_aspects
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
@@ -35,6 +36,11 @@ class EntityIds:
     object_id: str | None = None
     project: str | None = None
     has_project: bool = False
+
+    def has_other_ids(self, entity: Entity) -> bool:
+        """Whether these are other ids than those of a stored entity."""
+        is_other_object = self.object_id is not None and self.object_id != entity.object_id
+        return is_other_object or (self.has_project and self.project != entity.project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +155,23 @@ def find_change_refusal(
     guarded_registrations = [
         urn for urn in ids_by_urn if not is_open or catalog_urns.entity_type(urn) in catalog_urns.GUARDED_TYPES
     ]
+    described_urns = {item.urn.text for item in items}
 
     def build_requests(hidden_urns: Collection[str]) -> list[AccessRequest]:
+        visible_urns = existing_urns.difference(hidden_urns)
         requests: list[AccessRequest] = required_privileges.build_change_requests(
             guarded_items,
             VisibleDocuments(write_set, hidden_urns) if hidden_urns else write_set,
-            existing_urns=existing_urns.difference(hidden_urns),
+            existing_urns=visible_urns,
             with_constraints=settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS or not is_ingestion,
-            registered_urns=guarded_registrations,
+            registered_urns=[
+                urn
+                for urn in guarded_registrations
+                # An entity that is there already and keeps its ids is written, and its documents are judged alone.
+                if urn not in visible_urns
+                or urn not in described_urns
+                or ids_by_urn[urn].has_other_ids(write_set.entities[urn])
+            ],
         )
         return _deduplicate(requests)
 

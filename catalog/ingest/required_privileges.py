@@ -1,6 +1,8 @@
 """Privileges required by each change to the catalog, judged by what is stored before it.
 
-An existing entity: EDIT_ENTITY or the aspect's own privilege. A new one: CREATE_ENTITY or EDIT_ENTITY. The assets of
+An existing entity: for each part of a document that changes, EDIT_ENTITY or what the table of effects names for that
+part (`edit_requirements`). A new one: CREATE_ENTITY or EDIT_ENTITY, as if it were in the domain and the container that
+the batch gives it, if these are stored. A move to another domain needs both. The assets of
 data products, queries and logical parents follow the derived rules of the policies guide (source 000; rules/datahub.md
 c), and changes of tags the constraints of a.5. A data product is otherwise written like any entity, or with Manage Data
 Products on its domains; creating one by the API of entities needs that privilege. Terms and term groups inside a term
@@ -16,71 +18,28 @@ from catalog import urns
 from catalog.access.aspect_documents import DocumentSource
 from catalog.aspects.annotations import column_tags
 from catalog.aspects.facet_fields import SUBJECT
+from catalog.aspects.register import REGISTRATION
 from catalog.ingest.batch_relatives import GLOSSARY_INFO, PARENT_NODE, BatchRelatives, load_groups_above, read_values
+from catalog.ingest.edit_requirements import (
+    add_alternatives,
+    build_create_requirement,
+    build_delete_requirement,
+    build_edit_requirement,
+    build_request,
+    build_tag_requirement,
+    load_subjects,
+)
 from catalog.ingest.validate import ValidatedProposal
 from catalog.urns import Urn
 from policies.engine import families
-from policies.engine.families import cdap, cdap_entity_ids, datahub
-from policies.engine.requirements import Need, Requirement, any_of_requirement
+from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.privilege_effects import WHOLE, load_effects
+from policies.engine.requirements import Need, Requirement
+from policies.engine.selectors import DOMAIN
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 
-_DATA_PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
-
-
-_EDIT_PRIVILEGES = (("EDIT_ENTITY",),)
+_DATA_PRODUCT, _PRODUCT_PROPERTIES, _DOMAINS = "dataProduct", "dataProductProperties", "domains"
 _PARENT_WRITE_NEEDS = ((Need((cdap.WRITE,), cdap.PARENT),),)
-_DOCS_PRIVILEGES = (("EDIT_ENTITY_DOCS",),)
-_LINEAGE_PRIVILEGES = (("EDIT_LINEAGE",),)
-
-#: Alternatives to EDIT_ENTITY for writing an aspect of an existing entity: lists of privileges, each list all required.
-_ASPECT_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "applications": (("EDIT_ENTITY_APPLICATIONS_PRIVILEGE",),),
-    "dataJobInputOutput": _LINEAGE_PRIVILEGES,
-    "deprecation": (("EDIT_DEPRECATION_PRIVILEGE",),),
-    "domains": (("EDIT_DOMAINS_PRIVILEGE",),),
-    "editableChartProperties": _DOCS_PRIVILEGES,
-    "editableContainerProperties": _DOCS_PRIVILEGES,
-    "editableDashboardProperties": _DOCS_PRIVILEGES,
-    "editableDataFlowProperties": _DOCS_PRIVILEGES,
-    "editableDataJobProperties": _DOCS_PRIVILEGES,
-    "editableDatasetProperties": _DOCS_PRIVILEGES,
-    "editableSchemaMetadata": (
-        ("EDIT_DATASET_COL_DESCRIPTION", "EDIT_DATASET_COL_TAGS", "EDIT_DATASET_COL_GLOSSARY_TERMS"),
-    ),
-    "embed": (("EDIT_ENTITY_EMBED",),),
-    "globalTags": (("EDIT_ENTITY_TAGS",),),
-    "glossaryTerms": (("EDIT_ENTITY_GLOSSARY_TERMS",),),
-    "institutionalMemory": (("EDIT_ENTITY_DOC_LINKS",),),
-    "ownership": (("EDIT_ENTITY_OWNERS",),),
-    "status": (("EDIT_ENTITY_STATUS",), ("DELETE_ENTITY",)),
-    "structuredProperties": (("EDIT_ENTITY_PROPERTIES",),),
-    "upstreamLineage": _LINEAGE_PRIVILEGES,
-}
-
-#: Type -> platform privileges that also allow creating an entity, and those that also allow changing its name and
-#: definition and deleting it (the policies guide: managers of tags, domains, glossaries and ownership types).
-_CREATE_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "domain": (("CREATE_DOMAINS",), ("MANAGE_DOMAINS",)),
-    "glossaryNode": (("MANAGE_GLOSSARIES",),),
-    "glossaryTerm": (("MANAGE_GLOSSARIES",),),
-    "ownershipType": (("MANAGE_GLOBAL_OWNERSHIP_TYPES",),),
-    "tag": (("CREATE_TAGS",), ("MANAGE_TAGS",)),
-}
-_MANAGE_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    type_: tuple(privileges for privileges in lists if privileges[0].startswith("MANAGE_"))
-    for type_, lists in _CREATE_PRIVILEGES.items()
-}
-#: Aspects with the name and definition of such an entity.
-_MANAGED_ASPECTS = frozenset(
-    {
-        "domainProperties",
-        "glossaryNodeInfo",
-        "glossaryRelatedTerms",
-        "glossaryTermInfo",
-        "ownershipTypeInfo",
-        "tagProperties",
-    }
-)
 
 _GLOSSARY_TYPES = frozenset({"glossaryNode", "glossaryTerm"})
 #: Alternatives for entities in a term group: a privilege on the group, or on it or one of its ancestors.
@@ -94,18 +53,20 @@ _NEW_GROUP_NEEDS = (
     Need(("MANAGE_ALL_GLOSSARY_CHILDREN",), "new_term_groups"),
 )
 
-#: Aspects whose tags are checked against constraints, and the privileges for changing their tags (a.5).
-_TAG_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "globalTags": (("EDIT_ENTITY",), ("EDIT_ENTITY_TAGS",)),
-    "schemaMetadata": (("EDIT_ENTITY",), ("EDIT_DATASET_COL_TAGS",)),
-    "editableSchemaMetadata": (("EDIT_ENTITY",), ("EDIT_DATASET_COL_TAGS",)),
+#: Aspects whose tags are checked against constraints (a.5), and the part of each that has the tags.
+_TAG_PARTS: Mapping[str, str] = {
+    "globalTags": WHOLE,
+    "schemaMetadata": "fields[fieldPath].globalTags",
+    "editableSchemaMetadata": "editableSchemaFieldInfo[fieldPath].globalTags",
 }
 
-#: Types of `policies` -> their privilege group. Roles need the privileges of the policies that name them.
-_PRIVILEGE_GROUPS = {"corpuser": "user", "corpGroup": "group", "dataHubRole": "policy", "dataHubPolicy": "policy"}
-
-#: Stored documents that are compared with the arriving ones.
-COMPARED_ASPECTS = frozenset(_TAG_PRIVILEGES) | GLOSSARY_INFO | {_PRODUCT_PROPERTIES, "querySubjects", "logicalParent"}
+#: Stored documents that are compared with the arriving ones, or say what an entity is about.
+COMPARED_ASPECTS = (
+    frozenset(_TAG_PARTS)
+    | GLOSSARY_INFO
+    | {_PRODUCT_PROPERTIES, _DOMAINS, "logicalParent", "querySubjects"}
+    | {aspect for aspect, _ in load_effects().subjects.values()}
+)
 
 
 def build_change_requests(
@@ -118,7 +79,8 @@ def build_change_requests(
 ) -> list[AccessRequest]:
     """Return the access requests that must all be allowed for these changes.
 
-    `existing_urns` exist before the changes, `registered_urns` are registered by them (the API of entities).
+    `existing_urns` exist before the changes, `registered_urns` are registered by them (the API of entities), or get
+    other ids.
     """
     batch = BatchRelatives(items)
     requests = [
@@ -130,74 +92,73 @@ def build_change_requests(
             requests += _build_aspect_requests(item, documents, batch, is_known=is_known)
         else:
             requests += _build_asset_requests(item, documents, batch)
-        if with_constraints and item.aspect in _TAG_PRIVILEGES:
-            requests += _build_tag_requests(item, documents)
+        if is_known and item.aspect == _DOMAINS:
+            requests += _build_move_requests(item, documents, batch)
+        if with_constraints and item.aspect in _TAG_PARTS:
+            requests += _build_tag_requests(item, documents, batch, is_known=is_known)
     return requests
 
 
-def build_edit_request(urn: Urn, aspect: str) -> AccessRequest:
-    """Return the request for editing an aspect of an existing entity, before the edit itself is known.
+def build_edit_request(urn: Urn, aspect: str, part: str = WHOLE) -> AccessRequest:
+    """Return the request for editing a document of an existing entity, or a part of it, before the edit is known.
 
     Constraints on tags depend on the changed tags, so they are checked only when the edit is written.
     """
-    resource = _resource_ref(urn)
     if urn.type == "query":
-        return AccessRequest(families.get_requirement("query.update"), resource)
+        return build_request(families.get_requirement("query.update"), urn)
     if urn.type != _DATA_PRODUCT:
-        return AccessRequest(_edit_requirement(urn, aspect), resource)
-    update_requirement = families.get_requirement("data_product.update")
-    return AccessRequest(
-        update_requirement
-        if aspect == _PRODUCT_PROPERTIES
-        else _add_alternatives(_edit_requirement(urn, aspect), update_requirement.any_of),
-        resource,
+        return build_request(build_edit_requirement(urn, aspect, part), urn, subject_urns=load_subjects(urn))
+    return build_request(
+        add_alternatives(
+            build_edit_requirement(urn, aspect, part), families.get_requirement("data_product.update").any_of
+        ),
+        urn,
     )
 
 
 def build_manage_children_request(group: Urn) -> AccessRequest:
     """Return the request for managing the direct children of a term group."""
-    manager_needs = any_of_requirement(_MANAGE_PRIVILEGES[group.type]).any_of
-    requirement = Requirement((*manager_needs, *((need,) for need in _GROUP_NEEDS)))
+    requirement = Requirement(((_GLOSSARY_MANAGER_NEED,), *((need,) for need in _GROUP_NEEDS)))
     groups = (group.text, *load_groups_above({group.text}).get(group.text, ()))
-    return AccessRequest(requirement, _resource_ref(group), relatives={"term_group": groups[:1], "term_groups": groups})
+    return build_request(requirement, group)._replace(relatives={"term_group": groups[:1], "term_groups": groups})
 
 
-def _build_registration_request(urn: Urn, batch: "BatchRelatives", *, is_known: bool) -> AccessRequest:
-    """Return the request for registering an entity by the API, whatever its aspects."""
-    if urn.type == _DATA_PRODUCT:
-        domains = batch.domains.get(urn.text, ())
-        if not is_known:
-            return AccessRequest(
-                families.get_requirement("data_product.create"), _resource_ref(urn), relatives={"domains": domains}
-            )
-        return AccessRequest(
-            _add_alternatives(_edit_requirement(urn, ""), families.get_requirement("data_product.update").any_of),
-            _resource_ref(urn),
-        )
-    if not is_known:
-        return _build_batch_create_request(urn, batch)
-    return _allow_write_on_parent(AccessRequest(_edit_requirement(urn, ""), _resource_ref(urn)))
+def build_create_request(urn: Urn, *, group: str | None = None) -> AccessRequest:
+    """Return the request for creating an entity of the catalog; a term or term group in this group."""
+    groups = () if group is None else (group, *load_groups_above({group}).get(group, ()))
+    return _build_create_request_in(urn, ResourceRef(urn.text, urn.type), groups, subject_urns=(), aspects=())
 
 
 def build_delete_requests(urn: Urn) -> list[AccessRequest]:
     """Return the requests for deleting an entity of the catalog."""
     operation = _DELETE_OPERATIONS.get(urn.type)
-    requirement = (
-        families.get_requirement(operation)
-        if operation
-        else _add_alternatives(_privilege_group(urn, "delete"), _manager_needs(urn))
-    )
-    return [AccessRequest(requirement, _resource_ref(urn))]
+    if operation:
+        return [build_request(families.get_requirement(operation), urn)]
+    return [build_request(build_delete_requirement(urn), urn, subject_urns=load_subjects(urn))]
 
 
 _DELETE_OPERATIONS = {_DATA_PRODUCT: "data_product.delete", "query": "query.delete"}
+
+
+def _build_registration_request(urn: Urn, batch: BatchRelatives, *, is_known: bool) -> AccessRequest:
+    """Return the request for registering an entity by the API, whatever its aspects."""
+    if urn.type == _DATA_PRODUCT:
+        if not is_known:
+            return build_request(families.get_requirement("data_product.create"), urn)._replace(
+                relatives={"domains": batch.domains.get(urn.text, ())}
+            )
+        update_requirement = families.get_requirement("data_product.update")
+        return build_request(add_alternatives(build_edit_requirement(urn, ""), update_requirement.any_of), urn)
+    if not is_known:
+        return _build_batch_create_request(urn, batch)
+    return _allow_write_on_parent(build_request(build_edit_requirement(urn, ""), urn, subject_urns=load_subjects(urn)))
 
 
 def _build_aspect_requests(
     item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives, *, is_known: bool
 ) -> list[AccessRequest]:
     if item.aspect == "logicalParent":
-        return [_build_logical_parent_request(item)]
+        return [build_logical_parent_request(item.urn.text, _read_logical_parent(item))]
     if item.urn.type == "query":
         return [_build_query_request(item, documents, batch, is_known=is_known)]
     if item.urn.type == _DATA_PRODUCT:
@@ -207,36 +168,59 @@ def _build_aspect_requests(
     if not is_known:
         return [_build_batch_create_request(item.urn, batch)]
     if item.urn.type in _GLOSSARY_TYPES and item.aspect in GLOSSARY_INFO:
-        return [_build_glossary_info_request(item, documents, batch)]
-    return [AccessRequest(_edit_requirement(item.urn, item.aspect), _resource_ref(item.urn))]
+        return _build_glossary_info_requests(item, documents, batch)
+    subject_urns = _list_subjects(item.urn, documents, batch)
+    requests = [
+        build_request(build_edit_requirement(item.urn, item.aspect, part), item.urn, subject_urns=subject_urns)
+        for part in _list_changed_parts(item, documents)
+    ]
+    return [_allow_write_on_parent(request) for request in requests] if item.aspect == REGISTRATION else requests
 
 
-def _build_glossary_info_request(
+def _list_changed_parts(item: ValidatedProposal, documents: DocumentSource) -> tuple[str | None, ...]:
+    """Return the parts of its document that a change makes different; (None,) if it makes none different.
+
+    A first document that repeats the identifier of its entity as the name gives it no other name.
+    """
+    old_document, new_document = _parse_stored(documents, item), dict(item.parsed_document or {})
+    if not old_document and new_document.get("name") == item.urn.identifier:
+        old_document = {"name": item.urn.identifier}
+    return load_effects().diff_parts(item.aspect, old_document, new_document) or (None,)
+
+
+def _build_glossary_info_requests(
     item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives
-) -> AccessRequest:
-    """Return the request for a glossary info; a move needs a privilege on the old and one on the new term group."""
+) -> list[AccessRequest]:
+    """Return the requests for a glossary info; a move needs a privilege on the old and one on the new term group."""
     old_group, new_group = _parse_stored(documents, item).get(PARENT_NODE), batch.term_group(item.urn.text)
+    parts = [part for part in _list_changed_parts(item, documents) if part != PARENT_NODE]
+    requests = [build_request(build_edit_requirement(item.urn, item.aspect, part), item.urn) for part in parts]
     if old_group == new_group:
-        return AccessRequest(_edit_requirement(item.urn, item.aspect), _resource_ref(item.urn))
+        return requests
     move_needs = tuple((leave_need, enter_need) for leave_need in _GROUP_NEEDS for enter_need in _NEW_GROUP_NEEDS)
-    requirement = _add_alternatives(
-        _privilege_group(item.urn, "update"),
-        (*any_of_requirement(_EDIT_PRIVILEGES + _MANAGE_PRIVILEGES[item.urn.type]).any_of, *move_needs),
-    )
+    requirement = build_edit_requirement(item.urn, "")
+    move_requirement = add_alternatives(requirement, ((_GLOSSARY_MANAGER_NEED,), *move_needs))
     groups = batch.term_group_chain(new_group)
-    return AccessRequest(
-        requirement, _resource_ref(item.urn), relatives={"new_term_group": groups[:1], "new_term_groups": groups}
+    move_request = build_request(move_requirement, item.urn)._replace(
+        relatives={"new_term_group": groups[:1], "new_term_groups": groups}
     )
+    return [*requests, move_request]
 
 
-def _build_logical_parent_request(item: ValidatedProposal) -> AccessRequest:
-    """Return the request for a logical parent: setting needs both sides, clearing only the child."""
-    parent = ((item.parsed_document or {}).get("parent") or {}).get("destinationUrn")
+_GLOSSARY_MANAGER_NEED = Need(("MANAGE_GLOSSARIES",))
+
+
+def build_logical_parent_request(child: str, parent: str | None) -> AccessRequest:
+    """Return the request for a logical parent: setting needs both sides, clearing (None) only the child."""
+    resource = ResourceRef(child, urns.entity_type(child))
     if parent is None:
-        return AccessRequest(families.get_requirement("logical_parent.clear"), _resource_ref(item.urn))
-    return AccessRequest(
-        families.get_requirement("logical_parent.set"), _resource_ref(item.urn), relatives={"parent": (parent,)}
-    )
+        return AccessRequest(families.get_requirement("logical_parent.clear"), resource)
+    return AccessRequest(families.get_requirement("logical_parent.set"), resource, relatives={"parent": (parent,)})
+
+
+def _read_logical_parent(item: ValidatedProposal) -> str | None:
+    parent: str | None = ((item.parsed_document or {}).get("parent") or {}).get("destinationUrn")
+    return parent
 
 
 def _build_query_request(
@@ -246,32 +230,38 @@ def _build_query_request(
     stored_subjects = read_values(item, documents.document(item.urn.text, "querySubjects"), SUBJECT)
     subjects = tuple(dict.fromkeys((*stored_subjects, *batch.subjects.get(item.urn.text, ()))))
     verb = "delete" if _is_removal(item) else "update" if is_known else "create"
-    return AccessRequest(
-        families.get_requirement(f"query.{verb}"), _resource_ref(item.urn), relatives={"subjects": subjects}
-    )
+    return build_request(families.get_requirement(f"query.{verb}"), item.urn)._replace(relatives={"subjects": subjects})
 
 
 def _build_product_requests(
     item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives, *, is_known: bool
 ) -> list[AccessRequest]:
     """Return the requests for a product: as for any entity, or by its domains; for its assets see source 000."""
-    resource, domains = _resource_ref(item.urn), batch.domains.get(item.urn.text)
+    domains = batch.domains.get(item.urn.text)
     asset_requests = _build_asset_requests(item, documents, batch)
     if not is_known:
-        create_requirement = _add_alternatives(
-            _privilege_group(item.urn, "create"), families.get_requirement("data_product.create").any_of
+        create_requirement = add_alternatives(
+            build_create_requirement(item.urn), families.get_requirement("data_product.create").any_of
         )
+        resource = batch.build_new_resource(item.urn)
         return [*asset_requests, AccessRequest(create_requirement, resource, relatives={"domains": domains or ()})]
     if _is_removal(item):
         return build_delete_requests(item.urn)
-    if asset_requests and not _is_more_than_assets(item, documents):
-        return asset_requests
+    parts = _list_changed_parts(item, documents)
+    if item.aspect == _PRODUCT_PROPERTIES and asset_requests:
+        parts = tuple(part for part in parts if part != "assets")
     # The stored domains decide about a change of domains: a move must not take a product over.
     relatives = {} if domains is None or item.aspect != _PRODUCT_PROPERTIES else {"domains": domains}
-    update_requirement = _add_alternatives(
-        _edit_requirement(item.urn, item.aspect), families.get_requirement("data_product.update").any_of
-    )
-    return [*asset_requests, AccessRequest(update_requirement, resource, relatives=relatives)]
+    update_needs = families.get_requirement("data_product.update").any_of
+    return [
+        *asset_requests,
+        *(
+            build_request(
+                add_alternatives(build_edit_requirement(item.urn, item.aspect, part), update_needs), item.urn
+            )._replace(relatives=relatives)
+            for part in parts
+        ),
+    ]
 
 
 def _build_asset_requests(
@@ -286,46 +276,63 @@ def _build_asset_requests(
     domains = batch.domains.get(item.urn.text)
     relatives = {"assets": tuple(sorted(changed_assets)), **({} if domains is None else {"domains": domains})}
     return [
-        AccessRequest(
-            families.get_requirement("data_product.ingest_assets"), _resource_ref(item.urn), relatives=relatives
-        )
+        build_request(families.get_requirement("data_product.ingest_assets"), item.urn)._replace(relatives=relatives)
     ]
 
 
-def _is_more_than_assets(item: ValidatedProposal, documents: DocumentSource) -> bool:
-    old_document, new_document = _parse_stored(documents, item), dict(item.parsed_document or {})
-    return any(
-        old_document.get(key) != new_document.get(key)
-        for key in (old_document.keys() | new_document.keys()) - {"assets"}
-    )
+def _build_move_requests(
+    item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives
+) -> list[AccessRequest]:
+    """Return the requests for moving an entity to another domain: as if it were in the new one already.
+
+    The requests about the entity as it is stored are those of its domain before. The first domain of an entity needs
+    no more than these.
+    """
+    old_domains = read_values(item, documents.document(*item.key), DOMAIN)
+    added_domains = [domain for domain in batch.domains.get(item.urn.text, ()) if domain not in old_domains]
+    requirement = build_edit_requirement(item.urn, item.aspect)
+    if item.urn.type == _DATA_PRODUCT:
+        requirement = add_alternatives(requirement, families.get_requirement("data_product.update").any_of)
+    return [
+        build_request(requirement, item.urn)._replace(
+            resource=batch.build_resource_in(item.urn, domain),
+            relatives={"domains": (domain,)} if item.urn.type == _DATA_PRODUCT else {},
+        )
+        for domain in (added_domains if old_domains else ())
+    ]
 
 
-def _build_tag_requests(item: ValidatedProposal, documents: DocumentSource) -> list[AccessRequest]:
+def _build_tag_requests(
+    item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives, *, is_known: bool
+) -> list[AccessRequest]:
     """Return the request that one policy must allow together with every added or removed tag."""
     changed_tags = column_tags(_parse_stored(documents, item)) ^ column_tags(item.parsed_document)
     if not changed_tags:
         return []
     tags = tuple(sorted({tag for _, tag in changed_tags}))
-    return [AccessRequest(any_of_requirement(_TAG_PRIVILEGES[item.aspect]), _resource_ref(item.urn), tags)]
-
-
-def build_create_request(urn: Urn, *, group: str | None = None) -> AccessRequest:
-    """Return the request for creating an entity of the catalog; a term or term group in this group."""
-    return _build_create_request_in(urn, () if group is None else (group, *load_groups_above({group}).get(group, ())))
+    requirement = build_tag_requirement(item.urn, item.aspect, _TAG_PARTS[item.aspect])
+    resource = ResourceRef(item.urn.text, item.urn.type) if is_known else batch.build_new_resource(item.urn)
+    return [AccessRequest(requirement, resource, tags)]
 
 
 def _build_batch_create_request(urn: Urn, batch: BatchRelatives) -> AccessRequest:
-    return _build_create_request_in(urn, batch.term_group_chain(batch.term_group(urn.text)))
-
-
-def _build_create_request_in(urn: Urn, groups: tuple[str, ...]) -> AccessRequest:
-    create_requirement = _add_alternatives(
-        _privilege_group(urn, "create"), any_of_requirement(_CREATE_PRIVILEGES.get(urn.type, ())).any_of
+    return _build_create_request_in(
+        urn,
+        batch.build_new_resource(urn),
+        batch.term_group_chain(batch.term_group(urn.text)),
+        subject_urns=batch.list_assets(urn),
+        aspects=batch.aspects_by_urn[urn.text],
     )
+
+
+def _build_create_request_in(
+    urn: Urn, resource: ResourceRef, groups: tuple[str, ...], *, subject_urns: tuple[str, ...], aspects: Collection[str]
+) -> AccessRequest:
+    requirement = build_create_requirement(urn, aspects)
+    request = build_request(requirement, urn, subject_urns=subject_urns)._replace(resource=resource)
     if urn.type not in _GLOSSARY_TYPES:
-        return _allow_write_on_parent(AccessRequest(create_requirement, _resource_ref(urn)))
-    requirement = _add_alternatives(create_requirement, tuple((need,) for need in _GROUP_NEEDS))
-    return AccessRequest(requirement, _resource_ref(urn), relatives={"term_group": groups[:1], "term_groups": groups})
+        return _allow_write_on_parent(request)
+    return request._replace(relatives={"term_group": groups[:1], "term_groups": groups})
 
 
 def _allow_write_on_parent(request: AccessRequest) -> AccessRequest:
@@ -334,34 +341,18 @@ def _allow_write_on_parent(request: AccessRequest) -> AccessRequest:
     if name is None or name.parent is None:
         return request
     return AccessRequest(
-        _add_alternatives(request.requirement, _PARENT_WRITE_NEEDS),
+        add_alternatives(request.requirement, _PARENT_WRITE_NEEDS),
         request.resource,
         relatives={cdap.PARENT: (name.parent,)},
     )
 
 
-def _edit_requirement(urn: Urn, aspect: str) -> Requirement:
-    manager_needs = _manager_needs(urn) if aspect in _MANAGED_ASPECTS else ()
-    aspect_needs = any_of_requirement(_EDIT_PRIVILEGES + _ASPECT_PRIVILEGES.get(aspect, ())).any_of
-    return _add_alternatives(_privilege_group(urn, "update"), (*aspect_needs, *manager_needs))
-
-
-def _manager_needs(urn: Urn) -> tuple[tuple[Need, ...], ...]:
-    """Return the needs of managers of such an entity, in addition to privileges on the entity itself."""
-    child_needs = tuple((need,) for need in _GROUP_NEEDS) if urn.type in _GLOSSARY_TYPES else ()
-    return any_of_requirement(_MANAGE_PRIVILEGES.get(urn.type, ())).any_of + child_needs
-
-
-def _privilege_group(urn: Urn, verb: str) -> Requirement:
-    return datahub.load_operation_groups()[f"{_PRIVILEGE_GROUPS.get(urn.type, 'entity')}.{verb}"]
-
-
-def _add_alternatives(requirement: Requirement, added_needs: tuple[Any, ...]) -> Requirement:
-    return Requirement(tuple(dict.fromkeys((*requirement.any_of, *added_needs))))
-
-
-def _resource_ref(urn: Urn) -> ResourceRef:
-    return ResourceRef(urn.text, urn.type)
+def _list_subjects(urn: Urn, documents: DocumentSource, batch: BatchRelatives) -> tuple[str, ...]:
+    """Return the assets that an entity is about, before and after the batch."""
+    subject = load_effects().subjects.get(urn.type)
+    text = None if subject is None else documents.document(urn.text, subject[0])
+    stored_assets = () if text is None else load_effects().read_subjects(urn.type, json.loads(text))
+    return tuple(dict.fromkeys((*stored_assets, *batch.list_assets(urn))))
 
 
 def _is_removal(item: ValidatedProposal) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from policies.aspects.schemas import GROUP, POLICY, ROLE, USER, AspectChange
 from policies.engine.errors import Problem
+from policies.engine.families.privilege_effects import load_effects
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
 from policies.identity.services import membership_writer, people_writer, role_writer
@@ -207,16 +208,23 @@ class AspectImport:
             )
             return
         document = change.document or {}
-        # Everybody may edit their own profile, but not the address, which identifies people.
-        is_same_address = document.get("email") in (None, "", row.email)
-        if change.name == documents.USER_EDITABLE and is_same_address:
-            self._add_requirement(required_privileges.user_profile(), change.urn, USER)
-        elif change.name == documents.GROUP_EDITABLE:
-            self._add_requirement(required_privileges.group_profile(), change.urn, GROUP)
+        if change.name in (documents.USER_EDITABLE, documents.GROUP_EDITABLE):
+            self._require_for_profile(change, row)
         elif change.name == documents.STATUS and document.get("removed"):
             self._add_requirement(required_privileges.privilege_group(f"{kind}.delete"))
         else:
             self._add_requirement(required_privileges.privilege_group(f"{kind}.update"))
+
+    def _require_for_profile(self, change: AspectChange, row: UserOrGroup) -> None:
+        """Collect what each changed part of a profile needs: a name, the texts, the ways to reach somebody."""
+        old_document, document = documents.to_aspects(row).get(change.name, {}), change.document or {}
+        for part in load_effects().diff_parts(change.name, old_document, document) or (None,):
+            if change.entity_type == GROUP:
+                requirement = required_privileges.group_profile(part)
+            else:
+                is_address = part == "email" and document.get("email") not in (None, "", row.email)
+                requirement = required_privileges.user_profile(part, is_address=is_address)
+            self._add_requirement(requirement, change.urn, change.entity_type)
 
     def _plan_memberships(self, change: AspectChange) -> None:
         flag = _MEMBERSHIPS[change.name]

@@ -1,9 +1,11 @@
 """Requirements of reads and writes of users, groups, roles and tokens (clients.md 2.6, rules/datahub.md a.7)."""
 
 from policies.engine.families import datahub
+from policies.engine.families.privilege_effects import load_effects
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement, any_of_requirement, privilege_requirement
 from policies.errors import NotFound
+from policies.models import documents
 from policies.models.fields import is_storable
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
@@ -32,9 +34,16 @@ def privilege_group(name: str) -> Requirement:
     return datahub.load_operation_groups()[name]
 
 
-def user_profile() -> Requirement:
-    """Return the requirement for editing a user's profile; EDIT_ENTITY suffices, held by each on itself (a.1)."""
-    return _with_entity_privileges("user.update", "EDIT_ENTITY")
+def user_profile(part: str | None = None, *, is_address: bool = False) -> Requirement:
+    """Return the requirement for editing a part of a user's profile: a key of its editable aspect.
+
+    EDIT_ENTITY suffices, held by each on itself (a.1), but not for the address, by which people are identified. No part
+    stands for an edit that changes nothing.
+    """
+    requirement = (
+        privilege_group("user.update") if is_address else _with_entity_privileges("user.update", "EDIT_ENTITY")
+    )
+    return _with_part_privileges(requirement, "corpuser", documents.USER_EDITABLE, part)
 
 
 def user_records() -> Requirement:
@@ -53,9 +62,10 @@ def service_profile() -> Requirement:
     return Requirement(MANAGE_SERVICE_ACCOUNTS.any_of + privilege_group("user.update").any_of)
 
 
-def group_profile() -> Requirement:
-    """Return the requirement for editing a group's profile; EDIT_ENTITY on the group suffices."""
-    return _with_entity_privileges("group.update", "EDIT_ENTITY")
+def group_profile(part: str | None = None) -> Requirement:
+    """Return the requirement for editing a part of a group's profile, as `user_profile`; EDIT_ENTITY suffices."""
+    requirement = _with_entity_privileges("group.update", "EDIT_ENTITY")
+    return _with_part_privileges(requirement, "corpGroup", documents.GROUP_EDITABLE, part)
 
 
 def group_members() -> Requirement:
@@ -76,6 +86,11 @@ def require(*, by: Actor, requirement: Requirement, urn: str = "", type: str = "
 def is_met(requirement: Requirement, *, by: Actor) -> bool:
     """Whether the actor meets a requirement on the platform."""
     return authorizer.answer(actor=by, request=AccessRequest(requirement)).is_allowed
+
+
+def _with_part_privileges(requirement: Requirement, type_: str, aspect: str, part: str | None) -> Requirement:
+    needs = load_effects().list_edit_needs(type_, aspect, part)
+    return Requirement((*requirement.any_of, *((need,) for need in needs)))
 
 
 def _with_entity_privileges(name: str, *privileges: str) -> Requirement:

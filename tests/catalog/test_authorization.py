@@ -69,21 +69,70 @@ def test_a_new_entity_needs_create_or_edit(holding: Holding) -> None:
     tell(said(OTHER, "datasetProperties", {}), by=holding("EDIT_ENTITY", username="editor"))
 
 
-def test_a_new_entity_is_judged_by_its_urn_and_type_alone(holding: Holding) -> None:
-    """The domain it says it is in does not help to create it."""
+def test_a_new_entity_is_judged_by_its_urn_and_type_and_where_it_is_put(holding: Holding) -> None:
+    """A domain that is not stored is no place, and what else the batch says of the entity does not count."""
     by = holding("CREATE_ENTITY", resources=on("DOMAIN", SALES))
-    assert refused(said(DATASET, "domains", {"domains": [SALES]}), by=by) == [(DATASET, "CREATE_ENTITY")]
+    in_sales = said(DATASET, "domains", {"domains": [SALES]})
+    assert refused(in_sales, by=by) == [(DATASET, "CREATE_ENTITY")]
+    tell(in_sales, by=holding("CREATE_ENTITY", username="b", resources=on("TYPE", "dataset")))
+    for username, field, value, aspect, document in (
+        ("owned", "OWNER", "urn:li:corpuser:owned", "ownership", owners("urn:li:corpuser:owned")),
+        ("tagged", "TAG", "urn:li:tag:a", "globalTags", tags("a")),
+        ("termed", "GLOSSARY", "urn:li:glossaryTerm:a", "glossaryTerms", {"terms": [{"urn": "urn:li:glossaryTerm:a"}]}),
+    ):
+        creator = holding("CREATE_ENTITY", "EDIT_ENTITY", username=username, resources=on(field, value))
+        assert refused(said(OTHER, aspect, document), by=creator)
+
+
+def test_who_may_create_in_a_domain_creates_what_the_batch_puts_there(holding: Holding) -> None:
+    """In it, or below it, and nowhere else; with the tags that a new entity has."""
+    child, outside = "urn:li:domain:child", said(OTHER, "domains", {"domains": [HR]})
     tell(
-        said(DATASET, "domains", {"domains": [SALES]}),
-        by=holding("CREATE_ENTITY", username="b", resources=on("TYPE", "dataset")),
+        said(SALES, "domainProperties", {"name": "s"}),
+        said(HR, "domainProperties", {"name": "h"}),
+        said(child, "domainProperties", {"name": "c", "parentDomain": SALES}),
     )
+    by = holding("CREATE_ENTITY", "EDIT_ENTITY_TAGS", resources=on("DOMAIN", SALES))
+    assert refused(outside, by=by)
+    assert refused(said(OTHER, "status", {}), by=by)
+    tell(said(DATASET, "domains", {"domains": [SALES]}), said(DATASET, "globalTags", tags("a")), by=by)
+    tell(said(OTHER, "domains", {"domains": [child]}), said(OTHER, "datasetProperties", {}), by=by)
+    assert refused(said(OTHER, "datasetProperties", {"name": "x"}), by=by)
+
+
+def test_who_may_not_create_in_a_domain_puts_nothing_there(holding: Holding) -> None:
+    tell(said(HR, "domainProperties", {"name": "h"}))
+    elsewhere = {"filter": {"criteria": [{"field": "DOMAIN", "values": [HR], "condition": "NOT_EQUALS"}]}}
+    by = holding("CREATE_ENTITY", resources=elsewhere)
+    assert refused(said(DATASET, "domains", {"domains": [HR]}), said(DATASET, "status", {}), by=by)
+    tell(said(DATASET, "status", {}), by=by)
+
+
+def test_who_may_create_in_a_container_creates_there(holding: Holding) -> None:
+    database, schema = "urn:li:container:database", "urn:li:container:schema"
+    tell(said(database, "status", {}), said(schema, "container", {"container": database}))
+    by = holding("CREATE_ENTITY", resources=on("CONTAINER", database))
+    assert refused(said(DATASET, "container", {"container": "urn:li:container:other"}), by=by)
+    tell(said(DATASET, "container", {"container": schema}), by=by)
+
+
+def test_a_move_needs_the_domain_before_and_the_one_after(holding: Holding) -> None:
+    tell(said(SALES, "status", {}), said(HR, "status", {}), said(DATASET, "domains", {"domains": [SALES]}))
+    to_hr = said(DATASET, "domains", {"domains": [HR]})
+    both = holding("EDIT_DOMAINS_PRIVILEGE", username="both", resources=on("DOMAIN", SALES, HR))
+    assert refused(to_hr, by=holding("EDIT_DOMAINS_PRIVILEGE", username="before", resources=on("DOMAIN", SALES)))
+    assert refused(to_hr, by=holding("EDIT_DOMAINS_PRIVILEGE", username="after", resources=on("DOMAIN", HR)))
+    tell(to_hr, by=both)
+    tell(said(DATASET, "domains", {"domains": []}), by=both)
+    tell(to_hr, by=holding("EDIT_DOMAINS_PRIVILEGE", username="urn", resources=on("URN", DATASET)))
 
 
 def test_what_is_stored_decides_not_what_is_proposed(holding: Holding) -> None:
     by = holding("EDIT_ENTITY", resources=on("DOMAIN", SALES))
     tell(said(DATASET, "domains", {"domains": [HR]}), said(OTHER, "domains", {"domains": [SALES]}))
     assert refused(said(DATASET, "domains", {"domains": [SALES]}), said(DATASET, "status", {}), by=by)
-    tell(said(OTHER, "domains", {"domains": [HR]}), said(OTHER, "status", {}), by=by)
+    assert refused(said(OTHER, "domains", {"domains": [HR]}), said(OTHER, "status", {}), by=by)
+    tell(said(OTHER, "domains", {"domains": []}), said(OTHER, "status", {}), by=by)
     assert refused(said(OTHER, "status", {}), by=by)
 
 

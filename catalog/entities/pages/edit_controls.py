@@ -14,6 +14,7 @@ from catalog.entities.annotations import DESCRIPTIONS
 from catalog.ingest import required_privileges
 from policies.errors import Forbidden
 from policies.pdp import authorizer
+from policies.pdp.access_requests import AccessRequest
 
 _ASSET_TYPES = frozenset(
     {
@@ -50,6 +51,11 @@ class EditControl:
         """Return the aspect that stores it for a type."""
         return self.aspect or DESCRIPTIONS[type_][0]
 
+    def build_request(self, urn: urns.Urn) -> AccessRequest:
+        """Return the request for editing it on an entity."""
+        aspect, part = (self.aspect, "") if self.aspect else DESCRIPTIONS[urn.type]
+        return required_privileges.build_edit_request(urn, aspect, part)
+
 
 CONTROLS: Mapping[str, EditControl] = {
     "description": EditControl("Description", "", DESCRIPTIONS.keys()),
@@ -67,10 +73,7 @@ def list_edit_urls(entity_context: EntityContext) -> dict[str, str]:
     """Return key -> URL of each edit that the viewer may make on the entity."""
     keys = list(_list_possible(entity_context.entity.type))
     urn = urns.parse(entity_context.entity.urn)
-    access_requests = [
-        (entity_context.by, required_privileges.build_edit_request(urn, CONTROLS[key].resolve_aspect(urn.type)))
-        for key in keys
-    ]
+    access_requests = [(entity_context.by, CONTROLS[key].build_request(urn)) for key in keys]
     decisions = authorizer.answer_many(requests=access_requests) if access_requests else []
     return {
         key: reverse("catalog-edit", args=[key, urn.text])
@@ -89,7 +92,7 @@ def find_refusal(entity_context: EntityContext, key: str) -> Forbidden | None:
     urn = urns.parse(entity_context.entity.urn)
     return disclosure.find_refusal(
         by=entity_context.by,
-        requests=[required_privileges.build_edit_request(urn, CONTROLS[key].resolve_aspect(urn.type))],
+        requests=[CONTROLS[key].build_request(urn)],
     )
 
 

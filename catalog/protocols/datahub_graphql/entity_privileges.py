@@ -54,12 +54,16 @@ _PRIVILEGE_SWITCHES: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "canEditLineage": (("EDIT_ENTITY", "EDIT_LINEAGE"), _ASSET_TYPES),
     "canEditDataProducts": (("EDIT_ENTITY", "EDIT_ENTITY_DATA_PRODUCTS"), _ASSET_TYPES),
     "canEditQueries": (("EDIT_ENTITY", "EDIT_ENTITY_QUERIES"), _DATASET_TYPES),
-    "canEditSchemaFieldTags": (("EDIT_ENTITY", "EDIT_DATASET_COL_TAGS"), _DATASET_TYPES),
-    "canEditSchemaFieldGlossaryTerms": (("EDIT_ENTITY", "EDIT_DATASET_COL_GLOSSARY_TERMS"), _DATASET_TYPES),
-    "canEditSchemaFieldDescription": (("EDIT_ENTITY", "EDIT_DATASET_COL_DESCRIPTION"), _DATASET_TYPES),
     "canViewDatasetUsage": (("VIEW_DATASET_USAGE",), _DATASET_TYPES),
     "canViewDatasetProfile": (("VIEW_DATASET_PROFILE",), _DATASET_TYPES),
     "canViewDatasetOperations": (("VIEW_DATASET_OPERATIONS",), _DATASET_TYPES),
+}
+
+#: Switch → the part of the columns of a dataset that it is about.
+_COLUMN_SWITCHES: Mapping[str, str] = {
+    "canEditSchemaFieldTags": "globalTags",
+    "canEditSchemaFieldGlossaryTerms": "glossaryTerms",
+    "canEditSchemaFieldDescription": "description",
 }
 
 #: Switches of features that this site does not have.
@@ -99,15 +103,25 @@ def build_privilege_request(switch: str, urn: Urn) -> AccessRequest | None:
     )
 
 
+def build_column_request(switch: str, urn: Urn) -> AccessRequest | None:
+    """Return the access request for editing a part of the columns of a dataset; None for other types."""
+    part = f"editableSchemaFieldInfo[fieldPath].{_COLUMN_SWITCHES[switch]}"
+    return (
+        required_privileges.build_edit_request(urn, "editableSchemaMetadata", part)
+        if urn.type in _DATASET_TYPES
+        else None
+    )
+
+
 def build_description_request(urn: Urn) -> AccessRequest | None:
     """Return the access request for editing the description; None for a type without one."""
-    return required_privileges.build_edit_request(urn, DESCRIPTIONS[urn.type][0]) if urn.type in DESCRIPTIONS else None
+    return required_privileges.build_edit_request(urn, *DESCRIPTIONS[urn.type]) if urn.type in DESCRIPTIONS else None
 
 
 def build_manage_request(urn: Urn) -> AccessRequest | None:
     """Return the access request for renaming a vocabulary entity; None for other types."""
     return (
-        required_privileges.build_edit_request(urn, VOCABULARY_TYPES[urn.type].aspect)
+        required_privileges.build_edit_request(urn, VOCABULARY_TYPES[urn.type].aspect, "name")
         if urn.type in VOCABULARY_TYPES
         else None
     )
@@ -121,6 +135,7 @@ def build_children_request(urn: Urn) -> AccessRequest | None:
 _REQUEST_BUILDERS: Mapping[str, Callable[[Urn], AccessRequest | None]] = {
     **{switch: partial(build_edit_request, switch) for switch in _EDIT_SWITCHES},
     **{switch: partial(build_privilege_request, switch) for switch in _PRIVILEGE_SWITCHES},
+    **{switch: partial(build_column_request, switch) for switch in _COLUMN_SWITCHES},
     "canEditDescription": build_description_request,
     "canManageEntity": build_manage_request,
     "canManageChildren": build_children_request,

@@ -80,9 +80,11 @@ def update(
 
     Raises Forbidden, NotFound, Stale, Invalid with every problem.
     """
-    required_privileges.require(by=by, requirement=required_privileges.group_profile(), urn=urn, type=ENTITY_TYPE)
     values = {"name": name, "description": description, "email": email}
     profile = {column: value for column, value in values.items() if value is not None}
+    for part in sorted(profile) or (None,):
+        requirement = required_privileges.group_profile(part)
+        required_privileges.require(by=by, requirement=requirement, urn=urn, type=ENTITY_TYPE)
     checks = Checks()
     _check_profile(checks, profile)
     checks.finish()

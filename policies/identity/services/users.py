@@ -33,8 +33,8 @@ PROFILE_LENGTHS = {
     "email": MAX_EMAIL_LENGTH,
     "description": MAX_TEXT_LENGTH,
 }
-#: Columns that a holder of EDIT_ENTITY on the user may edit; the address can be changed only by user managers.
-_SELF_EDITABLE_COLUMNS = frozenset({"display_name", "title", "description"})
+#: Columns of the profile, each with the key that holds it in the editable aspect of users.
+_PROFILE_PARTS = {"display_name": "displayName", "title": "title", "description": "aboutMe", "email": "email"}
 
 
 class UserProfile(TypedDict, total=False):
@@ -147,8 +147,8 @@ def update(
     for suspending root), NotFound, Stale, Invalid with every problem, Conflict for the last who can manage policies.
     """
     changes = _drop_unchanged(profile)
-    if state is None and changes.keys() <= _SELF_EDITABLE_COLUMNS and not _is_service(urn):
-        required_privileges.require(by=by, requirement=required_privileges.user_profile(), urn=urn, type=ENTITY_TYPE)
+    if state is None and not _is_service(urn):
+        _require_profile_change(changes, urn=urn, by=by)
     else:
         require_state_change(urn=urn, by=by)
     checks = Checks()
@@ -165,6 +165,13 @@ def update(
                 set_state = documents.suspend if state == User.State.SUSPENDED else documents.activate
                 set_state(user, by=by.urn)
     return user
+
+
+def _require_profile_change(columns: Collection[str], *, urn: str, by: Actor) -> None:
+    """Raise Forbidden unless the actor may change these columns of a person."""
+    for part in sorted(_PROFILE_PARTS[column] for column in columns) or (None,):
+        requirement = required_privileges.user_profile(part, is_address=part == "email")
+        required_privileges.require(by=by, requirement=requirement, urn=urn, type=ENTITY_TYPE)
 
 
 def suspend(*, urn: str, by: Actor, channel: str) -> User:

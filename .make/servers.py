@@ -229,7 +229,7 @@ def postgres_server(*, is_lasting: bool = False, is_for_tests: bool = True) -> I
 
         def is_answering() -> bool:
             # It listens before it is ready, for longer on a busy machine.
-            question = [programs / "pg_isready", "--quiet", "--host=127.0.0.1", f"--port={port}"]
+            question = [str(programs / "pg_isready"), "--quiet", "--host=127.0.0.1", f"--port={port}"]
             return subprocess.run(question, check=False).returncode == 0
 
         address = f"postgres://postgres@127.0.0.1:{port}/postgres"

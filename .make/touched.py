@@ -39,6 +39,11 @@ ROOMS = {
     "bench/": ("tests/architecture/",),
     "catalog/protocols/": ("tests/doors/",),
     "catalog/reports/": ("tests/site/test_report_worker.py",),
+    "catalog/reports/run/": ("tests/spark/test_leftovers.py", "tests/spark/test_shared_spark.py"),
+    "catalog/reports/spark/": (
+        *("tests/spark/test_leftovers.py", "tests/spark/test_shared_spark.py", "tests/spark/test_standalone.py"),
+        "tests/spark/test_user_conf.py",
+    ),
     "catalog/sample/": ("tests/catalog/test_sample_company.py",),
     "catalog/spark.py": ("tests/spark/test_read_as.py",),
     "compose.yaml": ("tests/site/test_compose.py",),

@@ -8,6 +8,7 @@ operation), and NUL in generated data, which has tests of its own. Bounded by th
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -91,7 +92,8 @@ def tests(token: str, pytestconfig: pytest.Config) -> dict[tuple[str, str], Call
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    found = [one.ok() for one in get_all_tests(schema=document, test_func=ask, settings=few, given_kwargs={})]
+    results: Iterator[Any] = get_all_tests(schema=document, test_func=ask, settings=few, given_kwargs={})
+    found = [result.ok() for result in results]
     assert sorted((one.path, one.method.upper()) for one, _ in found) == OPERATIONS
     return {(one.path, one.method.upper()): test for one, test in found}
 

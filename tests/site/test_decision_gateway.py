@@ -170,14 +170,15 @@ def _site_of_module(_committed) -> Site:
 
 
 @pytest.fixture
-def site(_site_of_module, settings) -> Site:
+def site(_site_of_module: Site, settings) -> Site:
     """A site of which jo, who may ask about others, is a caller, with a policy for jo on one dataset."""
     settings.DECISION_LOG_SAMPLE = 1.0
     return _site_of_module
 
 
 def read_token(client: Any) -> str:
-    return client._credentials["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
+    header: str = client._credentials["HTTP_AUTHORIZATION"]
+    return header.removeprefix("Bearer ")
 
 
 def encode(value: Any) -> bytes:

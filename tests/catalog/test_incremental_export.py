@@ -191,16 +191,20 @@ def test_it_says_what_a_full_one_says(
 ) -> None:
     """Of all rows, of the rows of each range of entities, and of those without some fields."""
     tmp_path = tmp_path_factory.mktemp("property")
+    #: Transactions that were open at a snapshot: of other databases that tests beside this one use, if they ended then.
+    pending: set[int] = set()
     for excluded_fields in ((), (selectors.TAG,)):
         folder = parse_address(tmp_path / f"first-{len(excluded_fields)}")
-        bases.take_snapshot(folder=folder, as_of=AS_OF, excluded_fields=excluded_fields)
+        manifest = bases.take_snapshot(folder=folder, as_of=AS_OF, excluded_fields=excluded_fields)
+        pending.update(manifest.horizon.pending if manifest.horizon else ())
     for number, writes in enumerate(rounds):
         for write in writes:
             write()
         for excluded_fields in ((), (selectors.TAG,)):
             path = tmp_path / f"next-{number}-{len(excluded_fields)}"
             manifest = bases.take_snapshot(folder=parse_address(path), as_of=AS_OF, excluded_fields=excluded_fields)
-            assert manifest.generation > 0
+            pending.update(manifest.horizon.pending if manifest.horizon else ())
+            assert manifest.generation > 0 or pending
             whole = read_whole(tmp_path, *excluded_fields)
             assert read(path) == whole
             assert manifest.rows == {name: len(rows) for name, rows in whole.items()}
@@ -427,17 +431,20 @@ def test_a_transaction_of_another_database_is_not_waited_for(take: Callable[...,
     ):
         for other in (elsewhere, cursor):
             other.execute("BEGIN")
-        elsewhere.execute("SELECT pg_current_xact_id()")
+        elsewhere.execute("SELECT pg_current_xact_id()::text::bigint")
+        (foreign_number,) = elsewhere.fetchone()
         horizon = take()[1].horizon
         assert horizon is not None
-        assert horizon.pending == ()
+        assert foreign_number not in horizon.pending
         cursor.execute("SELECT pg_current_xact_id()::text::bigint")
         (number,) = cursor.fetchone()
         _set_group("x", [PEOPLE[0]])
         horizon = take()[1].horizon
         assert horizon is not None
-        assert horizon.pending == (number,)
-        assert horizon.oldest_marker == number
+        # Beside it there may be those of other databases that ended at that moment.
+        assert number in horizon.pending
+        assert foreign_number not in horizon.pending
+        assert horizon.oldest_marker <= number
         for other in (elsewhere, cursor):
             other.execute("ROLLBACK")
 

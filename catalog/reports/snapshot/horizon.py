@@ -23,6 +23,9 @@ SELECT pg_current_snapshot()::text, system_identifier::text, ARRAY(
     )
 ) FROM pg_control_system()
 """
+_SELECT_NOT_ABORTED = """
+SELECT number FROM unnest(%s::bigint[]) number WHERE pg_xact_status(number::text::xid8) IS DISTINCT FROM 'aborted'
+"""
 #: Of the number of a transaction PostgreSQL's tables of processes have the last 32 bits.
 _SHORT_NUMBERS = 2**32
 
@@ -82,8 +85,9 @@ def read_horizon(connection: BaseDatabaseWrapper, change_seq: int) -> Horizon | 
             return None
         cursor.execute(_READ_SNAPSHOT)
         snapshot, database, foreign = cursor.fetchone()
-    _, upper, pending = snapshot.split(":")
-    open_numbers = (int(number) for number in pending.split(",") if number)
-    return Horizon(
-        database, int(upper), tuple(number for number in open_numbers if number % _SHORT_NUMBERS not in foreign)
-    )
+        _, upper, pending = snapshot.split(":")
+        open_numbers = [int(number) for number in pending.split(",") if number]
+        unknown_numbers = [number for number in open_numbers if number % _SHORT_NUMBERS not in foreign]
+        # One that has ended since, and was rolled back, marked nothing in any database.
+        cursor.execute(_SELECT_NOT_ABORTED, [unknown_numbers])
+        return Horizon(database, int(upper), tuple(number for (number,) in cursor.fetchall()))

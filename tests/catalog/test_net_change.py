@@ -58,7 +58,8 @@ Pairs = set[tuple[str, str, str]]
 
 def with_database(law: Callable[..., None]) -> Callable[..., None]:
     """Try fewer examples of a law than of those that ask no database, and on one database."""
-    return pytest.mark.on_postgresql(_FEW_EXAMPLES(law))
+    found: Callable[..., None] = pytest.mark.on_postgresql(_FEW_EXAMPLES(law))
+    return found
 
 
 @with_database

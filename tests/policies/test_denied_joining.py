@@ -1,5 +1,7 @@
 """With policies that deny or exclude, joining takes platform privileges: of the last manager it is refused."""
 
+from typing import Any
+
 import pytest
 from django.db import transaction
 
@@ -38,7 +40,7 @@ def _closed(request, module_transaction):
     around._from_testcase = True  # type: ignore[attr-defined]  # as `module_transaction` does
     with around:
         forget_rows()
-        by = {"by": authorizer.SYSTEM, "channel": DOOR}
+        by: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
         users.create(username="mia", password=PASSWORD, **by)
         roles.create(name="Contractors", identifier="Contractors", **by)
         groups.create(name="crew", identifier="crew", **by)

@@ -16,6 +16,7 @@ from django.test import RequestFactory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
+from rest_framework.test import APIClient
 
 from authzsite.decision_gateway import DecisionGateway, Environ
 from policies import deadlines
@@ -170,14 +171,14 @@ def _site_of_module(_committed) -> Site:
 
 
 @pytest.fixture
-def site(_site_of_module, settings) -> Site:
+def site(_site_of_module: Site, settings) -> Site:
     """A site of which jo, who may ask about others, is a caller, with a policy for jo on one dataset."""
     settings.DECISION_LOG_SAMPLE = 1.0
     return _site_of_module
 
 
-def read_token(client: Any) -> str:
-    return client._credentials["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
+def read_token(client: APIClient) -> str:
+    return str(client._credentials["HTTP_AUTHORIZATION"]).removeprefix("Bearer ")
 
 
 def encode(value: Any) -> bytes:

@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -85,28 +84,17 @@ def test_every_form_has_a_case() -> None:
     assert {one.form for case in CASES for one in exports_of(GOLDEN / case)} == set(FORM_READERS)
 
 
-@pytest.fixture(scope="module")
-def counted(spark: SparkSession) -> list[dict[str, Any]]:
-    """The rows that count, of all cases, in the names of whose exports the case comes first."""
-    frames = [
-        read_facts(spark, (GOLDEN / case).as_uri(), replace(export, name=f"{case}/{export.name}"))
-        for case in CASES
-        for export in exports_of(GOLDEN / case)
-    ]
-    with interpreted(spark):
-        facts = reduce(DataFrame.union, frames).cache()
-        rows = facts.filter("is_counted AND what <> 'NO_ROW'")
-        numbered = number_rows(facts, rows.select("export", "file", "block", "line", "what", "reason", "rule"))
-        facts.unpersist()
-    return numbered
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_every_row_is_accounted_for(counted: list[dict[str, Any]], case: str) -> None:
+def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
     folder = GOLDEN / case
+    with interpreted(spark):
+        facts = read_all_facts(spark, folder).cache()
+        counted = facts.filter("is_counted AND what <> 'NO_ROW'")
+        rows = number_rows(facts, counted.select("export", "file", "block", "line", "what", "reason", "rule"))
+        facts.unpersist()
     found: dict[str, dict[str, Any]] = {}
     for export in exports_of(folder):
-        mine = [row for row in counted if row["export"] == f"{case}/{export.name}"]
+        mine = [row for row in rows if row["export"] == export.name]
         found[export.name] = {
             "compared": sum(row["what"] not in ("BAD", "PASSED") for row in mine),
             "passed": dict(Counter(row["rule"] for row in mine if row["what"] == "PASSED")),

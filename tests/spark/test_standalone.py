@@ -15,6 +15,7 @@ from django.conf import LazySettings
 
 from catalog.reports.run import launcher
 from catalog.reports.run.job_output import Progress
+from catalog.reports.spark import class_archive
 from catalog.reports.storage import parse_address
 from tests.spark import slices
 from tests.spark.conftest import QUICK_JAVA
@@ -31,7 +32,9 @@ def running(name: str, folder: Path, *arguments: str) -> Iterator[subprocess.Pop
     """Run one of Spark's own programs, away from this project."""
     folder.mkdir(exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "DATABASE_URL")}
-    environment = kept | {"SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": HOST, "JAVA_TOOL_OPTIONS": QUICK_JAVA}
+    # Workers give them to the executors that they start.
+    java = " ".join((QUICK_JAVA, *class_archive.build_java_options()))
+    environment = kept | {"SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": HOST, "JAVA_TOOL_OPTIONS": java}
     command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", HOST, *arguments]
     with (
         (folder / "log").open("ab") as log,

@@ -157,6 +157,69 @@ def test_the_problems_of_all_files_are_named_at_once(tmp_path):
         assert place in output
 
 
+def test_nothing_tested_leaves_no_results_of_an_earlier_run(tmp_path):
+    results = tmp_path / "results.xml"
+    results.write_text("of an earlier run")
+    folder = tmp_path / "bundle"
+    write_files(folder, {"policies/a.yaml": "a: [", "policies/editors.yaml": EDITORS.replace("EDIT_", "FLY_")})
+    code, output = run(folder, "--junit", results)
+    assert code == 2
+    assert all(text in output for text in ("policies/a.yaml:2", "policies/editors.yaml:7", "tests.missing"))
+    assert not results.exists()
+
+
+@pytest.mark.parametrize(
+    ("claims", "line", "name"),
+    [
+        (f'table:\n  - [{JO}, EDIT_ENTITY_TAGS, "{ORDERS}x", DENY]\n', 2, f"{ORDERS}x"),
+        (f'table:\n  - [{JO}x, EDIT_ENTITY_TAGS, "{ORDERS}", DENY]\n', 2, f"{JO}x"),
+        (
+            f"assertions:\n  - name: A\n    nobody: {{outside: [{TEAM}, {TEAM}s], may: EDIT_ENTITY_TAGS}}\n",
+            2,
+            f"{TEAM}s",
+        ),
+        (
+            "assertions:\n  - name: A\n    nobody: {may: EDIT_ENTITY_TAGS, on: {domain: urn:li:domain:nope}}\n",
+            2,
+            "urn:li:domain:nope",
+        ),
+        ("assertions:\n  - name: A\n    nobody: {may: EDIT_ENTITY, on: {tag: urn:li:tag:pi}}\n", 2, "urn:li:tag:pi"),
+        (
+            "assertions:\n  - name: A\n    nobody: {may: EDIT_ENTITY, on: {not: {tag: urn:li:tag:pi}}}\n",
+            2,
+            "urn:li:tag:pi",
+        ),
+        (
+            f"assertions:\n  - name: A\n    every: {{in: {TEAM}, may: EDIT_ENTITY, on: {{owner: {MIA}s}}}}\n",
+            2,
+            f"{MIA}s",
+        ),
+    ],
+)
+def test_a_name_that_nothing_has_fails_unless_it_may_be_absent(claims, line, name):
+    def find_absences(text):
+        results = bundle.run_tests({"policies/editors.yaml": EDITORS, "tests/a.yaml": text}, world=None)
+        return [(line, message) for result in results for line, message in result.failures if "There is no " in message]
+
+    [(found_line, message)] = find_absences(claims + FACTS)
+    assert (found_line, f"There is no {name}: " in message) == (line, True)
+    if claims.startswith("table"):
+        person, privilege, entity = claims.partition("[")[2].split(", ")[:3]
+        answer = f"person: {person}, privilege: {privilege}, entity: {entity}, answer: DENY, may_be_absent: true"
+        marked = f"table:\n  - {{{answer}}}\n"
+    else:
+        marked = f"{claims}    may_be_absent: true\n"
+    assert find_absences(marked + FACTS) == []
+
+
+def test_a_role_that_the_bundle_makes_is_known_before_anybody_holds_it():
+    role = "urn:li:dataHubRole:new"
+    claim = f"assertions:\n  - name: A\n    nobody: {{outside: {role}, may: MANAGE_POLICIES}}\n"
+    texts = {"policies/editors.yaml": EDITORS, "tests/a.yaml": claim + FACTS}
+    assert list_failures(texts) == [("tests/a.yaml", 2)]
+    assert list_failures(texts | {"roles/new.yaml": f"urn: {role}\nname: New\n"}) == []
+
+
 def test_a_folder_without_tests_tests_nothing_and_says_so(tmp_path):
     assert run(write_files(tmp_path, {"policies/editors.yaml": EDITORS}))[0] == 2
     without_facts = run(write_files(tmp_path, {"tests/table.yaml": TABLE}))

@@ -265,6 +265,22 @@ def test_a_bad_file_is_refused_with_its_line(manager, path, text, problem):
     assert not Policy.objects.filter(urn=EDITORS_URN).exists()
 
 
+def test_a_file_that_is_no_yaml_hides_no_problem_of_the_others(manager):
+    texts = {
+        "roles/steward.yaml": STEWARD + "wings: [",
+        "policies/editors.yaml": EDITORS,
+        "policies/a.yaml": OTHER.replace("EDIT_ENTITY_TAGS", "FLY"),
+        "policies/b.yaml": "a: [",
+        "wings/a.yaml": "a: 1\n",
+    }
+    assert sorted(list_problems(texts, manager)) == [
+        ("policies/a.yaml:9", "privilege.unknown"),
+        ("policies/b.yaml:2", "yaml.invalid"),
+        ("roles/steward.yaml:5", "yaml.invalid"),
+        ("wings/a.yaml", "file.place"),
+    ]
+
+
 def test_a_bad_source_is_refused(manager):
     assert list_problems(BUNDLE, manager, source="javascript:alert(1)") == [("/source", "source.invalid")]
 

@@ -31,7 +31,11 @@ document:
 """
 TABLE = """\
 table:
-  - [urn:li:corpuser:jenny, EDIT_ENTITY_TAGS, "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)", ALLOW]
+  - person: urn:li:corpuser:jenny
+    privilege: EDIT_ENTITY_TAGS
+    entity: "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
+    answer: ALLOW
+    may_be_absent: true
 """
 
 

@@ -57,10 +57,15 @@ def test_dataset_access_check(spark: SparkSession, world: World, tmp_path: Path)
         {**said, "name": "Readers", "kind": "every", "holders": [READERS]},
         {**said, "name": "Nobody", "kind": "nobody", "holders": [READERS]},
     ]
+    nope = [{"field": "DOMAIN", "condition": "EQUALS", "values": [urn("domain:nope")]}]
+    misspelt = {**said, "kind": "nobody", "holders": [READERS], "on": nope}
+    assertions += [{**misspelt, "name": "Misspelt"}, {**misspelt, "name": "Later", "may_be_absent": True}]
     given = job(spark, world, tmp_path, assertions={"assertions": assertions})
-    assert numbers(dataset_access_check_job.compute_results(given)) == {"Assertions": 2, "Fail": 1, "Pass": 1}
-    assert [row["state"] for row in slices.read(tmp_path / "out", "assertions")] == ["PASS", "FAIL"]
-    (failure,) = slices.read(tmp_path / "out", "failures")
+    assert numbers(dataset_access_check_job.compute_results(given)) == {"Assertions": 4, "Fail": 2, "Pass": 2}
+    assert [row["state"] for row in slices.read(tmp_path / "out", "assertions")] == ["PASS", "FAIL", "FAIL", "PASS"]
+    failure, absence = slices.read(tmp_path / "out", "failures")
+    assert (absence["assertion"], absence["entity"]) == ("Misspelt", urn("domain:nope"))
+    assert absence["lacks"].startswith(f"There is no {urn('domain:nope')}: ")
     assert (failure["person"], failure["entities"], failure["entity"]) == (AL, 1, urn("dataset:d19"))
     assert failure["policy"] == "urn:li:dataHubPolicy:owners"
 

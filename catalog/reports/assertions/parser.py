@@ -4,7 +4,7 @@ This module does not use Django: the page that validates a text and the report s
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import yaml
@@ -21,6 +21,8 @@ MAX_TEXT_LENGTH, MAX_ASSERTIONS = 1_000_000, 2_000
 _HOLDER_PREFIXES = ("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:")
 _PLATFORM_PREFIX = "urn:li:dataPlatform:"
 _ALLOW, _DENY = "ALLOW", "DENY"
+#: Says that nothing needs to have the names in an assertion or an answer.
+_ABSENT_KEY = "may_be_absent"
 _ANSWER_KEYS = ("person", "privilege", "entity", "answer")
 
 #: Facet tested by each key of `on` and `not`.
@@ -53,6 +55,7 @@ class Expectation:
     entity: str
     is_allowed: bool
     line: int
+    may_be_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ class Assertion:
 
     NOBODY: no user outside `holders` may use any of the privileges on an entity in `scope`. EVERY: every user that is
     one of `holders`, or is in it or has it, may use each privilege on all of `scope`. EXPECT: `expectations`.
-    `platform_privileges` are the privileges without a resource, `privileges` all others.
+    `platform_privileges` are the privileges without a resource, `privileges` all others. `may_be_absent` says that
+    nothing needs to have the names in it.
     """
 
     name: str
@@ -72,6 +76,7 @@ class Assertion:
     platform_privileges: tuple[str, ...] = ()
     scope: Selector = selectors.EVERYTHING
     expectations: tuple[Expectation, ...] = ()
+    may_be_absent: bool = False
 
 
 class InvalidAssertions(Exception):
@@ -157,7 +162,7 @@ class AssertionReader(YamlNodeReader):
 
     def _read_assertion(self, node: yaml.Node) -> Assertion | None:
         problem_count = len(self.problems)
-        keys = self.read_mapping(node, allowed_keys=("name", *AssertionKind))
+        keys = self.read_mapping(node, allowed_keys=("name", *AssertionKind), rare_keys=(_ABSENT_KEY,))
         kinds = [kind for kind in AssertionKind if kind in keys]
         name = self.read_text(keys["name"], "a name") if "name" in keys else ""
         if isinstance(node, yaml.MappingNode):
@@ -169,6 +174,7 @@ class AssertionReader(YamlNodeReader):
         if len(kinds) == 1:
             line = node.start_mark.line + 1
             assertion = self._claim_readers[kinds[0]](self, name, line, keys[kinds[0]])
+            assertion = replace(assertion, may_be_absent=self._read_absence(keys))
         return assertion if len(self.problems) == problem_count else None
 
     def _read_nobody(self, name: str, line: int, node: yaml.Node) -> Assertion:
@@ -214,7 +220,16 @@ class AssertionReader(YamlNodeReader):
             self.add_problem(node, f"{privilege} is about {subject}.")
         if len(self.problems) > problem_count:
             return None
-        return Expectation(actor, privilege, entity, answer == _ALLOW, node.start_mark.line + 1)
+        line = node.start_mark.line + 1
+        return Expectation(actor, privilege, entity, answer == _ALLOW, line, self._read_absence(keys))
+
+    def _read_absence(self, keys: Mapping[str, yaml.Node]) -> bool:
+        if _ABSENT_KEY not in keys:
+            return False
+        word = self.read_text(keys[_ABSENT_KEY], "true or false")
+        if word not in ("true", "false", ""):
+            self.add_problem(keys[_ABSENT_KEY], "This must be true or false.")
+        return word == "true"
 
     def _read_answer_parts(self, node: yaml.Node) -> Mapping[str, yaml.Node]:
         """Return the parts of one answer by name, from a list of four, a list of three (platform) or a mapping."""
@@ -226,7 +241,7 @@ class AssertionReader(YamlNodeReader):
             sentence = "An answer is [person, privilege, entity, ALLOW or DENY], without entity about the platform."
             self.add_problem(node, f"{sentence} A URN with a comma needs quotes.")
             return {}
-        keys = self.read_mapping(node, allowed_keys=_ANSWER_KEYS)
+        keys = self.read_mapping(node, allowed_keys=_ANSWER_KEYS, rare_keys=(_ABSENT_KEY,))
         for name in _ANSWER_KEYS if isinstance(node, yaml.MappingNode) else ():
             if name not in keys and name != "entity":
                 self.add_problem(node, f"`{name}` is missing.")

@@ -70,8 +70,13 @@ class YamlNodeReader:
             return None
         return root
 
-    def read_mapping(self, node: yaml.Node, *, allowed_keys: tuple[str, ...]) -> dict[str, yaml.Node]:
-        """Return the value nodes of a mapping by key; unknown and duplicate keys become problems."""
+    def read_mapping(
+        self, node: yaml.Node, *, allowed_keys: tuple[str, ...], rare_keys: tuple[str, ...] = ()
+    ) -> dict[str, yaml.Node]:
+        """Return the value nodes of a mapping by key; unknown and duplicate keys become problems.
+
+        Problems do not list `rare_keys`, but suggest a similar one.
+        """
         if not isinstance(node, yaml.MappingNode):
             self.add_problem(node, f"This must be a mapping with {_join_names(allowed_keys)}.")
             return {}
@@ -80,10 +85,10 @@ class YamlNodeReader:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if name in nodes_by_key:
                 self.add_problem(key, f"`{name}` stands here twice.")
-            elif name in allowed_keys:
+            elif name in allowed_keys or name in rare_keys:
                 nodes_by_key[name] = value
             else:
-                similar_keys = difflib.get_close_matches(name, allowed_keys, n=1)
+                similar_keys = difflib.get_close_matches(name, (*allowed_keys, *rare_keys), n=1)
                 hint = f"is `{similar_keys[0]}` meant?" if similar_keys else f"known are {_join_names(allowed_keys)}."
                 self.add_problem(key, f"There is no `{name}` here; {hint}")
         return nodes_by_key

@@ -47,7 +47,13 @@ def run_tests(texts: Mapping[str, str], *, world: CaseWorld | None) -> list[Case
         raise Invalid([*tests.problems, *error.problems]) from None
     if tests.problems:
         raise Invalid(tests.problems)
-    return running.run_case_files(tests.case_files, tests.assertions, statements_by_policy, world=world)
+    return running.run_case_files(
+        tests.case_files,
+        tests.assertions,
+        statements_by_policy,
+        world=world,
+        bundle_texts=tests.other_texts.values(),
+    )
 
 
 def read_tests(texts: Mapping[str, str]) -> BundleTests:
@@ -91,7 +97,12 @@ def read_assertion(path: str, text: str) -> Assertion:
 
 
 def _compile_policies(texts: Mapping[str, str]) -> dict[str, tuple[Statement, ...]]:
-    bundle_files = files.parse_files(texts, folders=kinds.load_kinds())
+    bundle_files, problems = files.parse_readable_files(texts, folders=kinds.load_kinds())
     policy_files = [file for file in bundle_files if file.folder == PolicyEntries.folder]
-    entries = policy_entries.read_unstored(policy_files) if policy_files else []
+    try:
+        entries = policy_entries.read_unstored(policy_files) if policy_files else []
+    except Invalid as error:
+        raise Invalid([*problems, *error.problems]) from None
+    if problems:
+        raise Invalid(problems)
     return {entry.key: policy_entries.compile_entry(entry) for entry in entries}

@@ -32,7 +32,11 @@ def run_present(texts: Mapping[str, str], *, options: BundleOptions, by: Actor) 
     _refuse_much(tests)
     world = PresentWorld(snapshot_store.get_current())
     results = running.run_case_files(
-        tests.case_files, tests.assertions, net_effect.list_changed_statements(plan), world=world
+        tests.case_files,
+        tests.assertions,
+        net_effect.list_changed_statements(plan),
+        world=world,
+        bundle_texts=tests.other_texts.values(),
     )
     return plan.policy_version, results
 

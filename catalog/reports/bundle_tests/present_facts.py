@@ -86,7 +86,16 @@ def _load_roles() -> dict[str, frozenset[str]]:
 
 def _list_scopes(claims: Sequence[Assertion]) -> list[Selector]:
     scopes = {claim.scope for claim in claims if claim.privileges}
-    if entities := frozenset(answer.entity for claim in claims for answer in claim.expectations if answer.entity):
+    # What a scope names is looked up, too: a name that nothing has is a failure.
+    named_values = (
+        value
+        for claim in claims
+        for criterion in claim.scope.criteria
+        if criterion.condition is not Condition.STARTS_WITH and criterion.field != selectors.TYPE
+        for value in criterion.values
+    )
+    asked_entities = (answer.entity for claim in claims for answer in claim.expectations if answer.entity)
+    if entities := frozenset((*asked_entities, *named_values)):
         scopes.add(Selector((Criterion(selectors.URN, Condition.EQUALS, entities),), needs_resource=True))
     return list(scopes)
 

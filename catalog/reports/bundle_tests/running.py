@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from catalog.reports.assertions.parser import Assertion, AssertionKind
 from catalog.reports.bundle_tests.case_reader import CaseFile
-from catalog.reports.kinds.dataset_access_check import checks
+from catalog.reports.kinds.dataset_access_check import absent_names, checks
 from catalog.reports.kinds.dataset_access_check.spec import serialize_assertion
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partition_facts import PartitionFacts
@@ -24,6 +24,8 @@ from policies.errors import Invalid
 
 #: Failures of one claim that are told.
 MAX_FAILURES = 20
+
+_HELD_PREFIXES = ("urn:li:corpGroup:", "urn:li:dataHubRole:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,11 @@ def run_case_files(
     statements_by_policy: Mapping[str, tuple[Statement, ...]],
     *,
     world: CaseWorld | None,
+    bundle_texts: Collection[str] = (),
 ) -> list[CaseResult]:
     """Return the result of every claim, by file; `assertions` (by path) are checked against the world, if any.
+
+    Groups and roles that `bundle_texts` name are known, whether or not anybody is in them yet.
 
     Raises Invalid for files without facts where there is no world.
     """
@@ -120,7 +125,7 @@ def run_case_files(
             fields = _list_tested_fields(snapshot, placed_claims)
             facts = case_file.facts.build_partition(snapshot, fields)
             case_facts = CaseFacts(facts.actors, case_file.facts.roles_by_group, [facts])
-            results += _check_claims(placed_claims, snapshot, case_facts)
+            results += _check_claims(placed_claims, snapshot, case_facts, bundle_texts)
     if world is not None:
         placed_claims = [PlacedClaim(path, assertion) for path, assertion in assertions.items()]
         placed_claims += [
@@ -131,7 +136,8 @@ def run_case_files(
         ]
         if placed_claims:
             fields = _list_tested_fields(snapshot, placed_claims)
-            results += _check_claims(placed_claims, snapshot, world.load_facts(snapshot, placed_claims, fields))
+            world_facts = world.load_facts(snapshot, placed_claims, fields)
+            results += _check_claims(placed_claims, snapshot, world_facts, bundle_texts)
     return sorted(results, key=lambda result: (result.file, result.line))
 
 
@@ -159,7 +165,7 @@ def _list_tested_fields(snapshot: Snapshot, placed_claims: Iterable[PlacedClaim]
 
 
 def _check_claims(
-    placed_claims: Sequence[PlacedClaim], snapshot: Snapshot, case_facts: CaseFacts
+    placed_claims: Sequence[PlacedClaim], snapshot: Snapshot, case_facts: CaseFacts, bundle_texts: Collection[str]
 ) -> Iterator[CaseResult]:
     """Yield the result of each claim; its number takes the place of its name, which two files may share."""
     documents = [
@@ -167,12 +173,26 @@ def _check_claims(
         for number, placed_claim in enumerate(placed_claims)
     ]
     claims = checks.build_claims(documents, case_facts.actors, case_facts.roles_by_holder)
-    rows = [row for facts in case_facts.partitions for row in checks.check_partition(facts, claims)]
+    absent = {
+        name: None
+        for name in absent_names.list_sought(documents, case_facts.actors, case_facts.roles_by_holder)
+        if not name.value.startswith(_HELD_PREFIXES) or not any(name.value in text for text in bundle_texts)
+    }
+    rows: list[checks.ClaimRow] = []
+    for facts in case_facts.partitions:
+        rows += checks.check_partition(facts, claims)
+        for name in list(absent_names.find_present(facts, absent)):
+            del absent[name]
     answered_indexes = frozenset((row.claim_index, row.answer_index) for row in rows)
     rows += checks.check_platform(snapshot, claims)
     rows += checks.check_unknown_entities(snapshot, claims, answered_indexes)
     _, failure_lines = checks.aggregate_rows(claims, rows)
     failures_by_claim: dict[int, list[tuple[int, str]]] = {}
+    for name in absent:
+        claim = placed_claims[name.claim_index].assertion
+        failures = failures_by_claim.setdefault(name.claim_index, [])
+        if len(failures) < MAX_FAILURES:
+            failures.append((_find_name_line(claim, name.value), absent_names.describe_absence(name)))
     for failure in failure_lines:
         number = int(failure["assertion"])
         failures = failures_by_claim.setdefault(number, [])
@@ -189,6 +209,11 @@ def _find_line(claim: Assertion, failure: Mapping[str, Any]) -> int:
     lines = (
         answer.line for answer in claim.expectations if (answer.actor, answer.privilege, answer.entity) == question
     )
+    return next(lines, claim.line)
+
+
+def _find_name_line(claim: Assertion, name: str) -> int:
+    lines = (answer.line for answer in claim.expectations if name in (answer.actor, answer.entity))
     return next(lines, claim.line)
 
 

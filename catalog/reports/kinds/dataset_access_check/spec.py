@@ -35,6 +35,7 @@ def serialize_assertion(assertion: "Assertion") -> dict[str, Any]:
         "name": assertion.name,
         "line": assertion.line,
         "kind": assertion.kind.value,
+        "may_be_absent": assertion.may_be_absent,
         "holders": sorted(assertion.holders),
         "privileges": assertion.privileges,
         "platform": assertion.platform_privileges,
@@ -43,7 +44,13 @@ def serialize_assertion(assertion: "Assertion") -> dict[str, Any]:
             for item in assertion.scope.criteria
         ],
         "expected": [
-            {"actor": item.actor, "privilege": item.privilege, "entity": item.entity, "is_allowed": item.is_allowed}
+            {
+                "actor": item.actor,
+                "privilege": item.privilege,
+                "entity": item.entity,
+                "is_allowed": item.is_allowed,
+                "may_be_absent": item.may_be_absent,
+            }
             for item in assertion.expectations
         ],
     }

@@ -26,6 +26,7 @@ TESTS_FOLDER = "tests"
 _SUFFIXES = (".yaml", ".yml")
 _MAX_PATH_LENGTH = 255
 _PATH = re.compile(r"(?P<folder>[a-z_]+)/(?P<name>[^/\\\x00-\x1f]+)\.ya?ml\Z")
+_URN_LINE = re.compile(r"^urn:[ \t]*['\"]?(?P<urn>[^\s'\"#]+)", re.MULTILINE)
 _READABLE_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}\Z")
 _MAX_SLUG_LENGTH = 60
 _HASH_LENGTH = 8
@@ -89,6 +90,19 @@ def read_folder(folder: Path, *, has_tests: bool = False) -> dict[str, str]:
 
 def parse_files(texts: Mapping[str, str], *, folders: Collection[str]) -> list[BundleFile]:
     """Return the files of a bundle, by path. Raises Invalid with a problem for each that is wrong."""
+    files, problems = parse_readable_files(texts, folders=folders)
+    if problems:
+        raise Invalid(problems)
+    return files
+
+
+def parse_readable_files(
+    texts: Mapping[str, str], *, folders: Collection[str]
+) -> tuple[list[BundleFile], list[Problem]]:
+    """Return the files of a bundle that can be read, by path, and a problem for each other one.
+
+    Raises Invalid for too many texts.
+    """
     refuse_large(texts)
     files: list[BundleFile] = []
     problems: list[Problem] = []
@@ -100,9 +114,17 @@ def parse_files(texts: Mapping[str, str], *, folders: Collection[str]) -> list[B
             files.append(BundleFile(path, texts[path], strict_yaml.loads(texts[path])))
         except strict_yaml.InvalidYaml as error:
             problems.append(Problem("yaml.invalid", f"{path}:{error.line}", error.detail))
-    if problems:
-        raise Invalid(problems)
-    return files
+    return files, problems
+
+
+def list_unread_urns(texts: Mapping[str, str], files: Sequence[BundleFile]) -> set[str]:
+    """Return the URNs of the files that could not be read, as far as their lines say them.
+
+    Other files may name them, and are not wrong because of that.
+    """
+    read_paths = {file.path for file in files}
+    unread_texts = (text for path, text in texts.items() if path not in read_paths)
+    return {match["urn"] for text in unread_texts for match in _URN_LINE.finditer(text)}
 
 
 def name_file(folder: str, *, identifier: str, name: str) -> str:

@@ -91,11 +91,12 @@ def plan_bundle(*, texts: Mapping[str, str], options: BundleOptions, by: Actor) 
         _check_source(options.source)
     bundle_kinds = kinds.load_kinds()
     kinds.require_kinds({path.partition("/")[0] for path in texts}, by=by)
-    bundle_files = files.parse_files(texts, folders=bundle_kinds)
+    bundle_files, file_problems = files.parse_readable_files(texts, folders=bundle_kinds)
     coming_urns = {file.value["urn"] for file in bundle_files if _has_urn(file)}
+    coming_urns |= files.list_unread_urns(texts, bundle_files)
     # Before what is compared is read: who gives this version back finds out that it changed since.
     policy_version = PolicyVersion.load_version()
-    refusals: list[Invalid] = []
+    refusals = [Invalid(file_problems)] if file_problems else []
     changes: dict[str, tuple[BundleChange, ...]] = {}
     stored_by_kind = {folder: kind.list_stored() for folder, kind in bundle_kinds.items()}
     if options.is_pruning:

@@ -1,6 +1,6 @@
 """Parts of a list of reachable resources: each reads and counts the rows of one table, as far as they are asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -59,6 +59,10 @@ class ReachablePart:
     def list_urns_after(self, urn: str, count: int) -> list[str]:
         """Return the first `count` URNs after this one, ordered by URN."""
         return list(self.rows.order_by("urn").filter(urn__gt=urn).values_list("urn", flat=True)[:count])
+
+    def read_named_rows(self, urns: Collection[str]) -> list[ReachableRow]:
+        """Return those of the rows that have these URNs."""
+        return [self._to_row(row) for row in self.rows.filter(urn__in=urns)]
 
     def _to_row(self, row: Any) -> ReachableRow:
         if not self.type:

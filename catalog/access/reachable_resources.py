@@ -75,6 +75,12 @@ class ReachableList(PagedList[ReachableRow]):
         """Return the first `count` URNs after this one, ordered by URN."""
         return list(islice(merge(*(part.list_urns_after(urn, count) for part in self._walk_parts())), count))
 
+    def read_rows_after(self, urn: str, count: int) -> list[ReachableRow]:
+        """Return the first `count` resources after this URN, ordered by URN: whatever is written, none comes twice."""
+        urns = self.list_urns_after(urn, count)
+        rows = {row.urn: row for part in self._walk_parts() for row in part.read_named_rows(urns)} if urns else {}
+        return [rows[urn] for urn in urns if urn in rows]
+
     def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         """Return rows across the parts; a part is counted only when it ends before the start."""
         rows: list[ReachableRow] = []

@@ -71,10 +71,10 @@ class PeopleStorage(ScimStorage):
             queryset = scim_queries.list_rows(resource_type)
             if search_request.filter is not None:
                 queryset = queryset.filter(_build_condition(search_request.filter, resource_type, len(resource_types)))
+            order = _list_order(search_request, resource_type, len(resource_types))
             count = queryset.count()
             first_index = max(start - total, 0)
             if remaining_count > 0 and first_index < count:
-                order = _list_order(search_request, resource_type, len(resource_types))
                 rows = list(queryset.order_by(*order)[first_index : first_index + remaining_count])
                 resources += scim_queries.load_resources(rows, resource_type, search_request)
                 remaining_count -= len(rows)

@@ -43,8 +43,6 @@ class Run:
         self.source, self.spark_folder, self.target = source, spark_folder, source.with_name("out")
         self.files: set[str] = set()
         self.processes: set[int] = set()
-        #: Whether the program of the job was ended before it could clear its results away.
-        self.has_ended = False
 
     def start(self, *, killed: str = "", is_cancelled: bool = False) -> None:
         """Run the job; once it counts, kill a program of it, or cancel it."""
@@ -59,7 +57,6 @@ class Run:
                     os.kill(process, signal.SIGKILL)
             return not is_cancelled
 
-        self.has_ended = is_cancelled or killed == "python"
         launcher.run(
             module=JOB,
             source=parse_address(self.source),
@@ -74,8 +71,6 @@ class Run:
         assert len(self.processes) >= 2
         assert not self.spark_folder.exists()
         assert not (self.target / "summary.json").exists()
-        # The worker deletes the results of a program that was ended itself (work_folder.open_temporary_folder).
-        assert self.has_ended or not [*self.target.glob("_work-*")]
         assert list_processes_after(self.spark_folder, _END_SECONDS) == set()
 
 

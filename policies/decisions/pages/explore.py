@@ -71,7 +71,7 @@ def _build_privileges_answer(form: WhyForm, viewer: AnswerViewer, request: HttpR
         for effective_privilege in effective_privileges.privileges
     )
     answer = {
-        "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
+        "actor": {"urn": urn, "name": names.get(urn, urn)},
         "resource": explore_common.resource_context(resource, names),
         "sentence": explanations.SENTENCES[effective_privileges.code]
         if effective_privileges.code in _CODES_WITHOUT_POLICY
@@ -169,7 +169,7 @@ def _build_entities_answer(form: WhyForm, viewer: AnswerViewer, request: HttpReq
     )
     names = authorizer.load_names(urns={urn})
     answer = {
-        "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
+        "actor": {"urn": urn, "name": names.get(urn, urn)},
         "privilege": explore_common.privilege_context(data["privilege"]),
         "count": f"{MAX_COUNTED_ENTITIES:,}+"
         if directory_page.count > MAX_COUNTED_ENTITIES

@@ -116,6 +116,17 @@ def test_names_that_nobody_knows_are_said_to_be_unknown(browse, taggers):
         assert right.context["answer"] or path == "/why/restrictions"
 
 
+def test_an_action_is_about_its_own_type(browse, taggers):
+    client = browse("root")
+    page = client.get("/why", {"privilege": "view:read", "resource": ORDERS})
+    assert page.context["form"].errors == {"privilege": ["view:read is for view, but the question is about dataset."]}
+    assert client.get("/why/who", {"privilege": "view:read", "resource": ORDERS}).context["form"].errors
+    other = client.get("/why/what", {"privilege": "view:read", "type": "dataset"})
+    said = "view:read is for view, but the question is about dataset. Did you mean view?"
+    assert other.context["form"].errors == {"type": [said]}
+    assert not client.get("/why/what", {"privilege": "view:read", "type": "view"}).context["form"].errors
+
+
 def test_results_are_counted_in_the_plural(browse, taggers, write):
     write("more", displayName="More", privileges=["EDIT_ENTITY_DOCS"], actors={"users": [OTTO]})
     client = browse("outsider")

@@ -1,4 +1,4 @@
-"""Names in a question of a page that nothing is known by: an error at the field, with similar names.
+"""Names in a question of a page that nothing is known by, or that do not fit: an error at the field, with similar ones.
 
 What the viewer may not view counts as unknown, and is never suggested.
 """
@@ -46,7 +46,10 @@ class UnknownName:
 
 
 def find_unknown_names(form: WhyForm, viewer: str) -> list[UnknownName]:
-    """Return the names of a valid question that nothing is known by, in the order of its fields."""
+    """Return the names of a valid question that nothing is known by, in the order of its fields.
+
+    If all are known, those that do not fit together.
+    """
     checks: Mapping[str, Callable[[str], UnknownName | None]] = {
         "actor": lambda urn: None if urn == viewer else _check_user(urn),
         "privilege": _check_privilege,
@@ -59,7 +62,21 @@ def find_unknown_names(form: WhyForm, viewer: str) -> list[UnknownName]:
         for field_name, check in checks.items()
         if field_name in form.fields and (value := form.cleaned_data.get(field_name))
     )
-    return [unknown_name for unknown_name in found if unknown_name is not None]
+    unknown_names = [unknown_name for unknown_name in found if unknown_name is not None]
+    return unknown_names or list(_find_mismatches(form))
+
+
+def _find_mismatches(form: WhyForm) -> Iterable[UnknownName]:
+    """Yield the field whose type is not that of the action in question."""
+    privilege, resource = form.cleaned_data.get("privilege", ""), form.cleaned_data.get("resource", "")
+    if resource.startswith("urn:"):
+        problem = patterns.check_question(privilege, explanations.find_type(resource), "")
+        if problem is not None:
+            yield UnknownName("privilege", problem.detail, ())
+    if type_name := form.cleaned_data.get("type"):
+        problem = patterns.check_question(privilege, type_name, "")
+        if problem is not None:
+            yield UnknownName("type", problem.detail, tuple(sorted(patterns.list_action_types(privilege))))
 
 
 def _check_user(urn: str) -> UnknownName | None:

@@ -165,6 +165,12 @@ def is_known(*, urn: str) -> bool:
     return bool(display_names.load_names(urns=[urn]) or facet_source().load_types(urns=[urn]))
 
 
+def find_type(urn: str) -> str:
+    """Return the type of the entity with a URN: the stored one, else the one in the URN ('' in a text without any)."""
+    parts = urn.split(":", 3)
+    return facet_source().load_types(urns=[urn]).get(urn) or (parts[2] if len(parts) > 2 else "")
+
+
 def format_remedy(condition: FailedCondition) -> str:
     """Return a sentence on who could change the failed condition: by name if known, else by the required privilege."""
     remedy = condition.remedy

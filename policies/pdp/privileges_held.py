@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from policies.engine import families
+from policies.engine.families.datazone_resource_patterns import check_question
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.model import Actor, DecisionCode
 from policies.engine.requirements import privilege_requirement
-from policies.pdp import authorizer
+from policies.pdp import authorizer, explanations
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 
@@ -31,11 +32,16 @@ class EffectivePrivileges:
 def list_effective_privileges(*, actor: Actor, resource: ResourceRef | None) -> EffectivePrivileges:
     """Return every privilege of every family that an actor has on a resource (None: on the platform).
 
+    Without actions of Datazone's that are about another type: a question about these is refused.
     The decisions are those of `authorizer.answer_many`: grants, implicit policies and disabled policies count. Raises
     what that raises.
     """
+    resource_type = "" if resource is None else explanations.find_type(resource.urn)
     registered = [
-        (name, info) for name, family in families.load_vocabularies().items() for info in family.privileges.values()
+        (name, info)
+        for name, family in families.load_vocabularies().items()
+        for info in family.privileges.values()
+        if resource is None or check_question(info.name, resource_type, "") is None
     ]
     decisions = authorizer.answer_many(
         requests=[(actor, AccessRequest(privilege_requirement(info.name), resource)) for _, info in registered]

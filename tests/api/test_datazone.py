@@ -133,7 +133,7 @@ def test_dz_37_a_deny_wins_over_another_role(caller: APIClient) -> None:
     who = caller.post(
         "/api/v1/who", {"privilege": "dataset:read", "resource": {"urn": SNOWFLAKE}}, format="json"
     ).json()
-    assert (who["roles"], who["users"]) == ([ANALYST], [])
+    assert (who["roles"], who["users"]) == ([], []), "jo, who alone is an analyst, is an auditor, too"
 
 
 def test_dz_41_to_dz_43_branches(caller: APIClient) -> None:
@@ -486,3 +486,68 @@ def test_asking_for_somebody_else_needs_a_privilege(caller: APIClient, client_of
     put(caller, "usa", said("dataset:*", "dataset:read"))
     assert render(client_of("stranger")).status_code == 403
     assert render(client_of("service", "CHECK_ACCESS")).status_code == 200
+
+
+def test_an_action_about_another_type_is_refused(caller: APIClient) -> None:
+    put(caller, "all", said("*", "*:*"))
+    view, tag = {"type": "view", "id": "d" * 24}, {"urn": "urn:li:tag:pii"}
+    jo = {"actor": "urn:li:corpuser:jo"}
+
+    def problems(path: str, question: Json) -> list[tuple[str, str]]:
+        answer = caller.post(path, question, format="json")
+        if answer.status_code == 200:
+            return []
+        assert answer.status_code == 400, answer.content
+        return [(one["code"], one["pointer"]) for one in answer.json()["errors"]]
+
+    mismatch = "action.resource_mismatch"
+    for resource in (tag, view, {"type": "view"}, {"urn": "urn:li:corpuser:jo"}):
+        asked = {"privilege": "dataset:read", "resource": resource}
+        assert problems("/api/v1/authorize", {**jo, **asked}) == [(mismatch, "/privilege")]
+        assert problems("/api/v1/who", asked) == [(mismatch, "/privilege")]
+    several = {**jo, "any_of": [["VIEW_ENTITY", "view:read"], ["dataset:read"], ["view:write"]], "resource": view}
+    assert problems("/api/v1/authorize", several) == [(mismatch, "/any_of/1/0")]
+    for privilege, resource in (
+        ("dataset:read", {"urn": SNOWFLAKE}),
+        ("user:read", {"urn": "urn:li:corpuser:jo"}),
+        ("role:read", {"urn": ANALYST}),
+        ("view:create", {"type": "view", "project": PROJECT}),
+        ("view:read", None),
+        ("view:raed", tag),
+        ("READ", tag),
+    ):
+        assert problems("/api/v1/authorize", {**jo, "privilege": privilege, "resource": resource}) == []
+    batch = {"questions": [{**jo, "privilege": "view:read", "resource": tag}, {"privilege": "view:read"}]}
+    refused, answered = caller.post("/api/v1/authorize/batch", batch, format="json").json()["decisions"]
+    assert refused["error"]["errors"][0]["code"] == mismatch
+    assert answered["decision"] == "DENY"
+    # AuthZEN, where the type of a resource is said.
+    evaluation = {"subject": {"type": "user", "id": "jo"}, "resource": {"type": "tag", "id": "pii"}}
+    answer = caller.post("/access/v1/evaluation", {**evaluation, "action": {"name": "view:read"}}, format="json")
+    assert (answer.status_code, "view:read is for view" in answer.content.decode()) == (400, True)
+    for search in ("subject", "resource"):
+        body = {**evaluation, "action": {"name": "view:read"}, search: {"type": evaluation[search]["type"]}}
+        assert caller.post(f"/access/v1/search/{search}", body, format="json").status_code == 400
+    actions = caller.post("/access/v1/search/action", evaluation, format="json").json()["results"]
+    assert not [one["name"] for one in actions if ":" in one["name"] and not one["name"].startswith("cdap:")]
+
+
+def test_lists_are_of_the_type_of_the_action(caller: APIClient) -> None:
+    put(caller, "all", said("*", "*:*"))
+
+    def reached(privilege: str, **more: Any) -> set[str]:
+        body = {"actor": "urn:li:corpuser:jo", "privilege": privilege, **more}
+        answer = caller.post("/api/v1/what", body, format="json")
+        assert answer.status_code == 200, answer.content
+        found = answer.json()
+        assert found["count"] == len(found["results"])
+        return {one["type"] for one in found["results"]}
+
+    assert reached("dataset:read") == {"dataset"}
+    assert reached("project:read") == {"project"}
+    assert reached("user:read") == {"corpuser"}
+    assert reached("endpoint:read") == set()
+    assert reached("dataset:read", type="dataset") == {"dataset"}
+    body = {"privilege": "dataset:read", "type": "chart"}
+    (problem,) = caller.post("/api/v1/what", body, format="json").json()["errors"]
+    assert (problem["code"], problem["pointer"]) == ("action.resource_mismatch", "/type")

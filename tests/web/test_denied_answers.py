@@ -14,7 +14,7 @@ from tests.web.test_why import words
 
 OTTO, STELLA, ADA = (f"urn:li:corpuser:{name}" for name in ("otto", "stella", "ada"))
 INTERNS = "urn:li:corpGroup:interns"
-QUESTION = {"privilege": "EDIT_ENTITY_DOCS", "resource": "urn:li:tag:nowhere"}
+QUESTION = {"privilege": "EDIT_ENTITY_DOCS", "resource": "urn:li:corpuser:ada"}
 
 
 @pytest.fixture

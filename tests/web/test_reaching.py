@@ -72,7 +72,7 @@ def test_who_lists_everybody_a_policy_names_and_links_them(browse, taggers):
     assert {("User", OTTO), ("Group", "urn:li:corpGroup:crew"), ("Role", "urn:li:dataHubRole:Editor")} <= listed
     body = page.content.decode()
     assert f'href="/settings/identities/users/{OTTO}">Otto Outsider' in body.replace("\n", "").replace("  ", "")
-    nobody = browse("root").get("/why/who", {"privilege": "NO_SUCH_PRIVILEGE"})
+    nobody = browse("root").get("/why/who", {"privilege": "dataset:read"})
     assert "Nobody may." in words(nobody)
 
 
@@ -87,22 +87,47 @@ def test_who_is_for_those_who_may_ask_about_others(browse, taggers):
 
 def test_all_users_are_said_to_be_all_users(browse, world):
     assert "All users may." in words(
-        browse("root").get("/why/who", {"privilege": "VIEW_ENTITY_PAGE", "resource": ORDERS})
+        browse("root").get("/why/who", {"privilege": "VIEW_ENTITY_PAGE", "resource": OTTO})
     )
 
 
 def test_names_that_nobody_knows_are_said_to_be_unknown(browse, taggers):
     client = browse("root")
-    privilege, user = "No privilege is known by this name", "No user is known by this name"
-    wrong = {"privilege": "EDIT_TAGS", "actor": "ott"}
-    assert privilege in words(client.get("/why/who", wrong))
-    assert privilege in words(client.get("/why/what", wrong))
-    assert user in words(client.get("/why/what", wrong))
-    assert user in words(client.get("/why/can", wrong))
-    for path in ("/why/who", "/why/what", "/why/can"):
-        right = words(client.get(path, {"privilege": "EDIT_ENTITY_TAGS", "actor": "otto", "resource": ORDERS}))
-        assert privilege not in right
-        assert user not in right
+    wrong = {"privilege": "EDIT_ENTTY_TAGS", "actor": "ott", "type": "datset", "resource": ORDERS.replace("ers", "es")}
+    said = {
+        "privilege": "There is no privilege EDIT_ENTTY_TAGS. Did you mean EDIT_ENTITY_TAGS",
+        "actor": "There is no user ott. Did you mean otto?",
+        "type": "There is no type datset. Did you mean dataset",
+        "resource": f"Nothing is known by the URN {wrong['resource']}. Did you mean {ORDERS}?",
+    }
+    for path, names in (
+        ("/why", {"privilege", "actor", "resource"}),
+        ("/why/who", {"privilege", "resource"}),
+        ("/why/what", {"privilege", "actor", "type"}),
+        ("/why/can", {"actor", "resource"}),
+        ("/why/restrictions", {"actor", "resource"}),
+    ):
+        page = client.get(path, wrong)
+        errors = {name: error.removesuffix("?") for name, (error,) in page.context["form"].errors.items()}
+        assert errors.keys() == names, path
+        assert all(error.startswith(said[name].removesuffix("?")) for name, error in errors.items()), errors
+        assert "answer" not in page.context
+        right = client.get(
+            path, {"privilege": "EDIT_ENTITY_TAGS", "actor": "otto", "resource": ORDERS, "type": "stream"}
+        )
+        assert not right.context["form"].errors
+        assert right.context["answer"] or path == "/why/restrictions"
+
+
+def test_an_action_is_about_its_own_type(browse, taggers):
+    client = browse("root")
+    page = client.get("/why", {"privilege": "view:read", "resource": ORDERS})
+    assert page.context["form"].errors == {"privilege": ["view:read is for view, but the question is about dataset."]}
+    assert client.get("/why/who", {"privilege": "view:read", "resource": ORDERS}).context["form"].errors
+    other = client.get("/why/what", {"privilege": "view:read", "type": "dataset"})
+    said = "view:read is for view, but the question is about dataset. Did you mean view?"
+    assert other.context["form"].errors == {"type": [said]}
+    assert not client.get("/why/what", {"privilege": "view:read", "type": "view"}).context["form"].errors
 
 
 def test_results_are_counted_in_the_plural(browse, taggers, write):
@@ -163,7 +188,7 @@ def test_only_who_may_ask_about_others_does(browse, world, path):
 def test_bad_input_is_said_beside_its_field(browse, world, path):
     client = browse("root")
     for name, value in (("actor", "x" * 600), ("resource", "x" * 600), ("privilege", "A\x00"), ("q", "x" * 300)):
-        page = client.get(path, {"privilege": "A", "actor": "", "resource": "", name: value})
+        page = client.get(path, {"privilege": "EDIT_ENTITY", "actor": "", "resource": "", name: value})
         assert page.status_code == 200
         form = page.context["form"]
         assert form.errors.keys() == {name} & form.fields.keys()
@@ -175,7 +200,7 @@ def test_a_word_leads_to_what_it_may_mean(browse, lake):
     assert page.context["choices"][0]["url"].startswith("/why/who?")
 
 
-def test_tabs_carry_what_was_typed(browse, world):
+def test_tabs_carry_what_was_typed(browse, lake):
     page = browse("root").get("/why", {"privilege": "EDIT_ENTITY_TAGS", "actor": "otto", "resource": ORDERS})
     urls = {tab["label"]: tab["url"] for tab in page.context["tabs"]}
     assert urls["What can somebody use it on?"] == "/why/what?actor=otto&privilege=EDIT_ENTITY_TAGS"

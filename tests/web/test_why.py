@@ -97,6 +97,10 @@ def test_tags_that_a_change_touches_count(browse, world, orders, write):
         actors={"users": ["urn:li:corpuser:otto"]},
         resources={"privilegeConstraints": {"criteria": [{"field": "URN", "values": ["urn:li:tag:quality"]}]}},
     )
+    known_tags = [
+        Proposal(f"urn:li:tag:{name}", "tagProperties", f'{{"name": "{name}"}}') for name in ("quality", "pii")
+    ]
+    apply.apply(proposals=known_tags, by=authorizer.SYSTEM, channel=DOOR)
     client = browse("outsider")
     question = {"privilege": "EDIT_ENTITY_TAGS", "resource": DATASET}
     assert ask(client, **question, sub_resources="urn:li:tag:quality").context["answer"]["is_allowed"]
@@ -114,7 +118,7 @@ def test_tags_that_a_change_touches_count(browse, world, orders, write):
         ({"privilege": "A", "actor": "urn:li:corpGroup:crew"}, "actor", "groups and roles do not act by themselves"),
         ({"privilege": "A", "actor": "x" * 600}, "actor", "at most 512"),
         (
-            {"privilege": "A", "resource": "no such thing"},
+            {"privilege": "EDIT_ENTITY", "resource": "no such thing"},
             "resource",
             "Nothing in the catalog is called no such thing.",
         ),
@@ -134,24 +138,47 @@ def test_what_is_not_clear_is_said_beside_its_field(browse, world, question, fie
 @pytest.mark.parametrize(
     "resource", ["urn:", "urn:li:", "urn:li:dataset:((((", "urn:x", "urn:li:dataset:(a,b,c)/../../"]
 )
-def test_a_strange_urn_is_judged_all_the_same_and_said_to_be_unknown(browse, world, resource):
+def test_a_strange_urn_is_said_to_be_unknown(browse, world, resource):
     page = ask(browse("root"), privilege="EDIT_ENTITY_TAGS", resource=resource)
     assert page.status_code == 200
-    assert page.context["answer"]["not_stored"]
+    assert page.context["form"].errors == {"resource": [f"Nothing is known by the URN {resource}."]}
+    assert "answer" not in page.context
 
 
 def test_a_known_entity_is_not_called_unknown(browse, world, orders):
     client = browse("root")
     for resource in (DATASET, "urn:li:corpuser:otto", "urn:li:dataHubRole:Admin", ""):
-        assert ask(client, privilege="EDIT_ENTITY_TAGS", resource=resource).context["answer"]["not_stored"] == ""
+        for tags in ("", "urn:li:allEntities:all"):
+            question = {"privilege": "EDIT_ENTITY_TAGS", "resource": resource, "sub_resources": tags}
+            assert ask(client, **question).context["answer"]
 
 
-def test_names_that_nobody_knows_come_with_what_was_meant(browse, world):
-    page = ask(browse("root"), privilege="EDIT_TAGS", actor="ott", resource="")
-    hints = {hint["what"]: hint for hint in page.context["answer"]["hints"]}
-    assert hints["privilege"]["suggestions"][0]["label"] == "EDIT_ENTITY_TAGS"
-    assert hints["privilege"]["suggestions"][0]["url"] == "/why?privilege=EDIT_ENTITY_TAGS&actor=ott&resource="
-    assert [close["label"] for close in hints["actor"]["suggestions"]] == ["otto"]
+def test_names_that_nobody_knows_come_with_what_was_meant(browse, world, orders):
+    page = ask(
+        browse("root"),
+        privilege="EDIT_TAGS",
+        actor="ott",
+        resource=DATASET.replace("orders", "ordrs"),
+        sub_resources="urn:li:tag:a\nurn:li:tag:b",
+    )
+    assert page.context["form"].errors == {
+        "actor": ["There is no user ott. Did you mean otto?"],
+        "privilege": [page.context["form"].errors["privilege"][0]],
+        "resource": [f"Nothing is known by the URN {DATASET.replace('orders', 'ordrs')}. Did you mean {DATASET}?"],
+        "sub_resources": ["Nothing is known by urn:li:tag:a and urn:li:tag:b."],
+    }
+    assert page.context["form"].errors["privilege"][0].startswith("There is no privilege EDIT_TAGS. Did you mean EDIT_")
+    hints = {hint["sentence"]: hint["suggestions"] for hint in page.context["hints"]}
+    (found,) = hints["There is no user ott."]
+    assert found["label"] == "otto"
+    assert found["url"].startswith("/why?privilege=EDIT_TAGS&actor=urn%3Ali%3Acorpuser%3Aotto&resource=")
+    assert f'href="{found["url"].replace("&", "&amp;")}"' in page.content.decode()
+
+
+def test_a_word_is_looked_up_beside_an_unknown_privilege(browse, world, orders):
+    page = ask(browse("root"), privilege="EDIT_TAGS", resource="ord")
+    assert page.context["form"].errors.keys() == {"privilege", "resource"}
+    assert [choice["urn"] for choice in page.context["choices"]] == [DATASET]
 
 
 def test_a_word_leads_to_what_it_may_mean(browse, world, orders):
@@ -182,10 +209,12 @@ def test_under_view_authorization_nothing_hidden_is_told(browse, world, orders, 
         for urn in (DATASET, DATASET.replace("orders", "absent"))
     ]
     stored, absent = (timeless_words(page).replace("orders", "").replace("absent", "") for page in pages)
-    assert "You may not view this entity" in stored
+    assert "Nothing is known by the URN" in stored
+    assert "Did you mean" not in stored
     assert ask(client, privilege="EDIT_ENTITY_TAGS", resource="ord").context["choices"] == []
     assert stored == absent
-    assert not ask(browse("steward"), privilege="EDIT_ENTITY_TAGS", resource=DATASET).context["answer"]["nearest"]
+    assert "answer" not in ask(browse("steward"), privilege="EDIT_ENTITY_TAGS", resource=DATASET).context
+    assert "Did you mean" not in words(ask(client, privilege="EDIT_ENTITY_TAGS", resource=DATASET.replace("ers", "rs")))
     asked = {"privilege": "EDIT_ENTITY_TAGS", "resource": DATASET, "actor": "otto"}
     assert ask(browse("root"), **asked).context["answer"]["nearest"]
 

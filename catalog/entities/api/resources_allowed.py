@@ -12,6 +12,7 @@ from catalog.access.reachable_resources import ReachableList
 from catalog.entities.api.entities import EntityRow, serialize_entities
 from policies.decisions.api.authorize import DecisionView
 from policies.decisions.api.request_serializers import VersionIn
+from policies.engine.families import datazone_resource_patterns
 from policies.errors import Invalid
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
@@ -84,10 +85,15 @@ class ResourcesAllowedView(DecisionView):
         coverage = authorizer.compute_coverage(
             actor=actor, privilege=payload["privilege"], at_least=payload.get("at_least_version") or 0
         )
+        types = datazone_resource_patterns.list_action_types(payload["privilege"])
+        if payload.get("type"):
+            if problem := datazone_resource_patterns.check_question(payload["privilege"], payload["type"], "/type"):
+                raise Invalid([problem])
+            types = frozenset((payload["type"],))
         reachable = reachable_resources.list_reachable(
             coverage=coverage,
             text=payload.get("query") or "",
-            types=[payload["type"]] if payload.get("type") else [],
+            types=types,
             viewer=None if scope is inverse_queries.DisclosureScope.ACTOR else self.actor,
             max_count=MAX_COUNT,
         )

@@ -29,6 +29,7 @@ from catalog.protocols.authzen.request_models import (
 )
 from policies.decisions.api import request_serializers
 from policies.engine import actor_conditions, families, property_conditions
+from policies.engine.families import datazone_resource_patterns
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.pdp import authorizer, fact_cache, inverse_queries, users_by_actor_clause
@@ -57,6 +58,7 @@ def find_resources(members: RequestObject, by: Actor) -> SearchResponse:
     """
     search = request_models.parse(ResourceSearch, members)
     page, kind = search.page or PageRequest(), identifiers.entity_type(search.resource)
+    _check_action(search.action, kind)
     urn = identifiers.actor_urn(search.subject)
     if urn is None:
         return _render_empty_page(page, members)
@@ -85,6 +87,8 @@ def find_subjects(members: RequestObject, by: Actor) -> SearchResponse:
         return _render_empty_page(page, members)
     privilege = identifiers.privilege_name(search.action)
     resource_ref = _load_resource(search.resource, by)
+    if resource_ref is not None:
+        _check_action(search.action, resource_ref.type)
     rows = users_by_actor_clause.list_users_by_actor_tokens(
         tokens=inverse_queries.find_candidate_actors(privilege=privilege, resource=resource_ref)
     )
@@ -108,7 +112,8 @@ def find_actions(members: RequestObject, by: Actor) -> SearchResponse:
     actor = actor_conditions.override_attributes(_load_actor(urn, by), identifiers.actor_attributes(search.subject))
     resource_ref = _load_resource(search.resource, by)
     privilege_names = (page_names.names for page_names in families.load_vocabularies().values())
-    names = sorted(frozenset(settings.CUSTOM_PRIVILEGES).union(*privilege_names))
+    known_names = frozenset(settings.CUSTOM_PRIVILEGES).union(*privilege_names)
+    names = sorted(known_names if resource_ref is None else _filter_by_type(known_names, resource_ref.type))
     decisions = authorizer.answer_many(
         requests=[(actor, AccessRequest(privilege_requirement(name), resource_ref)) for name in names]
     )
@@ -121,6 +126,18 @@ def find_actions(members: RequestObject, by: Actor) -> SearchResponse:
     page_names, next_token = _load_page(find, page, members)
     results = [{"name": name} for name in page_names]
     return _render_page(results, next_token, total=len(action_names))
+
+
+def _check_action(action: Action, resource_type: str) -> None:
+    """Raise MalformedRequest for an action about another type."""
+    privilege = identifiers.privilege_name(action)
+    if problem := datazone_resource_patterns.check_question(privilege, resource_type, ""):
+        raise MalformedRequest(problem.detail)
+
+
+def _filter_by_type(names: Iterable[str], resource_type: str) -> list[str]:
+    """Return the privileges that a question about a resource of this type can name."""
+    return [name for name in names if datazone_resource_patterns.check_question(name, resource_type, "") is None]
 
 
 def _load_actor(urn: str, by: Actor) -> Actor:

@@ -106,9 +106,12 @@ class AllowedActorsView(DecisionView):
         payload = strict_fields.validate(AllowedActorsIn, request.data)
         self.check_may_ask_about_others()
         facts = request_serializers.load_question_facts(questions=[payload], by=self.actor)
+        resource = request_serializers.build_resource_ref(payload.get("resource"), facts)
+        if resource is not None:
+            request_serializers.check_action_types(payload, resource.type)
         allowed_actors = inverse_queries.find_allowed_actors(
             privilege=payload["privilege"],
-            resource=request_serializers.build_resource_ref(payload.get("resource"), facts),
+            resource=resource,
             at_least=payload.get("at_least_version") or 0,
         )
         return Response(

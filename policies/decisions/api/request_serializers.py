@@ -10,6 +10,7 @@ from rest_framework.settings import api_settings
 
 from policies.decisions.api import operation_requests
 from policies.decisions.api.operation_requests import QuestionRequirement
+from policies.engine.families import datazone_resource_patterns
 from policies.engine.families.cdap import ResultingGrant
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
@@ -254,6 +255,8 @@ def _parse_question(
     resulting_grants: tuple[ResultingGrant, ...] = ()
     try:
         resource = build_resource_ref(question.get("resource"), facts)
+        if resource is not None:
+            check_action_types(question, resource.type)
         if privilege is not None:
             requirement, relatives = privilege_requirement(privilege), NO_RELATIVES
         else:
@@ -265,6 +268,28 @@ def _parse_question(
     subresources = tuple(question.get("sub_resources") or ())
     access_request = AccessRequest(requirement, resource, subresources, relatives, question.get("operation") or "")
     return ParsedQuestion(facts.actors[actor_urn], access_request, question.get("explain", False), resulting_grants)
+
+
+def check_action_types(question: Mapping[str, Any], resource_type: str) -> None:
+    """Raise Invalid where a privilege of the question is about another type of resource; every such place is named."""
+    privilege = question.get("privilege")
+    if privilege is not None:
+        if ":" not in privilege:
+            return
+        pairs = [(privilege, "/privilege")]
+    else:
+        pairs = [
+            (name, f"/any_of/{number}/{place}")
+            for number, names in enumerate(question.get("any_of") or ())
+            for place, name in enumerate(names)
+        ]
+    problems = [
+        problem
+        for name, pointer in pairs
+        if (problem := datazone_resource_patterns.check_question(name, resource_type, pointer)) is not None
+    ]
+    if problems:
+        raise Invalid(problems)
 
 
 def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) -> QuestionFacts:

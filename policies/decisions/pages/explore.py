@@ -10,6 +10,7 @@ from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.decisions.pages.explore_forms import ActorPrivilegesForm, AllowedActorsForm, AllowedEntitiesForm
 from policies.engine import families, wording
+from policies.engine.families import datazone_resource_patterns as patterns
 from policies.engine.model import DecisionCode
 from policies.http.guard import Guard, signed_in
 from policies.http.pages.filter_forms import WhyForm
@@ -71,7 +72,7 @@ def _build_privileges_answer(form: WhyForm, viewer: AnswerViewer, request: HttpR
         for effective_privilege in effective_privileges.privileges
     )
     answer = {
-        "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
+        "actor": {"urn": urn, "name": names.get(urn, urn)},
         "resource": explore_common.resource_context(resource, names),
         "sentence": explanations.SENTENCES[effective_privileges.code]
         if effective_privileges.code in _CODES_WITHOUT_POLICY
@@ -162,14 +163,14 @@ def _build_entities_answer(form: WhyForm, viewer: AnswerViewer, request: HttpReq
         coverage=coverage,
         viewer=None if viewer.may_ask_about_others else viewer.actor,
         text=data["q"],
-        types=[data["type"]] if data["type"] else (),
+        types=[data["type"]] if data["type"] else patterns.list_action_types(data["privilege"]),
         start=start,
         limit=_PAGE_SIZE,
         max_count=MAX_COUNTED_ENTITIES,
     )
     names = authorizer.load_names(urns={urn})
     answer = {
-        "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
+        "actor": {"urn": urn, "name": names.get(urn, urn)},
         "privilege": explore_common.privilege_context(data["privilege"]),
         "count": f"{MAX_COUNTED_ENTITIES:,}+"
         if directory_page.count > MAX_COUNTED_ENTITIES

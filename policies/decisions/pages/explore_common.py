@@ -9,6 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from policies.decisions.pages import unknown_names
+from policies.decisions.pages.unknown_names import UnknownName
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor
@@ -108,7 +110,8 @@ def render_question_page(
 ) -> HttpResponse:
     """Render one of the pages: the form, and the answer of `build_answer` when a question was asked.
 
-    A question about another actor by a viewer who may not ask it is 403, with the reason at the field.
+    A question about another actor by a viewer who may not ask it is 403, with the reason at the field. One that names
+    what nobody knows is not answered; similar names are offered.
     """
     viewer = AnswerViewer.from_actor(get_actor(request))
     context: dict[str, Any] = {
@@ -123,14 +126,33 @@ def render_question_page(
         if form.cleaned_data.get("actor", "") not in ("", viewer.actor.urn) and not viewer.may_ask_about_others:
             form.add_error("actor", _ASK_ABOUT_OTHERS_REFUSAL)
             status = 403
+        elif names := unknown_names.find_unknown_names(form, viewer.actor.urn):
+            for unknown_name in names:
+                form.add_error(unknown_name.field_name, unknown_name.error)
+            context["hints"] = [_hint_context(unknown_name, request) for unknown_name in names]
+            context["choices"] = find_choices(form, request)
         else:
             context |= build_answer(form, viewer, request)
     return render(request, template, context, status=status)
 
 
+def _hint_context(unknown_name: UnknownName, request: HttpRequest) -> dict[str, Any]:
+    """Return the links to the same question with each of the similar names."""
+    return {
+        "sentence": unknown_name.sentence,
+        "suggestions": [
+            {
+                "label": suggestion.removeprefix(USER_PREFIX),
+                "url": question_url(request, **{unknown_name.field_name: suggestion}),
+            }
+            for suggestion in unknown_name.suggestions
+        ],
+    }
+
+
 def find_choices(form: WhyForm, request: HttpRequest) -> list[dict[str, str]] | None:
     """Return the entities a typed name may mean, adding a form error; None where the form has a URN or nothing."""
-    text = form.cleaned_data["resource"]
+    text = form.cleaned_data.get("resource", "")
     if not text or text.startswith("urn:"):
         return None
     entries = authorizer.directory().search(text=text, types=(), limit=_MAX_CHOICES)

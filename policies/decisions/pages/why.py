@@ -13,10 +13,9 @@ from policies.engine.requirements import privilege_requirement
 from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
-from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
-from policies.pdp.explanations import Explanation, Hint
+from policies.pdp.explanations import Explanation
 
 
 @page_view(signed_in)
@@ -36,13 +35,12 @@ def _build_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> 
         privilege_requirement(data["privilege"]), ResourceRef(resource) if resource else None, data["sub_resources"]
     )
     explanation = explanations.explain_answer(actor=actor_resolution.load_actor(urn=urn), request=access_request)
-    return {"answer": _build_explanation_context(explanation, urn, data["privilege"], resource, viewer, request)}
+    return {"answer": _build_explanation_context(explanation, urn, data["privilege"], resource, viewer)}
 
 
 def _build_explanation_context(
-    explanation: Explanation, urn: str, privilege: str, resource: str, viewer: AnswerViewer, request: HttpRequest
+    explanation: Explanation, urn: str, privilege: str, resource: str, viewer: AnswerViewer
 ) -> dict[str, Any]:
-    may_view_facts = not explanation.is_concealed
     names = authorizer.load_names(urns={urn, resource} - {""})
     # The denies that decided are the first near misses; here they stand with the reasons.
     deciding_statements = {(reason.policy, reason.statement) for reason in explanation.reasons}
@@ -51,7 +49,6 @@ def _build_explanation_context(
         for miss in explanation.near_misses
         if (miss.policy, miss.statement) in deciding_statements
     }
-    is_stored = not resource or not may_view_facts or explanations.is_known(urn=resource)
     return {
         "is_allowed": explanation.decision.is_allowed,
         "sentence": explanations.SENTENCES[explanation.decision.code],
@@ -60,9 +57,7 @@ def _build_explanation_context(
         "actor": {"urn": urn, "name": names.get(urn, urn)},
         "privilege": explore_common.privilege_context(privilege),
         "resource": explore_common.resource_context(resource, names),
-        "not_stored": "" if is_stored else explanations.NOT_STORED,
-        "may_know": may_view_facts,
-        "restrictions_url": _restrictions_url(explanation, urn, resource) if may_view_facts else "",
+        "restrictions_url": _restrictions_url(explanation, urn, resource),
         "is_denied": any(reason.effect == Effect.DENY for reason in explanation.reasons),
         "reasons": [
             {
@@ -77,7 +72,6 @@ def _build_explanation_context(
             for near_match in explanation.near_misses
             if (near_match.policy, near_match.statement) not in deciding_misses
         ],
-        "hints": [_hint_context(hint, request) for hint in explanation.hints],
     }
 
 
@@ -93,16 +87,3 @@ def _list_lacks(near_match: NearMatch | None) -> list[dict[str, str]]:
         {"sentence": failed_condition.sentence, "remedy": explanations.format_remedy(failed_condition)}
         for failed_condition in (near_match.failed_conditions if near_match else ())
     ]
-
-
-def _hint_context(hint: Hint, request: HttpRequest) -> dict[str, Any]:
-    # Only suggestions of actors are URNs of users.
-    suggestions = [(suggestion.removeprefix(USER_PREFIX), suggestion) for suggestion in hint.suggestions]
-    return {
-        "what": hint.field_name,
-        "name": hint.name,
-        "suggestions": [
-            {"label": label, "url": explore_common.question_url(request, **{hint.field_name: value})}
-            for label, value in suggestions
-        ],
-    }

@@ -188,6 +188,23 @@ def entity_types(kind: str) -> frozenset[str]:
 
 
 @cache
+def list_action_types(action: str) -> frozenset[str]:
+    """Return the entity types that an action is about; none for what is no action of Datazone's."""
+    return entity_types(action.partition(":")[0]) if action in load_actions_vocabulary().names else frozenset()
+
+
+def check_question(action: str, resource_type: str, pointer: str) -> Problem | None:
+    """Return the problem of a question whose action is about another type than its resource (DZ-28)."""
+    if ":" not in action:  # privileges of the other families are about any type
+        return None
+    types = list_action_types(action)
+    if not types or resource_type in types:
+        return None
+    detail = f"{action} is for {action.partition(':')[0]}, but the question is about {resource_type}."
+    return Problem("action.resource_mismatch", pointer, detail)
+
+
+@cache
 def unversioned_types() -> frozenset[str]:
     """Return the entity types that are always on the branch main (DZ-43)."""
     return frozenset[str]().union(*map(entity_types, _load_table()["unversioned"]))

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from policies.engine.families import datazone_resource_patterns
 from policies.engine.near_misses import NearMatch
 from policies.engine.requirements import privilege_requirement
 from policies.errors import PolicyAppError
@@ -57,6 +58,10 @@ def _find_problems(actor: str, urn: str, privilege: str, resource: str, tags: li
         yield "Name a privilege, such as EDIT_ENTITY_TAGS."
     if resource and not resource.startswith("urn:"):
         yield f"{resource!r} is not a URN; the resource must be one, such as urn:li:tag:pii."
+    elif resource and (
+        problem := datazone_resource_patterns.check_question(privilege, explanations.find_type(resource), "")
+    ):
+        yield problem.detail
     for tag in tags:
         if not tag.startswith("urn:"):
             yield f"{tag!r} is not a URN; --touching takes URNs of tags, such as urn:li:tag:pii."

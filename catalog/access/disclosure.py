@@ -50,17 +50,21 @@ def require_stored(*, urn: str, by: Actor) -> None:
 def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:
     """Return the refusal of these changes, None when all are allowed.
 
-    It names no hidden term group. For a data product in no domain, which nobody may manage (source 000), it says what
-    would help.
+    It names no hidden term group. For a data product in no domain and a query about nothing, which nobody may manage
+    (source 000), it says what would help: no privilege does.
     """
     refusal = authorizer.find_refusal(by=by, requests=requests)
-    if refusal and (domainless_requests := _list_without_domain(requests)):
-        other_refusal = find_refusal(
-            by=by, requests=[request for request in requests if request not in domainless_requests]
-        )
-        return Forbidden.join(
-            [_refuse_without_domain(domainless_requests), *([other_refusal] if other_refusal else [])]
-        )
+    for relative, explain in _INDISPENSABLE_RELATIVES.items():
+        if refusal and (helpless_requests := _list_without(relative, requests)):
+            other_refusal = find_refusal(
+                by=by, requests=[request for request in requests if request not in helpless_requests]
+            )
+            return Forbidden.join(
+                [
+                    Forbidden((), explain(_first_urn(helpless_requests))),
+                    *([other_refusal] if other_refusal else []),
+                ]
+            )
     group_requests = (
         [request for request in requests if not _GROUP_RELATIVES.isdisjoint(request.requirement.other_relatives)]
         if refusal
@@ -87,27 +91,43 @@ def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden |
     )
 
 
-def _refuse_without_domain(domainless_requests: Sequence[AccessRequest]) -> Forbidden:
-    urn = next(request.resource.urn for request in domainless_requests if request.resource is not None)
-    detail = (
+def _first_urn(requests: Sequence[AccessRequest]) -> str:
+    return next(request.resource.urn for request in requests if request.resource is not None)
+
+
+def _explain_without_domain(urn: str) -> str:
+    return (
         f"{urn} is in no domain, so nobody manages it. Put it into a domain first, which needs EDIT_DOMAINS_PRIVILEGE "
         "or EDIT_ENTITY on it; then MANAGE_DATA_PRODUCTS on that domain is enough."
     )
-    return Forbidden((), detail)
 
 
-def _list_without_domain(requests: Sequence[AccessRequest]) -> list[AccessRequest]:
-    """Return the requests that only the domains of their entity could allow, when the entity has none."""
-    domain_requests = [
-        request for request in requests if request.requirement.relatives == {"domains"} and request.resource is not None
+def _explain_without_subjects(urn: str) -> str:
+    return (
+        f"{urn} has no subjects, so nobody may write it. Name its datasets in querySubjects of the same call, and hold "
+        "EDIT_ENTITY_QUERIES or EDIT_ENTITY on each of them."
+    )
+
+
+#: Relatives without which no privilege helps, each with the sentence about an entity that has none.
+_INDISPENSABLE_RELATIVES: Mapping[str, Callable[[str], str]] = {
+    "domains": _explain_without_domain,
+    "subjects": _explain_without_subjects,
+}
+
+
+def _list_without(relative: str, requests: Sequence[AccessRequest]) -> list[AccessRequest]:
+    """Return the requests that only these relatives of their entity could allow, when the entity has none."""
+    relative_requests = [
+        request for request in requests if request.requirement.relatives == {relative} and request.resource is not None
     ]
-    urns = {request.resource.urn for request in domain_requests if request.resource is not None}
-    stored_relatives = facet_source().load_relatives(urns=urns, names=("domains",)) if urns else {}
+    urns = {request.resource.urn for request in relative_requests if request.resource is not None}
+    stored_relatives = facet_source().load_relatives(urns=urns, names=(relative,)) if urns else {}
     return [
         request
-        for request in domain_requests
+        for request in relative_requests
         if request.resource is not None
-        and not request.relatives.get("domains", stored_relatives[request.resource.urn]["domains"])
+        and not request.relatives.get(relative, stored_relatives[request.resource.urn][relative])
     ]
 
 

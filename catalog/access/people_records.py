@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db.models import Model, Q
 
 from catalog import urns as catalog_urns
+from catalog.access import guarded_documents
 from catalog.access.aspect_documents import StoredAspect, load_aspect, load_documents
 from catalog.access.people_conditions import PeopleConditions
 from policies.engine.model import Actor
@@ -41,9 +42,14 @@ PEOPLE_LIST_FIELDS = ("admins", "members")
 DocumentsByAspect = dict[str, StoredAspect]
 
 
-def load_visible_documents(*, urns: Collection[str], by: Actor) -> dict[str, DocumentsByAspect]:
-    """Return the result of `load_documents` without records of users and members of groups hidden from the caller."""
+def load_visible_documents(*, urns: Collection[str], by: Actor, is_open: bool = False) -> dict[str, DocumentsByAspect]:
+    """Return the result of `load_documents` without records of users and members of groups hidden from the caller.
+
+    Nor with documents that a privilege of their own guards, unless the interface is open to every caller.
+    """
     documents_by_urn = load_documents(urns=urns)
+    if not is_open:
+        documents_by_urn = guarded_documents.remove_guarded(documents_by_urn, by=by)
     users = {urn for urn in documents_by_urn if catalog_urns.entity_type(urn) == USER}
     groups = {
         urn
@@ -59,13 +65,20 @@ def load_visible_documents(*, urns: Collection[str], by: Actor) -> dict[str, Doc
     )
 
 
-def load_visible_aspects(*, urn: str, by: Actor) -> DocumentsByAspect | None:
+def load_visible_aspects(*, urn: str, by: Actor, is_open: bool = False) -> DocumentsByAspect | None:
     """Return the newest documents of one entity that the caller may see, None when the URN is unknown."""
-    return load_visible_documents(urns=[urn], by=by).get(urn)
+    return load_visible_documents(urns=[urn], by=by, is_open=is_open).get(urn)
 
 
-def load_visible_aspect(*, urn: str, name: str, by: Actor, version: int = 0) -> StoredAspect | None:
-    """Return one version of one document, None when it does not exist or the caller may not see it."""
+def load_visible_aspect(
+    *, urn: str, name: str, by: Actor, version: int = 0, is_open: bool = False
+) -> StoredAspect | None:
+    """Return one version of one document, None when it does not exist or the caller may not see it.
+
+    Raises Forbidden for a document of a stored entity that a privilege of its own guards.
+    """
+    if not is_open:
+        guarded_documents.require_viewing(names_by_urn={urn: [name]}, by=by)
     stored_aspect = load_aspect(urn=urn, name=name, version=version)
     if stored_aspect is None or catalog_urns.entity_type(urn) not in (USER, GROUP):
         return stored_aspect

@@ -102,6 +102,21 @@ def find_hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     return frozenset(urn for urn, governing_urn in governing_urns.items() if governing_urn in refused_urns)
 
 
+def find_unknowable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
+    """Return the URNs of which the caller may not even learn whether they are stored."""
+    hidden_urns = sorted(find_hidden(urns=urns, by=by))
+    requests = [(by, AccessRequest(existence_requirement(), ResourceRef(urn))) for urn in hidden_urns]
+    decisions = authorizer.answer_and_count(requests=requests) if requests else []
+    return frozenset(urn for urn, decision in zip(hidden_urns, decisions, strict=True) if not decision.is_allowed)
+
+
+def existence_requirement() -> Requirement:
+    """Return the requirement for learning whether an entity is stored: the narrow privileges, or any to read it."""
+    return Requirement(
+        tuple(dict.fromkeys((*datahub.load_operation_groups()["entity.exists"].any_of, *_read_requirement().any_of)))
+    )
+
+
 def redact_documents(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
     """Return parsed documents without references to entities that the caller may not view."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:

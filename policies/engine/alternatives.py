@@ -35,10 +35,26 @@ def join_alternatives(alternatives_by_refusal: Sequence[Alternatives]) -> Altern
 
 
 def limit_alternatives(lists: Iterable[tuple[MissingPrivilege, ...]]) -> Alternatives:
-    """Return at most MAX_ALTERNATIVES of these lists in their order, without duplicates and empty ones."""
-    return tuple(dict.fromkeys(missing_privileges for missing_privileges in lists if missing_privileges))[
-        :MAX_ALTERNATIVES
-    ]
+    """Return at most MAX_ALTERNATIVES of these lists in their order, without empty ones and ones that contain another.
+
+    Who has the privileges of the list that is contained needs no more.
+    """
+    alternatives = tuple(dict.fromkeys(missing_privileges for missing_privileges in lists if missing_privileges))
+    if len(alternatives) > 1 and any(len(missing_privileges) > 1 for missing_privileges in alternatives):
+        alternatives = _remove_supersets(alternatives)
+    return alternatives[:MAX_ALTERNATIVES]
+
+
+def _remove_supersets(alternatives: Alternatives) -> Alternatives:
+    shortest_first = sorted(alternatives, key=len)
+    minimal_sets: list[frozenset[MissingPrivilege]] = []
+    minimal_lists: set[tuple[MissingPrivilege, ...]] = set()
+    for missing_privileges in shortest_first:
+        privilege_set = frozenset(missing_privileges)
+        if not any(minimal_set <= privilege_set for minimal_set in minimal_sets):
+            minimal_sets.append(privilege_set)
+            minimal_lists.add(missing_privileges)
+    return tuple(missing_privileges for missing_privileges in alternatives if missing_privileges in minimal_lists)
 
 
 def sort_narrowest_first(lists: Iterable[tuple[MissingPrivilege, ...]]) -> Alternatives:

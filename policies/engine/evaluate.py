@@ -103,11 +103,31 @@ def decide_privilege(snapshot: Snapshot, question: Question, grants: Iterable[St
     decision = decide(snapshot, question, grants)
     if decision.is_allowed or decision.code is _SUSPENDED_CODE:
         return decision
-    _, privilege, resource, _ = question
+    _, privilege, resource, subresources = question
     missing = (MissingPrivilege(None if resource is None else resource.urn or None, privilege),)
+    if subresources:
+        missing = _find_missing_subresources(snapshot, question, grants) or missing
     is_allowed, code, version, slices, _, source, bits, decision_grants, _ = decision
     # What `_replace` does, in a fifth of its time: every refusal runs this line.
     return Decision(is_allowed, code, version, slices, missing, source, bits, decision_grants, (missing,))
+
+
+def _find_missing_subresources(
+    snapshot: Snapshot, question: Question, grants: Iterable[Statement]
+) -> tuple[MissingPrivilege, ...]:
+    """Return the privilege as missing on the sub-resources that a constraint leaves out, () if it is missing anyway.
+
+    All of them where each is allowed alone: one statement has to cover the whole question.
+    """
+    if not decide(snapshot, question._replace(subresources=()), grants).is_allowed:
+        return ()
+    refused_urns = [
+        subresource.urn
+        for subresource in question.subresources
+        if not decide(snapshot, question._replace(subresources=(subresource,)), grants).is_allowed
+    ]
+    urns = refused_urns or [subresource.urn for subresource in question.subresources]
+    return tuple(MissingPrivilege(urn, question.privilege) for urn in dict.fromkeys(urns))
 
 
 def matches(statement: Statement, question: Question) -> bool:
@@ -166,23 +186,30 @@ class _RequirementEvaluator:
 
     def _decide_any_privilege(self, need: Need, resource: Resource | None) -> Decision:
         refusal = None
+        alternatives: list[tuple[MissingPrivilege, ...]] = []
         for privilege in need.privileges:
             decision = self._decide_privilege(need.relative, privilege, resource)
             if decision.is_allowed:
                 return decision
             if refusal is None or decision.code is DecisionCode.EXPLICIT_DENY:
                 refusal = decision
+            alternatives.append(decision.missing)
         refusal = refusal or _get_implicit_deny(self.snapshot.version)
-        return _with_missing(refusal, need, resource.urn or None if resource else None)
+        return refusal._replace(
+            missing=alternatives[0] if alternatives else (), missing_any=tuple(dict.fromkeys(alternatives))
+        )
 
     def _decide_privilege(self, relative: str, privilege: str, resource: Resource | None) -> Decision:
-        """Decide one privilege; a deny of its umbrella, or of what it is the umbrella of, refuses it too."""
-        decision = decide(self.snapshot, Question(self.actor, privilege, resource, self.subresources), self.grants)
+        """Decide one privilege; a deny of its umbrella, or of what it is the umbrella of, refuses it too.
+
+        What is missing then is the privilege that is denied: the other one is held.
+        """
+        question = Question(self.actor, privilege, resource, self.subresources)
+        decision = decide_privilege(self.snapshot, question, self.grants)
         if not decision.is_allowed or not self.snapshot.has_denies(self.requirement.privileges):
             return decision
         for other_privilege in _find_umbrella_privileges(self.requirement, relative, privilege):
-            question = Question(self.actor, other_privilege, resource, self.subresources)
-            other_decision = decide(self.snapshot, question, self.grants)
+            other_decision = decide_privilege(self.snapshot, question._replace(privilege=other_privilege), self.grants)
             if other_decision.code is DecisionCode.EXPLICIT_DENY:
                 return other_decision
         return decision

@@ -234,7 +234,7 @@ def test_constraints_look_at_the_tags_that_change(holding: Holding, settings: An
 def test_tags_of_columns_have_a_privilege_of_their_own(holding: Holding) -> None:
     tell(said(DATASET, "schemaMetadata", columns("a")))
     by = holding("EDIT_ENTITY", resources=only_tag("nothing"))
-    assert refused(said(DATASET, "schemaMetadata", columns("b")), by=by) == [(DATASET, "EDIT_ENTITY")]
+    assert refused(said(DATASET, "schemaMetadata", columns("b")), by=by) == [(DATASET, "EDIT_DATASET_COL_TAGS")]
     give(by.urn, "EDIT_DATASET_COL_TAGS", displayName="columns")
     tell(said(DATASET, "schemaMetadata", columns("b")), by=by)
     moved = {"fields": [{"fieldPath": "other", "globalTags": tags("b")}]}
@@ -297,7 +297,8 @@ def test_queries_go_by_their_subjects(holding: Holding) -> None:
     by = holding("EDIT_ENTITY_QUERIES", resources=on("URN", DATASET))
     everything_but = holding("CREATE_ENTITY", username="creator")
     column = f"urn:li:schemaField:({DATASET},id)"
-    assert refused(said(QUERY, "queryProperties", {}), by=by)
+    with pytest.raises(Forbidden):
+        tell(said(QUERY, "queryProperties", {}), by=by)
     assert refused(subjects(DATASET), by=everything_but)
     assert refused(subjects(DATASET, OTHER), by=by)
     tell(subjects(DATASET, column), said(QUERY, "queryProperties", {"name": "Q"}), by=by)
@@ -306,6 +307,38 @@ def test_queries_go_by_their_subjects(holding: Holding) -> None:
     assert refused(subjects(DATASET), by=by)
     with pytest.raises(Forbidden):
         deletes.delete(urn=QUERY, by=by, channel=DOOR)
+
+
+def test_a_query_about_nothing_says_so(holding: Holding) -> None:
+    by = holding("EDIT_ENTITY", "EDIT_ENTITY_QUERIES")
+    with pytest.raises(Forbidden, match="has no subjects") as refusal:
+        tell(said(QUERY, "queryProperties", {}), by=by)
+    assert not refusal.value.missing_any
+    with pytest.raises(Forbidden, match="has no subjects") as refusal:
+        tell(
+            said(QUERY, "queryProperties", {}),
+            said(SALES, "domainProperties", {"name": "s"}),
+            by=holding("EXISTS_ENTITY", username="x"),
+        )
+    assert {item.entity for way in refusal.value.missing_any for item in way} >= {SALES}
+
+
+def test_a_tag_outside_of_a_constraint_is_named(holding: Holding) -> None:
+    tell(said(DATASET, "status", {}))
+    by = holding("EDIT_ENTITY_TAGS", resources=only_tag("a"))
+    with pytest.raises(Forbidden, match="EDIT_ENTITY_TAGS on urn:li:tag:b"):
+        tell(said(DATASET, "globalTags", tags("a", "b")), by=by)
+
+
+def test_no_list_of_what_is_missing_contains_another(holding: Holding) -> None:
+    tell(said(DATASET, "status", {}))
+    with pytest.raises(Forbidden) as refusal:
+        tell(
+            said(DATASET, "globalTags", tags()),
+            said(DATASET, "datasetProperties", {}),
+            by=holding("VIEW_ENTITY_PAGE"),
+        )
+    assert refusal.value.missing_any == ((MissingPrivilege(DATASET, "EDIT_ENTITY"),),)
 
 
 def test_logical_parents_need_both_sides(holding: Holding) -> None:

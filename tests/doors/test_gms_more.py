@@ -128,7 +128,9 @@ def test_counts_of_aspects(root, person, settings):
     for urn in ("urn:li:dataHubPolicy:view-entity-page-all", "urn:li:dataHubPolicy:view-dataset-sensitive"):
         document = {**Policy.objects.get(urn=urn).document, "state": "INACTIVE"}
         root.write(proposal(urn, "dataHubPolicyInfo", document))
-    assert count(person("jo", "VIEW_ENTITY_PAGE", resources=only), aspect="tagProperties").json() == {"value": 3}
+    jo = person("jo", "VIEW_ENTITY_PAGE", "GET_COUNTS_PRIVILEGE", resources=only)
+    assert count(jo, aspect="tagProperties", urnLike="urn:li:tag:%").json() == {"value": 3}
+    assert count(jo, aspect="tagProperties").status_code == 403
 
 
 def test_series_in_time_are_empty(root):

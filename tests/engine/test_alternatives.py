@@ -1,10 +1,17 @@
 """Which lists of privileges a refusal names, and in which order."""
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from policies.engine.alternatives import MAX_ALTERNATIVES, join_alternatives, sort_narrowest_first
+from policies.engine.alternatives import (
+    MAX_ALTERNATIVES,
+    join_alternatives,
+    limit_alternatives,
+    sort_narrowest_first,
+)
 from policies.engine.evaluate import decide_requirement
 from policies.engine.families import cdap, datahub, get_requirement
 from policies.engine.model import Actor, MissingPrivilege
@@ -53,6 +60,15 @@ def refused(requirement: Requirement, **relatives: list[str]):
 )
 def test_a_refusal_names_every_alternative(asked, relatives, expected):
     assert names(refused(asked, **relatives).missing_any) == expected
+
+
+@given(st.lists(st.lists(st.sampled_from("ABCDE"), max_size=4, unique=True), max_size=8))
+def test_no_list_contains_another_and_none_that_suffices_is_lost(lists):
+    ways = [tuple(MissingPrivilege(A, name) for name in one) for one in lists]
+    limited = limit_alternatives(ways)
+    assert not any(set(one) <= set(other) for one, other in permutations(limited, 2))
+    assert all(any(set(found) <= set(way) for found in limited) for way in ways if way)
+    assert set(limited) <= set(ways)
 
 
 def test_a_refusal_names_a_bounded_number_of_alternatives():
@@ -113,3 +129,42 @@ def test_alternatives_of_several_refusals_stand_together_place_by_place():
     joined = join_alternatives([tags, (), delete, tags])
     assert names(joined) == [[(TAGS, A), (DELETE, B)], [(EDIT, A), (DELETE, B)]]
     assert join_alternatives([]) == ()
+
+
+PII, OPEN = urn("tag:PII"), urn("tag:open")
+
+
+def refused_tagging(*tags: str, policies: tuple[dict, ...]):
+    """Return the refusal of a change of tags of A, by an editor of everything or of tags."""
+    world = World()
+    world.entity(A)
+    for number, policy in enumerate(policies):
+        world.policy(str(number), policy)
+    relatives = {"self": [world.resource(A)]}
+    asked = any_of_requirement([[EDIT], [TAGS]])
+    subresources = tuple(world.resource(tag) for tag in tags)
+    decision = decide_requirement(world.snapshot(), world.actor(JO.urn), asked, relatives, subresources)
+    assert not decision.is_allowed
+    return names(decision.missing_any)
+
+
+def tagging(*tags: str, **changes: object) -> dict:
+    block = matching_all(constraints=[on("URN", *tags)])
+    return document(privileges=[TAGS], actors={"users": [JO.urn]}, **({"resources": block} if tags else {})) | changes
+
+
+@pytest.mark.parametrize(
+    ("tags", "policies", "expected"),
+    [
+        # What is held is not named: a tag outside of a constraint is, and no other.
+        ([PII, OPEN], (tagging(OPEN),), [[(EDIT, A)], [(TAGS, PII)]]),
+        # Each tag alone would do: one policy has to cover both.
+        ([PII, OPEN], (tagging(OPEN), tagging(PII)), [[(EDIT, A)], [(TAGS, PII), (TAGS, OPEN)]]),
+        ([PII], (), [[(EDIT, A)], [(TAGS, A)]]),
+        # A deny of one of two that stand for each other: what is denied is named.
+        ([], (tagging(privileges=[EDIT]), tagging(effect="DENY")), [[(TAGS, A)]]),
+        ([PII], (tagging(privileges=[EDIT]), tagging(PII, effect="DENY")), [[(TAGS, A)]]),
+    ],
+)
+def test_a_refusal_names_nothing_that_is_held(tags, policies, expected):
+    assert refused_tagging(*tags, policies=policies) == expected

@@ -38,9 +38,9 @@ def resolve_corp_user(caller: Node, _info: Info) -> Node:
 
 @query.field("entityExists")
 def resolve_entity_exists(_root: None, info: Info, *, urn: str) -> bool:
-    """Whether an entity with this URN is stored and the caller may view it. Raises Invalid for a malformed URN."""
-    hidden_urns = view_permissions.find_hidden(urns=[validate_urn(urn)], by=info.context.by)
-    return not hidden_urns and aspect_documents.load_aspects(urn=urn) is not None
+    """Whether an entity with this URN is stored and the caller may learn that. Raises Invalid for a malformed URN."""
+    unknowable_urns = view_permissions.find_unknowable(urns=[validate_urn(urn)], by=info.context.by)
+    return not unknowable_urns and aspect_documents.load_aspects(urn=urn) is not None
 
 
 @query.field("entity")

@@ -5,11 +5,18 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from catalog import urns
-from catalog.access import people_records
+from catalog.access import guarded_documents, people_records
 from catalog.errors import TYPE_MISMATCH
 from catalog.protocols.datahub_openapi import entity_json, paths
 from catalog.protocols.datahub_rest import request_bodies, responses
-from catalog.protocols.datahub_rest.reads import find_aspect, find_aspects, parse_readable_urn
+from catalog.protocols.datahub_rest.reads import (
+    exists,
+    find_aspect,
+    find_aspects,
+    parse_readable_urn,
+    require_named_aspects,
+)
+from catalog.protocols.datahub_rest.view_frame import is_open
 from catalog.urns import Urn
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
@@ -22,19 +29,28 @@ MAX_ENTITIES = 1000
 def get_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
     """Return an entity with all its aspects, or those in `aspects`."""
     parse_readable_urn(urn.text, by)
+    names = paths.read_list(request, "aspects") or None
+    require_named_aspects(urn, names or (), by=by)
     aspects_by_name = find_aspects(urn, by=by)
     if aspects_by_name is None:
         raise NotFound(f"There is no entity {urn.text}.")
-    names = paths.read_list(request, "aspects") or None
     with_metadata = paths.read_boolean(request, "systemMetadata", default=False)
     return responses.json_response(
         entity_json.render_entity(urn.text, aspects_by_name, names=names, with_metadata=with_metadata)
     )
 
 
+def check_existence(_request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
+    """Answer whether an entity is stored, and nothing about it."""
+    parse_readable_urn(urn.text, by, aspect=urn.key_aspect)
+    if not exists(urn, by=by):
+        raise NotFound(f"There is no entity {urn.text}.")
+    return responses.json_response("{}")
+
+
 def get_aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResponse:
     """Return one version of an aspect; 0 is the newest."""
-    parse_readable_urn(urn.text, by)
+    parse_readable_urn(urn.text, by, aspect=name)
     version = paths.read_integer(request, "version", 0)
     aspect = find_aspect(urn, name, by=by, version=version)
     if aspect is None:
@@ -51,7 +67,10 @@ def get_entities(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
         raise Invalid(problems)
     with_metadata = paths.read_boolean(request, "systemMetadata", default=False)
     readable_urns = entity_json.find_readable_urns([entry["urn"] for entry in entries], by)
-    documents = people_records.load_visible_documents(urns=readable_urns, by=by)
+    if not is_open(type_):
+        names_by_urn = {entry["urn"]: entry.keys() - {"urn"} for entry in entries if entry["urn"] in readable_urns}
+        guarded_documents.require_viewing(names_by_urn=names_by_urn, by=by)
+    documents = people_records.load_visible_documents(urns=readable_urns, by=by, is_open=is_open(type_))
     return responses.json_response(
         entity_json.render_list(
             entity_json.render_entity(

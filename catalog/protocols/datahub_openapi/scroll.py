@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
@@ -100,7 +101,11 @@ def _render_entities(
     urns: Sequence[str], scroll_request: _ScrollRequest, by: Actor, *, with_metadata: bool
 ) -> Iterator[str]:
     is_bare = scroll_request.aspects == frozenset()
-    documents = {} if is_bare else people_records.load_visible_documents(urns=urns, by=by)
+    documents = (
+        {}
+        if is_bare
+        else people_records.load_visible_documents(urns=urns, by=by, is_open=not settings.REST_API_AUTHORIZATION)
+    )
     for urn in urns:
         yield entity_json.render_entity(
             urn, documents.get(urn, {}), names=scroll_request.aspects, with_metadata=with_metadata

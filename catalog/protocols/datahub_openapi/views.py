@@ -31,6 +31,8 @@ def handle_entity(request: HttpRequest, by: Actor, type_: str, rest: str) -> Htt
         return writes.write_aspect(request, by, urn, name)
     if request.method == "DELETE":
         return writes.delete_aspects(request, by, urn, [name]) if name else writes.delete_entity(request, by, urn)
+    if request.method == "HEAD" and not name:
+        return reads.check_existence(request, by, urn)
     return reads.get_aspect(request, by, urn, name) if name else reads.get_entity(request, by, urn)
 
 

@@ -5,6 +5,7 @@ import secrets
 import time
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from catalog import errors, urns
@@ -40,8 +41,10 @@ def get_write_status(request: HttpRequest, by: Actor, trace: str) -> HttpRespons
         urn for urn in body.keys() - readable_urns if not view_permissions.is_concealed_type(urns.entity_type(urn))
     }
     if refused_urns:
-        raise Forbidden([MissingPrivilege("VIEW_ENTITY_PAGE", urn) for urn in sorted(refused_urns)])
-    documents = people_records.load_visible_documents(urns=list(readable_urns), by=by)
+        raise Forbidden([MissingPrivilege(urn, "VIEW_ENTITY_PAGE") for urn in sorted(refused_urns)])
+    documents = people_records.load_visible_documents(
+        urns=list(readable_urns), by=by, is_open=not settings.REST_API_AUTHORIZATION
+    )
     states = {
         urn: {
             name: _STORED_STATE if name in documents.get(urn, {}) else _ABSENT_STATE

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from catalog import errors, urns
@@ -167,7 +168,9 @@ def _render_entities(
     for lint in lints:
         lints_by_index[int(lint.pointer.split("/")[1])].append(lint)
     readable_urns = entity_json.find_readable_urns(list(names_by_urn), by)
-    documents = people_records.load_visible_documents(urns=readable_urns, by=by)
+    documents = people_records.load_visible_documents(
+        urns=readable_urns, by=by, is_open=not settings.REST_API_AUTHORIZATION
+    )
     return [
         entity_json.render_entity(
             entry["urn"], documents[entry["urn"]], names=names_by_urn[entry["urn"]], lints=lints_by_index[index]

@@ -2,15 +2,19 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from catalog.access import view_permissions
+from catalog import urns
+from catalog.access import guarded_documents, view_permissions
 from catalog.models import Aspect, Entity, prefix_range
 from catalog.protocols.datahub_rest import reads, request_bodies, responses
+from catalog.protocols.datahub_rest.view_frame import is_open
 from catalog.urns import PEOPLE_TYPES
 from policies.aspects import services as people_aspects
-from policies.engine.model import Actor
-from policies.errors import Invalid
+from policies.engine.families.privilege_effects import load_effects
+from policies.engine.model import Actor, MissingPrivilege
+from policies.errors import Forbidden, Invalid
 from policies.models.fields import is_storable
 
 _WILDCARD = "%"
@@ -32,6 +36,11 @@ def count_entities(request: HttpRequest, by: Actor) -> HttpResponse:
     urn_prefix = urn_pattern.removesuffix(_WILDCARD)
     if _WILDCARD in urn_prefix:
         raise Invalid.from_problem(code="unsupported", pointer="/urnLike", detail="Only the end may be a %.")
+    type_ = urns.entity_type(urn_prefix)
+    if settings.REST_API_AUTHORIZATION:
+        guarded_documents.require_call(
+            "getCount", by=by, type_=type_ if urn_prefix.startswith(f"urn:li:{type_}:") else ""
+        )
     if not (is_storable(name) and is_storable(urn_prefix)):
         return responses.action_response(0)
     if urn_pattern == urn_prefix:
@@ -45,9 +54,18 @@ def count_entities(request: HttpRequest, by: Actor) -> HttpResponse:
 
 
 def list_timeseries_values(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Return no timeseries values: such aspects are stored in versions like all others."""
+    """Return no timeseries values: such aspects are stored in versions like all others.
+
+    Who may make this call need not read the entity, but needs what guards the aspect itself.
+    """
     body: dict[str, Any] = request_bodies.read(request)
-    urn = reads.parse_readable_urn(request_bodies.read_text(body, "urn"), by)
+    urn = request_bodies.parse_urn(request_bodies.read_text(body, "urn"), "/urn")
     limit = request_bodies.read_integer(body, "limit", 10_000)
     name = request_bodies.read_text(body, "aspect")
+    if not is_open(urn.type):
+        # A hidden entity must not be told from one that is not stored: both are refused without a look at their facts.
+        if view_permissions.is_concealed_type(urn.type) and reads.find_aspects(urn, by=by) is None:
+            raise Forbidden([MissingPrivilege(urn.text, load_effects().call_privileges["getTimeseriesAspectValues"])])
+        guarded_documents.require_call("getTimeseriesAspectValues", by=by, urn=urn.text, type_=urn.type)
+        guarded_documents.require_viewing(names_by_urn={urn.text: [name]}, by=by)
     return responses.action_response({"entityName": urn.type, "aspectName": name, "limit": limit, "values": []})

@@ -5,16 +5,17 @@ hold a secret are never returned.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog.access import people_records, view_permissions
+from catalog.access import guarded_documents, people_records, view_permissions
 from catalog.access.aspect_documents import StoredAspect
 from catalog.protocols.datahub_rest import pegasus_names, request_bodies, responses
 from catalog.protocols.datahub_rest.view_frame import is_open
 from catalog.urns import Urn
 from policies.engine.families import datahub
+from policies.engine.families.privilege_effects import load_effects
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
@@ -30,8 +31,8 @@ _LIST_PATTERN = re.compile(r"List\((.*)\)", re.DOTALL)
 
 def get_aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Return one version of one aspect (0 is the newest) under the full name of its class."""
-    parsed_urn = parse_readable_urn(urn, by)
     name = request.GET.get("aspect", "")
+    parsed_urn = parse_readable_urn(urn, by, aspect=name)
     if not name:
         raise Invalid.from_problem(code="required", pointer="/aspect", detail="Name the aspect: ?aspect=status.")
     version = request_bodies.parse_integer(request.GET.get("version", "0"), "version")
@@ -67,11 +68,12 @@ def get_entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 def get_entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Return aspects of an entity in envelopes, all or those in `aspects`; a missing entity has its key aspect only."""
     parsed_urn = parse_readable_urn(urn, by)
+    requested_names = _parse_aspect_names(request.GET.get("aspects"))
+    require_named_aspects(parsed_urn, requested_names or (), by=by)
     aspects_by_name = without_secrets(find_aspects(parsed_urn, by=by) or {})
     key_aspect = aspects_by_name.get(parsed_urn.key_aspect) or StoredAspect(
         parsed_urn.key_aspect, responses.encode_json(parsed_urn.key_document)
     )
-    requested_names = _parse_aspect_names(request.GET.get("aspects"))
     requested_aspects = {
         parsed_urn.key_aspect: key_aspect,
         **{
@@ -96,37 +98,56 @@ def get_entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     )
 
 
-def parse_readable_urn(text: str, by: Actor) -> Urn:
+def parse_readable_urn(text: str, by: Actor, *, aspect: str = "") -> Urn:
     """Return the parsed URN. Raises Invalid, and Forbidden unless the caller may read such an entity, stored or not.
 
-    A type that view authorization conceals is not refused: a hidden entity is treated as one that is not stored, so
-    that no policy (one with NOT_EQUALS, say) makes the two distinguishable.
+    The key aspect says no more than that the entity is stored, and needs no more than what lets learn that. A type
+    that view authorization conceals is not refused: a hidden entity is treated as one that is not stored, so that no
+    policy (one with NOT_EQUALS, say) makes the two distinguishable.
     """
     parsed_urn = request_bodies.parse_urn(text, "/urn")
     if not is_open(parsed_urn.type) and not view_permissions.is_concealed_type(parsed_urn.type):
-        authorizer.require(
-            by=by,
-            requirement=reading_requirement(parsed_urn.type),
-            resource=ResourceRef(parsed_urn.text, parsed_urn.type),
-        )
+        requirement = reading_requirement(parsed_urn.type)
+        if aspect == parsed_urn.key_aspect:
+            requirement = Requirement(requirement.any_of + view_permissions.existence_requirement().any_of)
+        authorizer.require(by=by, requirement=requirement, resource=ResourceRef(parsed_urn.text, parsed_urn.type))
     return parsed_urn
 
 
-def is_hidden(urn: Urn, *, by: Actor) -> bool:
-    """Whether the entity must be treated as not stored for this caller."""
-    return not is_open(urn.type) and bool(view_permissions.find_hidden(urns=[urn.text], by=by))
+def is_hidden(urn: Urn, *, by: Actor, aspect: str = "") -> bool:
+    """Whether the entity, or its key aspect, must be treated as not stored for this caller."""
+    find = view_permissions.find_unknowable if aspect == urn.key_aspect else view_permissions.find_hidden
+    return not is_open(urn.type) and bool(find(urns=[urn.text], by=by))
+
+
+def exists(urn: Urn, *, by: Actor) -> bool:
+    """Whether the entity is stored, for this caller."""
+    return find_aspect(urn, urn.key_aspect, by=by, version=0) is not None
 
 
 def find_aspects(urn: Urn, *, by: Actor) -> Mapping[str, StoredAspect] | None:
     """Return the newest documents of an entity that the caller may see; None if the entity is unknown or hidden."""
-    return None if is_hidden(urn, by=by) else people_records.load_visible_aspects(urn=urn.text, by=by)
+    if is_hidden(urn, by=by):
+        return None
+    return people_records.load_visible_aspects(urn=urn.text, by=by, is_open=is_open(urn.type))
+
+
+def require_named_aspects(urn: Urn, names: Collection[str], *, by: Actor) -> None:
+    """Raise Forbidden for a named document that a privilege of its own guards; not of a hidden entity."""
+    if not is_open(urn.type) and not load_effects().guarded_aspects.isdisjoint(names) and not is_hidden(urn, by=by):
+        guarded_documents.require_viewing(names_by_urn={urn.text: names}, by=by)
 
 
 def find_aspect(urn: Urn, name: str, *, by: Actor, version: int) -> StoredAspect | None:
-    """Return one version of a document; None if it is absent, holds a secret, or its entity is hidden."""
-    if name in SECRET_ASPECTS or is_hidden(urn, by=by):
+    """Return one version of a document; None if it is absent, holds a secret, or its entity is hidden.
+
+    Raises Forbidden for a document that a privilege of its own guards.
+    """
+    if name in SECRET_ASPECTS or is_hidden(urn, by=by, aspect=name):
         return None
-    return people_records.load_visible_aspect(urn=urn.text, name=name, by=by, version=version)
+    return people_records.load_visible_aspect(
+        urn=urn.text, name=name, by=by, version=version, is_open=is_open(urn.type)
+    )
 
 
 def reading_requirement(type_: str) -> Requirement:

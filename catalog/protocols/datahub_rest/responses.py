@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from policies.engine.errors import Problem
-from policies.errors import PolicyAppError
+from policies.errors import Forbidden, PolicyAppError
 from policies.models import PolicyVersion
 from policies.models.policy import POLICY_PREFIX
 
@@ -55,12 +55,15 @@ def lint_members(lints: Iterable[Problem]) -> list[tuple[str, str]]:
 
 
 def render_refusal(error: PolicyAppError) -> HttpResponse:
-    """Return the error response for a refusal."""
-    return error_response(error.status, error.detail)
+    """Return the error response for a refusal, with the missing privileges as in our own API."""
+    missing = error.missing if isinstance(error, Forbidden) else ()
+    entries = [{"entity": item.entity, "privilege": item.privilege} for item in missing]
+    return error_response(error.status, error.detail, **({"missing": entries} if entries else {}))
 
 
-def error_response(status: int, message: str) -> HttpResponse:
+def error_response(status: int, message: str, **members: Any) -> HttpResponse:
     """Return an error response. Clients print `message`, and retry on 429 and on statuses from 500."""
     body = {"status": status, "message": message or HTTPStatus(status).phrase, "exceptionClass": _EXCEPTION_CLASS}
+    body |= members
     # Escaped to ASCII, since a message may repeat input with half a surrogate pair.
     return HttpResponse(json.dumps(body), status=status, content_type=_JSON_CONTENT_TYPE)

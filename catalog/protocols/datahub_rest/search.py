@@ -13,6 +13,7 @@ from catalog.urns import PEOPLE_TYPES
 from policies.authoring.queries import policies
 from policies.engine.families import datahub
 from policies.engine.model import Actor
+from policies.engine.requirements import Requirement, privilege_requirement
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
@@ -76,10 +77,14 @@ def find_entities(entity_type: str, text: str, entity_filter: Filter | None, by:
 
 
 def _find_people(entity_type: str, text: str, by: Actor) -> QuerySet[Any]:
-    """Return users, groups, roles or policies. Raises Forbidden unless the caller may read that type in general."""
-    authorizer.require(
-        by=by, requirement=datahub.load_operation_groups()["entity.read"], resource=ResourceRef("", entity_type)
+    """Return users, groups, roles or policies.
+
+    Raises Forbidden unless the caller may read that type in general, or search at all.
+    """
+    requirement = Requirement(
+        datahub.load_operation_groups()["entity.read"].any_of + privilege_requirement("SEARCH_PRIVILEGE").any_of
     )
+    authorizer.require(by=by, requirement=requirement, resource=ResourceRef("", entity_type))
     words = "" if text.strip() == "*" else text.strip()
     rows_by_type: dict[str, QuerySet[Any]] = {
         "corpuser": users_groups_roles.list_users(

@@ -76,8 +76,9 @@ def find_allowed_actors(*, privilege: str, resource: ResourceRef | None, at_leas
     """Return the actors that may use a privilege on a resource, owners included (rules/datahub.md a.8).
 
     Names in a deny are removed as they stand; for a single actor `authorizer.answer` is authoritative.
-    Inactive users are left out, and so are users that a policy allows only under an actor condition:
-    `find_candidate_actors` includes them. With policies disabled everybody may. Raises what `authorizer.answer` raises.
+    Inactive users are left out, so are removed and deleted groups and roles, and users that a policy allows only under
+    an actor condition: `find_candidate_actors` includes these. With policies disabled everybody may. Raises what
+    `authorizer.answer` raises.
     """
     return find_allowed_actors_many(questions=[(privilege, resource)], at_least=at_least)[0]
 
@@ -100,10 +101,13 @@ def find_allowed_actors_many(
     all_names = frozenset[str]().union(*(audience.names | audience.exceptions for audience in named_actors))
     users = [name for name in all_names if name.startswith(USER_PREFIX)]
     actors_by_urn = actor_resolution.load_actors(urns=users) if users else {}
-    inactive_users = {urn for urn, actor in actors_by_urn.items() if not actor.is_active}
+    inactive_names = {urn for urn, actor in actors_by_urn.items() if not actor.is_active}
+    inactive_names |= actor_resolution.find_removed_holders(
+        urns=[name for name in all_names if name.startswith((GROUP_PREFIX, ROLE_PREFIX))]
+    )
     answers = []
     for audience in named_actors:
-        allowed_urns = _group_by_kind(audience.names - inactive_users)
+        allowed_urns = _group_by_kind(audience.names - inactive_names)
         answers.append(
             AllowedActors(
                 is_all_users=EVERYONE in audience.names,
@@ -111,7 +115,7 @@ def find_allowed_actors_many(
                 users=allowed_urns.users,
                 groups=allowed_urns.groups,
                 roles=allowed_urns.roles,
-                exceptions=_group_by_kind(audience.exceptions - inactive_users),
+                exceptions=_group_by_kind(audience.exceptions - inactive_names),
                 version=snapshot.version,
                 is_conditional=audience.is_conditional,
             )

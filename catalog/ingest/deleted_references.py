@@ -19,9 +19,9 @@ _CHUNK_SIZE = 200
 class DocumentReferences:
     """`policies.pdp.ports.References` over the documents of the catalog."""
 
-    def hide(self, *, urns: Collection[str]) -> None:
+    def detach(self, *, urns: Collection[str]) -> None:
         """Take the references to these URNs out of the facts about entities; the documents stay as they are."""
-        hidden_references.hide_stored(urns)
+        hidden_references.detach_references(urns)
 
     def find_named(self, *, urns: Collection[str]) -> frozenset[str]:
         """Return those of these URNs that a document still refers to; one query."""

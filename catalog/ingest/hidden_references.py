@@ -80,7 +80,7 @@ def find_referred(urns: Collection[str]) -> frozenset[str]:
     return frozenset(urn for pair in rows for urn in pair).intersection(urns)
 
 
-def hide_stored(urns: Collection[str]) -> None:
+def detach_references(urns: Collection[str]) -> None:
     """Hide the references to these URNs inside an open write, and touch the entities that have them.
 
     An owner whose ownership type was deleted stays an owner without a type. A row that another write has locked is left
@@ -109,13 +109,13 @@ def hide_stored(urns: Collection[str]) -> None:
         PolicyVersion.touch(entities)
 
 
-def hide_deleted(
-    facets: Mapping[Key, frozenset[FacetValue]], *, stored: Mapping[Key, Collection[FacetValue]]
+def detach_deleted(
+    facets: Mapping[Key, frozenset[FacetValue]], *, stored_facets: Mapping[Key, Collection[FacetValue]]
 ) -> dict[Key, frozenset[FacetValue]]:
     """Return facets, by entity, with the references to what was deleted hidden; at most one query.
 
-    `stored` are the facets that the entities have: one that is hidden there stays so, though an object of that name may
-    exist again by now.
+    `stored_facets` are those that the entities have: one that is hidden there stays so, though an object of that name
+    may exist again by now.
     """
     referred_urns = {
         urn
@@ -128,7 +128,7 @@ def hide_deleted(
     deleted_urns = Tombstone.find(referred_urns)
     hidden_facets = {
         key: {facet for facet in entity_facets if facet.field in _HIDDEN_FIELDS}
-        for key, entity_facets in stored.items()
+        for key, entity_facets in stored_facets.items()
     }
     if not deleted_urns and not any(hidden_facets.values()):
         return dict(facets)

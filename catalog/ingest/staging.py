@@ -11,7 +11,7 @@ from catalog.aspects.base import FacetValue
 from catalog.aspects.register import PROJECTED_ASPECTS
 from catalog.ingest import apply, required_privileges, validate
 from catalog.ingest.apply import Proposal
-from catalog.ingest.hidden_references import hide_deleted
+from catalog.ingest.hidden_references import detach_deleted
 from catalog.ingest.write_set import DocumentKey, WriteSet, project_entity
 from catalog.models import NODE_TYPES, Aspect, Entity, Facet
 from policies.engine.model import Actor
@@ -70,8 +70,8 @@ class StagedDocuments:
             facets_by_urn[urn].add(FacetValue(*facet))
         entities = list(Entity.objects.filter(urn__among=urns).order_by())
         old_parents = {entity.urn: entity.parent for entity in entities}
-        new_facets = hide_deleted(
-            {entity.urn: project_entity(entity, texts[entity.urn]) for entity in entities}, stored=facets_by_urn
+        new_facets = detach_deleted(
+            {entity.urn: project_entity(entity, texts[entity.urn]) for entity in entities}, stored_facets=facets_by_urn
         )
         return {
             entity.urn: StagedEntity(

@@ -16,7 +16,7 @@ from catalog.aspects.projection import project
 from catalog.aspects.register import PROJECTED_ASPECTS
 from catalog.ingest import hierarchy_closure
 from catalog.ingest.audit import AuditRecord
-from catalog.ingest.hidden_references import hide_deleted, revive_names
+from catalog.ingest.hidden_references import detach_deleted, revive_names
 from catalog.ingest.validate import ChangeType, ValidatedProposal
 from catalog.models import NODE_TYPES, Aspect, Entity, Facet
 from policies.engine.errors import Problem
@@ -270,7 +270,7 @@ def write_facets(
             facet = FacetValue(*values)
             stored_rows[entity_id, facet] = pk
             stored_facets[entity_id].add(facet)
-    shown_facets = hide_deleted(facets, stored=stored_facets)
+    shown_facets = detach_deleted(facets, stored_facets=stored_facets)
     wanted_rows = {(entity_id, facet) for entity_id, entity_facets in shown_facets.items() for facet in entity_facets}
     stale_ids = [pk for row, pk in stored_rows.items() if row not in wanted_rows]
     missing_facets = wanted_rows - stored_rows.keys()

@@ -40,7 +40,7 @@ def mark(urns: Collection[str]) -> None:
     References to them in documents stop counting as facts at once.
     """
     Tombstone.mark(urns)
-    references().hide(urns=urns)
+    references().detach(urns=urns)
     transaction.on_commit(partial(enqueue_removal, urns))
 
 

@@ -7,6 +7,9 @@ from django.conf import settings
 
 FORGET_EVERY_SECONDS = 3600
 
+#: A deletion queues its task; this finds what a lost message left.
+DELETED_NAMES_EVERY_SECONDS = 60
+
 #: What facts break is found within a minute, the judgment itself included.
 GUARDRAILS_EVERY_SECONDS = 45
 
@@ -23,6 +26,7 @@ def build_schedule() -> dict[str, dict[str, Any]]:
         "forget-changes": _build_entry("policies.forget_changes", FORGET_EVERY_SECONDS),
         "forget-aspect-versions": _build_entry("catalog.forget_aspect_versions", FORGET_EVERY_SECONDS),
         "judge-guardrails": _build_entry("policies.judge_guardrails", GUARDRAILS_EVERY_SECONDS),
+        "remove-deleted-names": _build_entry("policies.remove_deleted_names", DELETED_NAMES_EVERY_SECONDS),
         "watch-reports": _build_entry("catalog.watch_reports", watch_seconds),
         "reopen-findings": _build_entry("catalog.reopen_findings", 600),
         "nightly-reports": {

@@ -60,6 +60,7 @@ POLICY_PORTS = {
     "ChangeDescriber": "policies.authoring.pages.net_change_wording.describe_proposed_changes",
     "GrantStage": "catalog.cdap.staged_grants.StagedGrants",
     "CatalogStage": "catalog.entities.staged_catalog.StagedCatalog",
+    "References": "catalog.ingest.deleted_references.DocumentReferences",
 }
 # Further initial data: functions called with `by` at the end of `manage.py bootstrap`.
 BOOTSTRAP_HOOKS: tuple[str, ...] = (

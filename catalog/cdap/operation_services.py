@@ -141,9 +141,10 @@ def _resolve_actor(actor: str | None, by: Actor) -> Actor:
 
 def _load_known_actor(urn: str) -> Actor:
     """Return a user with groups and roles. Raises Invalid if there is none or it is removed, Forbidden if suspended."""
-    if not display_names.load_names(urns=[urn]) or display_names.find_removed(urns=[urn]):
+    actor = actor_resolution.load_actor(urn=urn)
+    if actor.is_removed or not display_names.load_names(urns=[urn]):
         raise Invalid.from_problem(code="entity.unknown", pointer="/actor", detail=f"There is no user {urn}.")
-    return _require_active(actor_resolution.load_actor(urn=urn))
+    return _require_active(actor)
 
 
 def _require_active(actor: Actor) -> Actor:

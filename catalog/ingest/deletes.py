@@ -28,8 +28,23 @@ from policies.errors import Conflict, Invalid
 from policies.identity.queries import relationships
 from policies.models import Gate, PolicyVersion, open_write, retry_deadlock
 from policies.pdp.authorizer import SYSTEM
+from policies.writes import deleted_names
 
 _CHUNK_SIZE = 500
+
+#: Types that other entities carry, so that policies reach these by them: references end with what they name.
+_REFERRED_TYPES = frozenset(
+    {
+        "container",
+        "dataPlatformInstance",
+        "dataProduct",
+        "domain",
+        "glossaryNode",
+        "glossaryTerm",
+        "ownershipType",
+        "tag",
+    }
+)
 
 ItemT = TypeVar("ItemT")
 
@@ -55,8 +70,8 @@ def delete(*, urn: str, by: Actor, channel: str, is_open: bool = False) -> Delet
     """Delete an entity with its documents, facets and grants. An unknown entity is no error.
 
     Users, groups, roles and policies are deleted as on their pages. Children stay and lose their parent, except the
-    contents of a CDAP entity, which are deleted too. Raises Invalid for an invalid URN, Forbidden, and Conflict for the
-    CDAP instance.
+    contents of a CDAP entity, which are deleted too. Raises Invalid for an invalid URN, Forbidden, and Conflict as
+    `delete_entities`.
     """
     problem = catalog_urns.find_problem(urn, "/urn")
     if problem is not None:
@@ -75,8 +90,9 @@ def delete(*, urn: str, by: Actor, channel: str, is_open: bool = False) -> Delet
 def delete_entities(*, urns: Sequence[str], by: str, channel: str) -> frozenset[str]:
     """Delete entities inside the transaction of an authorized write; return every touched URN.
 
-    The contents of a CDAP entity, and every grant there, are deleted too (rules/cdap.md CD-17). Raises Conflict for the
-    CDAP instance, which is permanent.
+    The contents of a CDAP entity, and every grant there, are deleted too (rules/cdap.md CD-17). References to tags,
+    domains and the like stop counting at once, and a task removes them. Raises Conflict for the CDAP instance, which is
+    permanent, and for what a policy names to keep access from somebody.
     """
     if INSTANCE_URN in urns:
         raise Conflict("The CDAP instance stays.")
@@ -88,12 +104,18 @@ def delete_entities(*, urns: Sequence[str], by: str, channel: str) -> frozenset[
 def _delete_entities(urns: Sequence[str], *, by: str, channel: str) -> frozenset[str]:
     deleted_urns = list(dict.fromkeys((*urns, *entity_lists.list_urns_within(urns=urns))))
     rows = list(Entity.objects.filter(urn__among=deleted_urns).order_by())
+    # A user, group or role is guarded by its own service.
+    deleted_names.refuse_narrowing_many(
+        {row.urn: row.name or row.urn for row in rows if row.type not in catalog_urns.PEOPLE_TYPES}
+    )
     projects = [row.object_id for row in rows if row.type == "project" and row.object_id is not None]
     grant_source.delete_patterns_within(urns=deleted_urns)
     _record_removal(rows, by=by, channel=channel)
     Entity.objects.filter(pk__among=[row.pk for row in rows]).delete()
     touched_urns = set(deleted_urns) | _detach_children(deleted_urns, projects, channel=channel)
     hierarchy_closure.rewrite(nodes=deleted_urns)
+    if marked_urns := [row.urn for row in rows if row.type in _REFERRED_TYPES]:
+        deleted_names.mark(marked_urns)
     object_urns = {catalog_urns.make(row.type, row.object_id) for row in rows if row.object_id is not None}
     PolicyVersion.touch(touched_urns | object_urns, deleted_urns)
     return frozenset(touched_urns)
@@ -118,7 +140,7 @@ def remove_references(*, urn: str, by: Actor, channel: str, dry_run: bool, is_op
     # Behind the gates, so that nothing read here changes before it is written.
     with open_write(Gate.CATALOG, Gate.PEOPLE):
         mentions, memberships = _find_mentions(urn), _load_memberships(urn)
-        _rewrite(
+        rewrite(
             {key: remove_urns(document, {urn}) for key, document in mentions.items()},
             by=by.urn,
             channel=channel,
@@ -174,7 +196,7 @@ def _detach_children(parents: list[str], projects: list[str], *, channel: str) -
             for row in rows.select_related("entity")
             if chunk[row.entity.urn] in json.loads(row.document).values()
         }
-        _rewrite(changed_documents, by=SYSTEM.urn, channel=channel)
+        rewrite(changed_documents, by=SYSTEM.urn, channel=channel)
         touched_urns |= set(chunk)
     return touched_urns
 
@@ -234,8 +256,8 @@ _MEMBERSHIP_ASPECTS = {
 }
 
 
-def _rewrite(documents: Mapping[tuple[str, str], Any], *, by: str, channel: str) -> None:
-    """Write changed documents; one that is invalid without the removed reference is deleted."""
+def rewrite(documents: Mapping[tuple[str, str], Any], *, by: str, channel: str) -> None:
+    """Write changed documents inside an open write; one that is invalid without the removed reference is deleted."""
     documents_by_entity: dict[str, list[tuple[str, Any]]] = defaultdict(list)
     for (urn, aspect), document in documents.items():
         documents_by_entity[urn].append((aspect, document))

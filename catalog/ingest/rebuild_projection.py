@@ -1,10 +1,12 @@
 """Rebuild of the whole projection from the documents, which proves that it can be derived."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from catalog.aspects.base import FacetValue
 from catalog.aspects.register import PROJECTED_ASPECTS
 from catalog.ingest import hierarchy_closure
+from catalog.ingest.hidden_references import load_hidden
 from catalog.ingest.write_set import project_entity, write_facets
 from catalog.models import Aspect, Entity, Facet
 from policies.models import Gate, PolicyVersion, open_write
@@ -19,17 +21,18 @@ def rebuild(*, on_progress: Callable[[int], None] = lambda _: None) -> int:
     """
     with open_write(Gate.CATALOG):
         PolicyVersion.touch_everything()
+        hidden_facets = load_hidden()
         Facet.objects.all().delete()
         done_count, last_pk = 0, 0
         while rows := list(Entity.objects.filter(pk__gt=last_pk).order_by("pk")[:_CHUNK_SIZE]):
-            _project(rows)
+            _project(rows, hidden_facets)
             done_count, last_pk = done_count + len(rows), rows[-1].pk
             on_progress(done_count)
         hierarchy_closure.rebuild()
     return done_count
 
 
-def _project(entities: list[Entity]) -> None:
+def _project(entities: list[Entity], hidden_facets: Mapping[int, frozenset[FacetValue]]) -> None:
     documents: dict[int, dict[str, str]] = defaultdict(dict)
     rows = Aspect.objects.filter(
         entity_id__among=[entity.pk for entity in entities], name__among=sorted(PROJECTED_ASPECTS), version=0
@@ -38,4 +41,8 @@ def _project(entities: list[Entity]) -> None:
         documents[entity_id][name] = text
     facets = {entity.pk: project_entity(entity, documents[entity.pk]) for entity in entities}
     Entity.objects.bulk_update(entities, ["name", "parent", "is_removed"], batch_size=200)
-    write_facets(existing_ids=[], facets=facets)
+    write_facets(
+        existing_ids=[],
+        facets=facets,
+        hidden={entity.pk: hidden_facets[entity.pk] for entity in entities if entity.pk in hidden_facets},
+    )

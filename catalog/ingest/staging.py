@@ -11,6 +11,7 @@ from catalog.aspects.base import FacetValue
 from catalog.aspects.register import PROJECTED_ASPECTS
 from catalog.ingest import apply, required_privileges, validate
 from catalog.ingest.apply import Proposal
+from catalog.ingest.hidden_references import detach_deleted
 from catalog.ingest.write_set import DocumentKey, WriteSet, project_entity
 from catalog.models import NODE_TYPES, Aspect, Entity, Facet
 from policies.engine.model import Actor
@@ -60,21 +61,28 @@ class StagedDocuments:
         self._texts |= {item.key: write_set.document(*item.key) for item in items}
 
     def project(self) -> dict[str, StagedEntity]:
-        """Return the stored entities whose documents would change, by URN; three queries."""
+        """Return the stored entities whose documents would change, by URN; four queries."""
         urns = list({urn for urn, _ in self._texts})
         texts = self._load_projected_texts(urns)
         facets_by_urn: dict[str, set[FacetValue]] = defaultdict(set)
         rows = Facet.objects.filter(entity__urn__among=urns).order_by()
         for urn, *facet in rows.values_list("entity__urn", "field", "value", "type"):
             facets_by_urn[urn].add(FacetValue(*facet))
-        staged_entities: dict[str, StagedEntity] = {}
-        for entity in Entity.objects.filter(urn__among=urns).order_by():
-            old_parent = entity.parent
-            new_facets = project_entity(entity, texts[entity.urn])
-            staged_entities[entity.urn] = StagedEntity(
-                entity.type, frozenset(facets_by_urn[entity.urn]), new_facets, old_parent, entity.parent
+        entities = list(Entity.objects.filter(urn__among=urns).order_by())
+        old_parents = {entity.urn: entity.parent for entity in entities}
+        new_facets = detach_deleted(
+            {entity.urn: project_entity(entity, texts[entity.urn]) for entity in entities}, stored_facets=facets_by_urn
+        )
+        return {
+            entity.urn: StagedEntity(
+                entity.type,
+                frozenset(facets_by_urn[entity.urn]),
+                new_facets[entity.urn],
+                old_parents[entity.urn],
+                entity.parent,
             )
-        return staged_entities
+            for entity in entities
+        }
 
     def _build_write_set(self, urns: Collection[str], aspects: Collection[str]) -> WriteSet:
         """Return a write of these entities that begins with what earlier changes leave; it is never saved."""

@@ -16,6 +16,7 @@ from catalog.aspects.projection import project
 from catalog.aspects.register import PROJECTED_ASPECTS
 from catalog.ingest import hierarchy_closure
 from catalog.ingest.audit import AuditRecord
+from catalog.ingest.hidden_references import detach_deleted, revive_names
 from catalog.ingest.validate import ChangeType, ValidatedProposal
 from catalog.models import NODE_TYPES, Aspect, Entity, Facet
 from policies.engine.errors import Problem
@@ -196,6 +197,7 @@ class WriteSet:
         entities = [self.entities[urn] for urn in sorted(self._described_urns)]
         stored_entities = {entity.pk: entity.urn for entity in entities if entity.urn in self.stored_urns}
         facets, moved_nodes = _project_entities(entities, self._projected_documents(), self._now)
+        revive_names([entity.urn for entity in entities if entity.urn not in self.stored_urns])
         Entity.objects.bulk_create(
             entities,
             update_conflicts=True,
@@ -248,18 +250,30 @@ def project_entity(entity: Entity, documents: Mapping[str, str]) -> frozenset[Fa
     return projection.facets
 
 
-def write_facets(*, existing_ids: list[int], facets: Mapping[int, frozenset[FacetValue]]) -> None:
-    """Write the facet rows of these entities (by primary key), changing only differences in `existing_ids`."""
-    stale_ids: list[int] = []
-    missing_facets = {(entity_id, facet) for entity_id, entity_facets in facets.items() for facet in entity_facets}
+def write_facets(
+    *,
+    existing_ids: list[int],
+    facets: Mapping[int, frozenset[FacetValue]],
+    hidden: Mapping[int, frozenset[FacetValue]] | None = None,
+) -> None:
+    """Write the facet rows of these entities (by primary key), changing only differences in `existing_ids`.
+
+    References to what was deleted are hidden, and so are those that were hidden before, in `hidden` or in the rows.
+    """
+    stored_rows: dict[tuple[int, FacetValue], int] = {}
+    stored_facets: dict[int, set[FacetValue]] = defaultdict(set)
+    for entity_id, hidden_facets in (hidden or {}).items():
+        stored_facets[entity_id] |= hidden_facets
     if existing_ids:
         rows = Facet.objects.filter(entity_id__among=existing_ids).order_by()
-        for pk, entity_id, *facet in rows.values_list("pk", "entity_id", "field", "value", "type"):
-            row = (entity_id, FacetValue(*facet))
-            if row in missing_facets:
-                missing_facets.remove(row)
-            else:
-                stale_ids.append(pk)
+        for pk, entity_id, *values in rows.values_list("pk", "entity_id", "field", "value", "type"):
+            facet = FacetValue(*values)
+            stored_rows[entity_id, facet] = pk
+            stored_facets[entity_id].add(facet)
+    shown_facets = detach_deleted(facets, stored_facets=stored_facets)
+    wanted_rows = {(entity_id, facet) for entity_id, entity_facets in shown_facets.items() for facet in entity_facets}
+    stale_ids = [pk for row, pk in stored_rows.items() if row not in wanted_rows]
+    missing_facets = wanted_rows - stored_rows.keys()
     if stale_ids:
         Facet.objects.filter(pk__among=stale_ids).delete()
     Facet.objects.bulk_create(

@@ -29,7 +29,7 @@ from policies.engine.way_ends import add_ends
 Relatives = Mapping[str, Sequence[Resource | None]]
 
 
-_ALLOWED_CODE, _SUSPENDED_CODE = DecisionCode.ALLOWED, DecisionCode.ACTOR_SUSPENDED
+_ALLOWED_CODE = DecisionCode.ALLOWED
 
 
 def decide(snapshot: Snapshot, question: Question, grants: Iterable[Statement] = ()) -> Decision:
@@ -41,7 +41,8 @@ def decide(snapshot: Snapshot, question: Question, grants: Iterable[Statement] =
     if actor.urn == SYSTEM_ACTOR:
         return Decision(is_allowed=True, code=DecisionCode.SYSTEM_ACTOR, version=snapshot.version)
     if not actor.is_active:
-        return Decision(is_allowed=False, code=DecisionCode.ACTOR_SUSPENDED, version=snapshot.version)
+        code = DecisionCode.ACTOR_REMOVED if actor.is_removed else DecisionCode.ACTOR_SUSPENDED
+        return Decision(is_allowed=False, code=code, version=snapshot.version)
     if actor.ends:
         return add_ends(decide(snapshot, question._replace(actor=replace(actor, ends=())), grants), question)
     matching_bits = snapshot.match(question)
@@ -101,9 +102,9 @@ def decide_requirement(
 def decide_privilege(snapshot: Snapshot, question: Question, grants: Iterable[Statement] = ()) -> Decision:
     """Decide a requirement of one privilege on the entity itself: the same as the walk over needs and alternatives."""
     decision = decide(snapshot, question, grants)
-    if decision.is_allowed or decision.code is _SUSPENDED_CODE:
+    actor, privilege, resource, subresources = question
+    if decision.is_allowed or not actor.is_active:
         return decision
-    _, privilege, resource, subresources = question
     missing = (MissingPrivilege(None if resource is None else resource.urn or None, privilege),)
     if subresources:
         missing = _find_missing_subresources(snapshot, question, grants) or missing

@@ -34,6 +34,7 @@ class DecisionCode(StrEnum):
     NO_COLUMNS = "no_columns"
     PATH_NOT_ALLOWED = "path_not_allowed"
     ACTOR_SUSPENDED = "actor_suspended"
+    ACTOR_REMOVED = "actor_removed"
     PRIVILEGE_UNKNOWN = "privilege_unknown"
 
 
@@ -44,7 +45,8 @@ class Actor:
     `roles` are its own and those of its groups, one hop (rules/datahub.md a.2). `attributes` are the known properties
     of the actor and of its action in this question, as (field, value) pairs (property_conditions). `tokens` are those
     by which an actor clause can name it, without those that depend on the resource. `ends` says until when it is in a
-    group or holds a role, as (URN, time), for those that it has for a time; nothing is decided by it.
+    group or holds a role, as (URN, time), for those that it has for a time; nothing is decided by it. An actor that is
+    not active is suspended or, if it `is_removed`, removed or deleted.
     """
 
     urn: str
@@ -53,6 +55,7 @@ class Actor:
     is_active: bool = True
     attributes: frozenset[tuple[str, str]] = frozenset()
     ends: tuple[tuple[str, datetime], ...] = field(default=(), repr=False, compare=False)
+    is_removed: bool = field(default=False, compare=False)
     tokens: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from policies.models.people import GroupProfile, Membership, ScheduledMembership
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
 from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
 from policies.models.tokens import AccessToken
+from policies.models.tombstone import Tombstone
 from policies.models.use import DailyUse, UseCounter, UseGap
 from policies.models.version import PolicyVersion
 from policies.models.words import NameWord
@@ -35,6 +36,7 @@ __all__ = [
     "RoleAssignment",
     "ScheduledMembership",
     "ScheduledRoleAssignment",
+    "Tombstone",
     "UseCounter",
     "UseGap",
     "User",

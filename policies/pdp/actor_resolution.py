@@ -5,16 +5,18 @@ from datetime import UTC, datetime
 from sys import intern
 
 from policies.engine.model import Actor
-from policies.models import documents
+from policies.models import GroupProfile, Tombstone, User, documents
 from policies.models.fields import filter_storable
+from policies.models.people import GROUP_PREFIX
 from policies.models.prepared_statements import PreparedStatement
 from policies.pdp.shared_sets import make_set
 
 #: Common table expressions of a statement about actors, whose parameter is the list of their URNs.
 ACTOR_TABLES = """
+    asked_actor AS MATERIALIZED (SELECT asked.number, asked.urn FROM {numbered}),
     actor AS MATERIALIZED (
-        SELECT asked.number, person.id, person.state, person.is_removed, person.email, person.extra
-        FROM {numbered} JOIN policies_user person ON person.urn = asked.urn),
+        SELECT asked_actor.number, person.id, person.state, person.is_removed, person.email, person.extra
+        FROM asked_actor JOIN policies_user person ON person.urn = asked_actor.urn),
     actors_group AS MATERIALIZED (
         SELECT profile.group_id, profile.urn, member.numbers
         FROM (SELECT membership.group_id, {join}(CAST(actor.number AS text) || CASE
@@ -29,8 +31,11 @@ ACTOR_TABLES = """
 #: role names all the actors that it is about, each with the end of its membership after an @ if it has one; the third
 #: text of a role is the end of its assignment.
 ACTOR_ROWS = """
-    SELECT 'actor' AS kind, number, CASE WHEN state = 'ACTIVE' AND NOT is_removed THEN 'active' ELSE '' END AS first,
+    SELECT 'actor' AS kind, number, CASE WHEN is_removed THEN 'removed' ELSE state END AS first,
         email AS second, extra AS third, '' AS fourth FROM actor
+    UNION ALL
+    SELECT 'deleted', asked_actor.number, '', '', '', ''
+    FROM asked_actor JOIN policies_tombstone tombstone ON tombstone.urn = asked_actor.urn
     UNION ALL
     SELECT 'group', NULL, urn, numbers, '', '' FROM actors_group
     UNION ALL
@@ -43,6 +48,9 @@ ACTOR_ROWS = """
     JOIN policies_role role ON role.id = assignment.role_id"""
 
 _STATEMENT = PreparedStatement(f"WITH {ACTOR_TABLES} {ACTOR_ROWS}")
+
+#: State in a row of a user that its `status` aspect removes.
+_REMOVED = "removed"
 
 #: A row about actors: its kind, the number of the actor if it is about one, and four texts.
 ActorRow = tuple[str, int | None, str, str, str, str]
@@ -60,21 +68,34 @@ def load_actors(*, urns: Collection[str]) -> dict[str, Actor]:
     return {urn: actors[urn] if urn in actors else Actor(urn) for urn in urns}
 
 
+def find_removed_holders(*, urns: Collection[str]) -> frozenset[str]:
+    """Return those of these groups and roles that were removed or deleted: nobody is in them; at most two queries."""
+    storable_urns = filter_storable(urns)
+    groups = [urn for urn in storable_urns if urn.startswith(GROUP_PREFIX)]
+    removed_groups = GroupProfile.objects.filter(urn__among=groups, is_removed=True).order_by()
+    return Tombstone.find(storable_urns) | (
+        frozenset(removed_groups.values_list("urn", flat=True)) if groups else frozenset()
+    )
+
+
 def read_actors(urns: Sequence[str], rows: Iterable[ActorRow]) -> dict[str, Actor]:
     """Return the actors with these URNs from the rows of a statement that was asked for them.
 
     Roles are the user's own and those of its groups, one hop (rules/datahub.md a.2). A removed group and its roles do
-    not count; a suspended or removed user is inactive. Attributes come from `documents.actor_attributes`. A user that
-    has no row is an actor without groups and roles.
+    not count; a suspended, removed or deleted user is inactive. Attributes come from `documents.actor_attributes`. A
+    user that was never registered is an actor without groups and roles.
     """
     groups: list[list[str]] = [[] for _ in urns]
     roles: list[list[str]] = [[] for _ in urns]
-    users: dict[int, tuple[bool, frozenset[tuple[str, str]]]] = {}
+    users: dict[int, tuple[str, frozenset[tuple[str, str]]]] = {}
+    deleted_indexes: set[int] = set()
     ends: dict[int, dict[str, list[datetime]]] = {}
     for kind, number, first, second, third, _ in rows:
         if kind == "actor" and number is not None:
             attributes = documents.actor_attributes(second, third)
-            users[number - 1] = first == "active", attributes or make_set(())
+            users[number - 1] = first, attributes or make_set(())
+        elif kind == "deleted" and number is not None:
+            deleted_indexes.add(number - 1)
         else:
             urn, lists = intern(first), groups if kind == "group" else roles
             for member in second.split(","):
@@ -85,17 +106,16 @@ def read_actors(urns: Sequence[str], rows: Iterable[ActorRow]) -> dict[str, Acto
                 if end or third:
                     known_ends = ends.setdefault(int(member) - 1, {})
                     known_ends.setdefault(urn, []).append(min(_read_instant(text) for text in (end, third) if text))
-    unknown_user = True, make_set(())
-    return {
-        urn: Actor(
-            urn,
-            make_set(groups[index]),
-            make_set(roles[index]),
-            *users.get(index, unknown_user),
-            _find_last_ends(ends[index], [*groups[index], *roles[index]]) if index in ends else (),
+    actors = {}
+    for index, urn in enumerate(urns):
+        unknown_state = _REMOVED if index in deleted_indexes else User.State.ACTIVE
+        state, attributes = users.get(index) or (unknown_state, make_set(()))
+        last_ends = _find_last_ends(ends[index], [*groups[index], *roles[index]]) if index in ends else ()
+        is_active, is_removed = state == User.State.ACTIVE, state == _REMOVED
+        actors[urn] = Actor(
+            urn, make_set(groups[index]), make_set(roles[index]), is_active, attributes, last_ends, is_removed
         )
-        for index, urn in enumerate(urns)
-    }
+    return actors
 
 
 def _find_last_ends(ends: Mapping[str, list[datetime]], urns: Sequence[str]) -> tuple[tuple[str, datetime], ...]:

@@ -59,7 +59,8 @@ SENTENCES = {
     DecisionCode.IMPLICIT_DENY: "Nothing allows it.",
     DecisionCode.NO_COLUMNS: "What is allowed leaves no column to see.",
     DecisionCode.PATH_NOT_ALLOWED: "The path lies outside what is allowed.",
-    DecisionCode.ACTOR_SUSPENDED: "The account is suspended or removed.",
+    DecisionCode.ACTOR_SUSPENDED: "The account is suspended.",
+    DecisionCode.ACTOR_REMOVED: "The account was removed or deleted.",
     DecisionCode.PRIVILEGE_UNKNOWN: "There is no such privilege, so nothing can allow it.",
 }
 
@@ -358,7 +359,8 @@ def _load_missing_grants(
 
 def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
     """Return a function from a trace to its hints; suggestions are computed for the first few unknown names."""
-    actors = dict.fromkeys(trace.actor.urn for trace in traces)
+    # What is said of a deleted account is that it was deleted.
+    actors = dict.fromkeys(trace.actor.urn for trace in traces if not trace.actor.is_removed)
     names_by_urn = display_names.load_names(urns=list(actors))
     unknown_urns = [urn for urn in actors if urn not in names_by_urn]
     similar_users = {urn: display_names.find_similar_users(urn=urn) for urn in unknown_urns[:MAX_UNKNOWN_ACTORS]}
@@ -374,7 +376,7 @@ def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hin
         hints = [
             Hint("privilege", name, suggest(name)) for name in trace.privileges if not known_privileges.is_known(name)
         ]
-        if trace.actor.urn not in names_by_urn:
+        if trace.actor.urn in actors and trace.actor.urn not in names_by_urn:
             hints.append(Hint("actor", trace.actor.urn, similar_users.get(trace.actor.urn, ())))
         return tuple(hints)
 

@@ -3,7 +3,7 @@
 Both use the snapshot and the facts of `authorizer`, so that their answers agree with its decisions.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -82,8 +82,9 @@ def find_allowed_actors(*, privilege: str, resource: ResourceRef | None, at_leas
     """Return the actors that may use a privilege on a resource, owners included (rules/datahub.md a.8).
 
     With a resource it agrees with `authorizer.answer` for every active user (`allowed_people`). Without one, names in a
-    deny are removed as they stand, and users that a policy allows only under an actor condition are left out.
-    With policies disabled everybody may. Raises what `authorizer.answer` raises.
+    deny are removed as they stand, and users that a policy allows only under an actor condition are left out. Removed
+    and deleted groups and roles are left out. With policies disabled everybody may. Raises what `authorizer.answer`
+    raises.
     """
     snapshot = snapshot_store.get_current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
@@ -91,19 +92,20 @@ def find_allowed_actors(*, privilege: str, resource: ResourceRef | None, at_leas
     (named_actors,) = _list_named_actors([(privilege, resource)], snapshot)
     is_about_part = resource is not None and (resource.columns is not None or resource.path is not None)
     if resource is None or not (named_actors.is_narrowed or is_about_part):
-        return _build_answer(named_actors, _find_inactive_users([named_actors]), snapshot)
+        return _build_answer(named_actors, _find_inactive_names([named_actors]), snapshot)
     request = AccessRequest(privilege_requirement(privilege), resource)
     people = allowed_people.judge_people(named_actors, request, snapshot)
+    removed_names = actor_resolution.find_removed_holders(urns=sorted(people.allowed_names | people.refused_names))
     return AllowedActors(
         is_all_users=EVERYONE in named_actors.names,
         is_all_groups=IN_ANY_GROUP in named_actors.names,
         users=people.allowed_users[:MAX_LISTED_USERS],
-        groups=_filter_by_prefix(people.allowed_names, GROUP_PREFIX),
-        roles=_filter_by_prefix(people.allowed_names, ROLE_PREFIX),
+        groups=_filter_by_prefix(people.allowed_names - removed_names, GROUP_PREFIX),
+        roles=_filter_by_prefix(people.allowed_names - removed_names, ROLE_PREFIX),
         exceptions=ActorUrns(
             people.refused_users[:MAX_LISTED_USERS],
-            _filter_by_prefix(people.refused_names, GROUP_PREFIX),
-            _filter_by_prefix(people.refused_names, ROLE_PREFIX),
+            _filter_by_prefix(people.refused_names - removed_names, GROUP_PREFIX),
+            _filter_by_prefix(people.refused_names - removed_names, ROLE_PREFIX),
         ),
         version=snapshot.version,
         is_conditional=named_actors.needs_owners,
@@ -123,8 +125,8 @@ def find_named_actors_many(
     if not settings.AUTH_POLICIES_ENABLED:
         return [_allow_everybody(snapshot) for _ in questions]
     named_actors = _list_named_actors(questions, snapshot)
-    inactive_users = _find_inactive_users(named_actors)
-    return [_build_answer(audience, inactive_users, snapshot) for audience in named_actors]
+    inactive_names = _find_inactive_names(named_actors)
+    return [_build_answer(audience, inactive_names, snapshot) for audience in named_actors]
 
 
 def _allow_everybody(snapshot: Snapshot) -> AllowedActors:
@@ -144,23 +146,26 @@ def _list_named_actors(questions: Sequence[tuple[str, ResourceRef | None]], snap
     return named_actors
 
 
-def _find_inactive_users(named_actors: Iterable[NamedActors]) -> frozenset[str]:
-    """Return those of the named users who are suspended or removed."""
+def _find_inactive_names(named_actors: Iterable[NamedActors]) -> Set[str]:
+    """Return those of the named users who are suspended or removed, and the groups and roles that are removed."""
     all_names = frozenset[str]().union(*(audience.names | audience.exceptions for audience in named_actors))
     users = _filter_by_prefix(all_names, USER_PREFIX)
     actors_by_urn = actor_resolution.load_actors(urns=users) if users else {}
-    return frozenset(urn for urn, actor in actors_by_urn.items() if not actor.is_active)
+    inactive_names = {urn for urn, actor in actors_by_urn.items() if not actor.is_active}
+    return inactive_names | actor_resolution.find_removed_holders(
+        urns=[name for name in all_names if name.startswith((GROUP_PREFIX, ROLE_PREFIX))]
+    )
 
 
-def _build_answer(named_actors: NamedActors, inactive_users: frozenset[str], snapshot: Snapshot) -> AllowedActors:
-    allowed_urns = _group_by_kind(named_actors.names - inactive_users)
+def _build_answer(named_actors: NamedActors, inactive_names: Collection[str], snapshot: Snapshot) -> AllowedActors:
+    allowed_urns = _group_by_kind(named_actors.names.difference(inactive_names))
     return AllowedActors(
         is_all_users=EVERYONE in named_actors.names,
         is_all_groups=IN_ANY_GROUP in named_actors.names,
         users=allowed_urns.users,
         groups=allowed_urns.groups,
         roles=allowed_urns.roles,
-        exceptions=_group_by_kind(named_actors.exceptions - inactive_users),
+        exceptions=_group_by_kind(named_actors.exceptions.difference(inactive_names)),
         version=snapshot.version,
         is_conditional=named_actors.is_conditional,
     )

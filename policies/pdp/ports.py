@@ -48,6 +48,19 @@ class CatalogStage(Protocol):
         """Return the facts that entities would have; a constant number of queries."""
 
 
+class References(Protocol):
+    """References in documents to what was deleted (docs/adr/0044-deleted-names.md), inside an open write."""
+
+    def detach(self, *, urns: Collection[str]) -> None:
+        """Take the references to these URNs out of the facts about entities; the documents stay as they are."""
+
+    def find_named(self, *, urns: Collection[str]) -> frozenset[str]:
+        """Return those of these URNs that a document still refers to."""
+
+    def remove(self, *, urns: Collection[str], by: Actor, channel: str) -> Mapping[str, int]:
+        """Remove the references to these URNs from documents; return URN -> number of changed documents."""
+
+
 StatementsByPolicy = Mapping[str, tuple[Statement, ...]]
 
 
@@ -105,6 +118,13 @@ def postings_source() -> PostingsSource:
     """Return the source of postings that settings.POLICY_PORTS names."""
     source: PostingsSource = import_port("PostingsSource")()
     return source
+
+
+@cache
+def references() -> References:
+    """Return the references in documents, of the class that settings.POLICY_PORTS names."""
+    stored_references: References = import_port("References")()
+    return stored_references
 
 
 @cache

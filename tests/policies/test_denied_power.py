@@ -115,10 +115,12 @@ def open_world(opening, user, group, role, system):
         put(f"{POLICY}-deny", system, "MANAGE_TAGS", actors=denying, effect="DENY")
 
 
-LEAVING = {
-    "remove the member": lambda **by: groups.remove_members(urn=CREW, members=[PLAIN], **by),
+DELETING = {
     "remove the group": lambda **by: groups.remove(urn=CREW, **by),
     "delete the group as an entity": lambda **by: deletes.delete(urn=CREW, **by),
+}
+LEAVING = {
+    "remove the member": lambda **by: groups.remove_members(urn=CREW, members=[PLAIN], **by),
     "remove the group by aspect": aspect("corpGroup", CREW, "status", {"removed": True}),
     "memberships": aspect("corpuser", PLAIN, "nativeGroupMembership", {"nativeGroups": []}),
     "memberships deleted": aspect("corpuser", PLAIN, "nativeGroupMembership", None),
@@ -134,6 +136,38 @@ def test_nobody_frees_others_for_what_they_do_not_hold(user, group, role, system
     with pytest.raises(Forbidden, match="MANAGE_TAGS"):
         LEAVING[leaving](by=by, channel=DOOR)
     assert people_stored() == before
+
+
+#: A deny of any group, and the exclusion of a role that the group holds, name no group.
+NAMED = [opening for opening in OPENINGS if opening in ("denied", "excluded")]
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("deleting", DELETING)
+def test_nobody_frees_others_by_deleting_their_group(user, group, role, system, holding, opening, deleting):
+    open_world(opening, user, group, role, system)
+    by = holding("MANAGE_USERS_AND_GROUPS", username="delegate")
+    before = people_stored()
+    with pytest.raises(
+        Conflict if opening in NAMED else Forbidden, match=POLICY if opening in NAMED else "MANAGE_TAGS"
+    ):
+        DELETING[deleting](by=by, channel=DOOR)
+    assert people_stored() == before
+
+
+@pytest.mark.parametrize("opening", NAMED)
+@pytest.mark.parametrize("deleting", DELETING)
+def test_a_group_that_a_policy_keeps_out_is_deleted_by_nobody(user, group, role, system, opening, deleting):
+    open_world(opening, user, group, role, system)
+    with pytest.raises(Conflict, match="crew cannot be deleted: urn:li:dataHubPolicy:p"):
+        DELETING[deleting](by=system, channel=DOOR)
+    named = POLICY if opening == "excluded" else f"{POLICY}-deny"
+    policies.set_state(urn=named, state="INACTIVE", by=system, channel=DOOR)
+    with pytest.raises(Conflict, match=named):
+        DELETING[deleting](by=system, channel=DOOR)
+    policies.delete(urn=named, by=system, channel=DOOR)
+    DELETING[deleting](by=system, channel=DOOR)
+    assert not GroupProfile.objects.filter(urn=CREW).exists()
 
 
 @pytest.mark.parametrize("leaving", LEAVING)

@@ -18,7 +18,7 @@ from policies.engine import families
 from policies.engine.families import cdap
 from policies.engine.model import Actor
 from policies.engine.wording import word_count
-from policies.errors import Forbidden, Invalid, NotFound
+from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.http.pages.change_effect import ProposedChange
 from policies.pdp import authorizer
 
@@ -67,7 +67,7 @@ def word_changes(*, changes: Sequence[Change], by: Actor, is_sampled: bool = Fal
         result = preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS, is_sampled=is_sampled)
     except Invalid as refusal:
         return ChangeWording([problem.detail for problem in refusal.problems[:MAX_NAMED]])
-    except (Forbidden, NotFound) as refusal:
+    except (Conflict, Forbidden, NotFound) as refusal:
         return ChangeWording([refusal.detail])
     sentences = describe_net_change(result.change)
     if is_sampled and not result.change.is_exact:

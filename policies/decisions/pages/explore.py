@@ -89,7 +89,12 @@ def _build_privileges_answer(form: WhyForm, viewer: AnswerViewer, request: HttpR
 
 #: Codes of answers that are not based on any policy.
 _CODES_WITHOUT_POLICY = frozenset(
-    {DecisionCode.POLICIES_DISABLED, DecisionCode.SYSTEM_ACTOR, DecisionCode.ACTOR_SUSPENDED}
+    {
+        DecisionCode.POLICIES_DISABLED,
+        DecisionCode.SYSTEM_ACTOR,
+        DecisionCode.ACTOR_SUSPENDED,
+        DecisionCode.ACTOR_REMOVED,
+    }
 )
 
 

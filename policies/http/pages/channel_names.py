@@ -15,6 +15,7 @@ QUESTION_CHANNELS: Mapping[str, str] = {
 }
 _CHANGE_CHANNELS = {
     "bootstrap": "Bootstrap",
+    "cleanup": "Removal of deleted names",
     "clock": "Begun or ended on time",
     "command": "Command line",
     "load_catalog": "Catalog import",

@@ -36,7 +36,7 @@ from policies.identity.services import groups, people_writer
 from policies.models import GroupProfile, User
 from policies.pdp import authorizer
 from policies.pdp.access_requests import ResourceRef
-from policies.writes import required_privileges
+from policies.writes import deleted_names, required_privileges
 
 SECTION = Section("Groups", "groups", ("Settings", "Users & Groups"))
 
@@ -203,16 +203,15 @@ def _list_losses(group: GroupProfile) -> list[str]:
     if group.role_names:
         losses.append(f"Its roles are no longer assigned: {', '.join(group.role_names)}.")
     if policy_count:
-        losses.append(f"Policies that name it ({policy_count}) stay, and apply to nobody of that name.")
-    narrowing_names = [
-        mention.name
-        for mention in policy_mentions.list_mentions(actor=group.urn)
-        if mention.is_active and (mention.is_denying or mention.is_excepted)
-    ]
-    if narrowing_names:
-        suffix = " and others" if len(narrowing_names) > _MAX_WARNED_POLICIES else ""
-        names_text = ", ".join(narrowing_names[:_MAX_WARNED_POLICIES])
-        losses.append(f"Its members may be allowed what these policies keep from the group: {names_text}{suffix}.")
+        losses.append(f"Policies that name it ({policy_count}) lose its name, but for denies and exclusions.")
+    if narrowing_urns := deleted_names.list_narrowing_policies(group.urn):
+        names = authorizer.load_names(urns=narrowing_urns[:_MAX_WARNED_POLICIES])
+        suffix = " and others" if len(narrowing_urns) > _MAX_WARNED_POLICIES else ""
+        names_text = ", ".join(names.get(policy, policy) for policy in narrowing_urns[:_MAX_WARNED_POLICIES])
+        losses.insert(
+            0,
+            f"It cannot be deleted while these policies deny it something, or exclude it: {names_text}{suffix}.",
+        )
     return [*losses, *removal_warnings.list_losses(urn=group.urn)]
 
 

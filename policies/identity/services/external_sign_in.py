@@ -22,7 +22,7 @@ from policies.identity.services.oidc_claims import ExternalIdentity
 from policies.models import GroupProfile, Role, RoleAssignment, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import actor_resolution
-from policies.writes import delegation, required_privileges
+from policies.writes import delegation, deleted_names, required_privileges
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
 log = structlog.get_logger(__name__)
@@ -128,13 +128,22 @@ def _link(user: User, identity: ExternalIdentity, uow: UnitOfWork, *, may_link: 
 
 
 def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> None:
-    """Replace the user's external memberships by these group ids; unknown groups are created with external origin."""
-    urns = [GROUP_PREFIX + identifier for identifier in identifiers]
+    """Replace the user's external memberships by these group ids; unknown groups are created with external origin.
+
+    A group that was deleted and is still named by a policy or document is left out until the next sign-in.
+    """
+    all_urns = [GROUP_PREFIX + identifier for identifier in identifiers]
+    unfinished_urns = deleted_names.find_unfinished(all_urns)
+    if unfinished_urns:
+        log.warning("oidc_group_is_being_deleted", user=user.urn, groups=sorted(unfinished_urns))
+    urns = [urn for urn in all_urns if urn not in unfinished_urns]
     groups = {group.urn: group for group in GroupProfile.objects.filter(urn__in=urns)}
     new_groups = [
-        people_writer.build_group(identifier=identifier, by=uow.by, origin=GroupProfile.Origin.EXTERNAL)
-        for identifier in identifiers
-        if GROUP_PREFIX + identifier not in groups
+        people_writer.build_group(
+            identifier=urn.removeprefix(GROUP_PREFIX), by=uow.by, origin=GroupProfile.Origin.EXTERNAL
+        )
+        for urn in urns
+        if urn not in groups
     ]
     people_writer.store(new_groups, facts_before={group.urn: None for group in new_groups}, uow=uow)
     groups |= {group.urn: group for group in new_groups}

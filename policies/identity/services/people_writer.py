@@ -17,6 +17,7 @@ from policies.errors import Forbidden
 from policies.identity.services import name_index
 from policies.models import GroupProfile, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, django_group_name
+from policies.writes import deleted_names
 from policies.writes.unit_of_work import UnitOfWork, fingerprint
 
 UserOrGroup = User | GroupProfile
@@ -66,8 +67,10 @@ def store(
 ) -> None:
     """Store users and groups, and record those whose facts differ; None in `facts_before` (by URN) is a new row.
 
-    Sessions of users who are suspended or removed end. Raises Forbidden for a root user who would be.
+    Sessions of users who are suspended or removed end. Raises Forbidden for a root user who would be, and Conflict for
+    a new row whose name was deleted and is still named by what the task has to change.
     """
+    deleted_names.release([row.urn for row in rows if facts_before[row.urn] is None])
     uow.announce(*(row.urn for row in rows))
     for row in rows:
         _announce_deactivation(row, facts_before[row.urn], uow)
@@ -106,10 +109,15 @@ def set_origin(groups: Sequence[GroupProfile], *, origin: str, uow: UnitOfWork) 
 
 
 def remove(row: UserOrGroup, *, uow: UnitOfWork) -> None:
-    """Delete a user or group with its memberships and role assignments, a user also with its tokens and sessions."""
+    """Delete a user or group with its memberships and role assignments, a user also with its tokens and sessions.
+
+    Raises Conflict for a name by which a policy keeps access from somebody.
+    """
+    deleted_names.refuse_narrowing(urn=row.urn, name=row.name)
     _announce_loss(row, uow)
     uow.audit(urn=row.urn, name=row.name, verb=Verb.DELETED, before=facts(row))
     (row if isinstance(row, User) else row.group).delete()
+    deleted_names.mark([row.urn])
 
 
 def _announce_deactivation(row: UserOrGroup, before: Facts | None, uow: UnitOfWork) -> None:

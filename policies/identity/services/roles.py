@@ -21,7 +21,7 @@ from policies.models.fields import filter_storable
 from policies.models.people import MAX_NAME_LENGTH, django_group_name
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import database_clock
-from policies.writes import managed_rows, required_privileges
+from policies.writes import deleted_names, managed_rows, required_privileges
 from policies.writes.timed_holders import HolderInput, check_holders, get_urn
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work, refuse_stale
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
@@ -77,6 +77,7 @@ def create(
             raise Conflict(f"The role {role.urn} already exists.")
         if Role.objects.filter(object_id=role.object_id).exists():
             raise Conflict(f"The object id {role.object_id} is taken.")
+        deleted_names.release([role.urn])
         role.group = Group.objects.create(name=django_group_name(role.urn))
         role.save(force_insert=True)
         uow.audit(urn=role.urn, name=role.name, verb=Verb.CREATED, after=facts(role))
@@ -130,6 +131,7 @@ def delete(*, urn: str, by: Actor, channel: str) -> None:
         group = role.group
         role.delete()
         group.delete()
+        deleted_names.mark([urn])
 
 
 def grant(*, urn: str, actors: Sequence[HolderInput], by: Actor, channel: str) -> list[str]:

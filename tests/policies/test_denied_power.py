@@ -9,6 +9,7 @@ from policies.authoring.services import policies, policy_drafts
 from policies.errors import Conflict, Forbidden
 from policies.identity.services import external_sign_in, groups
 from policies.identity.services.oidc_claims import ExternalIdentity
+from policies.models import GroupProfile
 from policies.pdp import actor_resolution, snapshot_store
 from tests.policies.conftest import DOOR
 from tests.policies.test_lockout import PASSWORD, people_stored

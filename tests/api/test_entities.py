@@ -140,7 +140,9 @@ def test_a_cursor_repeats_nothing_under_writes(librarian, client_of):
     """Between two calls something comes before what was read, is renamed, and goes away."""
     urns = register(librarian, "m", "n", "o", "p", "q")
     body = {"privilege": "EDIT_ENTITY", "type": "dataset", "page_size": 2}
-    found, cursor, added = [], "", iter("abcdef")
+    found: list[str] = []
+    cursor: str | None = ""
+    added = iter("abcdef")
     while cursor is not None:
         page = librarian.post("/api/v1/what", body | {"cursor": cursor}).json()
         assert (page["next"], page["previous"]) == (None, None)
@@ -160,7 +162,8 @@ def test_a_cursor_goes_through_people_and_policies_too(librarian):
     register(librarian, "a", "b")
     everything = librarian.post("/api/v1/what", body | {"page_size": 200}).json()
     assert everything["next_cursor"] is None
-    found, cursor = [], ""
+    found: list[dict[str, str]] = []
+    cursor: str | None = ""
     while cursor is not None:
         page = librarian.post("/api/v1/what", body | {"cursor": cursor}).json()
         found += page["results"]

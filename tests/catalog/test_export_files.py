@@ -10,7 +10,7 @@ import pytest
 
 from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
 from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, find_file_problems
-from catalog.reports.kinds.role_mapping_check.file_patterns import covers_file, find_pattern_problem
+from catalog.reports.kinds.role_mapping_check.file_patterns import find_pattern_problem, match_path
 from catalog.reports.storage import parse_address
 
 KEYS = ("grants", "members", "usage", "policies", "hierarchy", "denies")
@@ -51,7 +51,7 @@ def test_other_patterns_are_paths_in_the_folder(pattern: str) -> None:
     ],
 )
 def test_which_files_a_pattern_names(pattern: str, path: str, *, is_named: bool) -> None:
-    assert covers_file(pattern, path) == is_named
+    assert match_path(pattern, path) == is_named
 
 
 def find_problems(folder: Path, limits: FileLimits, *names: str) -> dict[str, list[str]]:

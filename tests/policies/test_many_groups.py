@@ -1,7 +1,6 @@
 """Groups of one person are written by statements about all of them, however many there are."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from django.db import connection
@@ -22,7 +21,7 @@ MAX_SECONDS = 1.0
 
 
 @pytest.fixture
-def urns(db: None) -> Iterator[list[str]]:
+def urns(db: None) -> list[str]:
     users.create(username="ann", by=authorizer.SYSTEM, channel=DOOR)
     with open_unit_of_work(by=authorizer.SYSTEM, channel=DOOR) as uow:
         groups = [people_writer.build_group(identifier=f"g{number}", by=uow.by) for number in range(GROUP_COUNT)]

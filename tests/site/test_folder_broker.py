@@ -52,14 +52,14 @@ def message(text: str) -> dict[str, Any]:
 
 def write(folder: Path, writer: int) -> None:
     with connect(folder) as connection:
-        channel = connection.channel()
+        channel: Any = connection.channel()
         for number in range(MESSAGE_COUNT):
             channel._put(QUEUE, message(f"{writer}.{number} "))
 
 
 def read(folder: Path, taken: Any, are_written: Any) -> None:
     with connect(folder) as connection:
-        channel = connection.channel()
+        channel: Any = connection.channel()
         while True:
             is_last_look = are_written.is_set()
             try:

@@ -69,12 +69,12 @@ def _drop_empty(value: Combinable) -> Combinable:
 
 def _build_info(key: str, column: str | None = None) -> Combinable:
     """Return a field of `corpUserInfo`: what is kept of it, or the column that has the same value."""
-    kept = _drop_empty(_JsonText("extra", documents.USER_INFO, "kept", key))
+    kept_value = _drop_empty(_JsonText("extra", documents.USER_INFO, "kept", key))
     if column is None:
-        return kept
+        return kept_value
     keys = _JsonText("extra", documents.USER_INFO, "keys")
     is_same = When(Q(Contains(keys, Value(f'"{key}"'))), then=_drop_empty(F(column)))
-    return Coalesce(kept, Case(is_same, default=None, output_field=TextField()), output_field=TextField())
+    return Coalesce(kept_value, Case(is_same, default=None, output_field=TextField()), output_field=TextField())
 
 
 def _has_text(value: Combinable) -> Q:
@@ -166,7 +166,7 @@ def _build_sort_values(resource: str) -> dict[str, Any]:
     if resource == "User":
         values["active"] = F("state")
         for path, is_in_list in _iterate_delivered():
-            steps = (*path[:-1], 0, path[-1]) if is_in_list else path
+            steps: tuple[str | int, ...] = (*path[:-1], 0, path[-1]) if is_in_list else path
             values.setdefault(_name_path(path), Lower(_drop_empty(_JsonText("delivered", *steps))))
     values |= {name: Lower(value) for name, value in _SIMPLE_VALUES[resource].items()}
     values["externalid"] = _SIMPLE_VALUES[resource]["externalid"]

@@ -76,7 +76,7 @@ def people(connector: Connector) -> dict[str, str]:
 
 def find_values(resource: Any, path: str) -> list[Any]:
     """Return the values of a path in lower case in a resource."""
-    values = [{**resource, **resource.get(ENTERPRISE, {})}]
+    values: list[Any] = [{**resource, **resource.get(ENTERPRISE, {})}]
     for part in path.split("."):
         values = [one for value in values for one in (value if isinstance(value, list) else [value])]
         values = [{key.lower(): item for key, item in value.items()}.get(part) for value in values]

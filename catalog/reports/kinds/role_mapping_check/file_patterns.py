@@ -23,16 +23,16 @@ def find_pattern_problem(pattern: str) -> str:
     return ""
 
 
-def covers_file(pattern: str, path: str) -> bool:
+def match_path(pattern: str, path: str) -> bool:
     """Whether a pattern names the file at a path in the folder, or a folder that the file is in."""
     parts, pattern_parts = path.split("/"), pattern.split("/")
     if len(parts) < len(pattern_parts) or any(
         part.startswith(_HIDDEN_PREFIXES) for part in parts[len(pattern_parts) :]
     ):
         return False
-    return all(map(_covers_part, pattern_parts, parts))
+    return all(map(_match_part, pattern_parts, parts))
 
 
-def _covers_part(pattern: str, part: str) -> bool:
+def _match_part(pattern: str, part: str) -> bool:
     expression = "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern)
     return re.fullmatch(expression, part, re.DOTALL) is not None

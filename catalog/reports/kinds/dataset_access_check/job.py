@@ -58,8 +58,8 @@ def _check_partition(
 def _build_absence(claim: checks.Claim, name: SoughtName) -> dict[str, Any]:
     """Return the line of the table of failures for a name that nothing has."""
     nothing = dict.fromkeys(("decision", "policy", "because", "nearest"))
-    place = {"person": "", "privilege": "", "entities": 0, "entity": name.value}
-    return {"assertion": claim.name, **place, **nothing, "lacks": absent_names.describe_absence(name)}
+    location = {"person": "", "privilege": "", "entities": 0, "entity": name.value}
+    return {"assertion": claim.name, **location, **nothing, "lacks": absent_names.describe_absence(name)}
 
 
 def _list_privileges(assertions: Sequence[Mapping[str, Any]]) -> set[str]:

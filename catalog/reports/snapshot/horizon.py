@@ -83,5 +83,5 @@ def read_horizon(connection: BaseDatabaseWrapper, change_seq: int) -> Horizon | 
         cursor.execute(_READ_SNAPSHOT)
         snapshot, database, foreign = cursor.fetchone()
     _, upper, pending = snapshot.split(":")
-    numbers = (int(number) for number in pending.split(",") if number)
-    return Horizon(database, int(upper), tuple(one for one in numbers if one % _SHORT_NUMBERS not in foreign))
+    numbers = tuple(int(number) for number in pending.split(",") if number)
+    return Horizon(database, int(upper), tuple(number for number in numbers if number % _SHORT_NUMBERS not in foreign))

@@ -38,6 +38,16 @@ def search(page: Page, label: str, text: str) -> None:
     wait_for_answers(page)
 
 
+def find_privileges(page: Page, text: str) -> None:
+    """Leave only the privileges that have this in their names.
+
+    What is ticked before the answer is there is not ticked in it.
+    """
+    with page.expect_response(lambda answer: answer.request.headers.get("hx-target", "").endswith("privileges")):
+        page.get_by_label("Find privileges").fill(text)
+    wait_for_answers(page)
+
+
 def wait_for_answers(page: Page) -> None:
     """Return once every answer that a script of the page waits for stands in the page."""
     expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)

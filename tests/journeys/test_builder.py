@@ -8,7 +8,7 @@ from catalog.ingest.apply import Proposal
 from policies.identity.services import users
 from policies.models import Policy
 from policies.pdp import authorizer
-from tests.journeys.browsing import barriers, problems, search, sign_in
+from tests.journeys.browsing import barriers, find_privileges, problems, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -52,7 +52,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     root.get_by_label("Platform").check()
     expect(root.locator("#builder-aside")).to_contain_text("Nobody may do anything yet across the platform.")
     root.get_by_label("Name").press("Enter")
-    root.get_by_label("Find privileges").fill("manage policies")
+    find_privileges(root, "manage policies")
     expect(root.locator("#privileges label")).to_have_count(1)
     root.get_by_label("Manage Policies").check()
     expect(root.locator("#builder-aside")).to_contain_text("Nobody yet may Manage Policies across the platform.")

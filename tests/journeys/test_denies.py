@@ -7,7 +7,7 @@ from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
-from tests.journeys.browsing import problems, search, sign_in
+from tests.journeys.browsing import find_privileges, problems, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -56,7 +56,7 @@ def test_a_deny_with_an_exception_takes_from_one_and_not_from_the_other(site, op
     root.get_by_label("Deny").check()
     assert problems(root) == []
     root.get_by_role("button", name="Next").last.click()
-    root.get_by_label("Find privileges").fill("edit description")
+    find_privileges(root, "edit description")
     root.locator("#privileges").get_by_label("EDIT_ENTITY_DOCS").check()
     root.get_by_role("button", name="Next").last.click()
     root.get_by_label("All users").check()

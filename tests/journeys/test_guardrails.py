@@ -8,7 +8,7 @@ from catalog.ingest.apply import Proposal
 from policies.identity.services import users
 from policies.models import Guardrail
 from policies.pdp import authorizer
-from tests.journeys.browsing import problems, search, sign_in, wait_for_answers
+from tests.journeys.browsing import find_privileges, problems, search, sign_in, wait_for_answers
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -44,7 +44,7 @@ def save_policy_for_jane(page: Page, site: str) -> None:
     page.goto(f"{site}{POLICIES}/new")
     page.get_by_label("Name").fill("Jane cleans up")
     page.get_by_role("button", name="Next").last.click()
-    page.get_by_label("Find privileges").fill("delete")
+    find_privileges(page, "delete")
     page.locator("#privileges").get_by_label("DELETE_ENTITY").check()
     page.get_by_role("button", name="Next").last.click()
     pick(page, "users", "users", "Jane Doe")
@@ -69,7 +69,7 @@ def test_a_guardrail_is_written_refuses_a_policy_and_lists_what_breaks_it(site, 
 
     pick(root, "actors-users", "users", "DataHub")
     pick(root, "actors-roles", "roles", "Admin")
-    root.get_by_label("Find privileges").fill("delete")
+    find_privileges(root, "delete")
     root.locator("#first-privileges").get_by_label("DELETE_ENTITY").check()
     root.get_by_label("What meets all conditions below").check()
     root.get_by_label("Add a condition on").select_option("Tag")

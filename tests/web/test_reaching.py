@@ -242,8 +242,8 @@ def costs_of_pages(ladder_of_module, module_transaction):
     return compare_costs(client_of("root"), PAGES, fill=fill, few=5, many=50)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[f"{path}-question{place}" for place, (path, _) in enumerate(PAGES)])
-def test_a_page_costs_the_same_with_many_rows(costs_of_pages, db, page):
-    few, many = costs_of_pages[page]
+@pytest.mark.parametrize(("path", "question"), PAGES)
+def test_a_page_costs_the_same_with_many_rows(costs_of_pages, db, path, question):
+    few, many = costs_of_pages[path, question]
     # Fewer when the first page of many holds one kind of names only.
     assert many <= few

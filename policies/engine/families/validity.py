@@ -3,6 +3,7 @@
 Nothing here reads a clock. What begins and what ends is written on time (`policies.pdp.due_changes`).
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -10,6 +11,9 @@ from enum import StrEnum
 from policies.engine.families.document_reader import DocumentReader, JsonValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: An offset of more than 23 hours at the end of a time.
+_WRONG_OFFSET = re.compile(r"T.+[+-](?:2[4-9]|[3-9]\d)(?::?\d\d)?$", re.ASCII)
 
 #: Most milliseconds since 1970 that are read: the end of the year 9999.
 _MAX_MILLISECONDS = 253_402_300_799_999
@@ -74,15 +78,16 @@ def parse_instant(value: JsonValue) -> datetime:
         raise ValueError("Give a time as ISO 8601 with an offset, such as 2026-12-01T00:00:00Z, or in milliseconds.")
     try:
         instant = datetime.fromisoformat(value)
-        if instant.tzinfo is None:
-            raise ValueError("This time has no offset; write for example 2026-12-01T00:00:00Z.")
+    except ValueError:
+        has_wrong_offset = _WRONG_OFFSET.search(value) is not None
+        fault = "The offset of this time is beyond 23:59" if has_wrong_offset else "This is no time"
+        raise ValueError(f"{fault}; write for example 2026-12-01T00:00:00Z.") from None
+    if instant.tzinfo is None:
+        raise ValueError("This time has no offset; write for example 2026-12-01T00:00:00Z.")
+    try:
         return instant.astimezone(UTC)
     except OverflowError:
         raise ValueError("This is no time between the years 1 and 9999.") from None
-    except ValueError as error:
-        if "offset" in str(error):
-            raise
-        raise ValueError("This is no time; write for example 2026-12-01T00:00:00Z.") from None
 
 
 def to_milliseconds(instant: datetime) -> int:

@@ -299,3 +299,17 @@ def test_a_long_difference_says_what_it_leaves_out(browse, world, write):
     page = browse("root").get(f"{BASE}/versions/2/{policy.urn}")
     assert len(page.context["lines"]) == 2000
     assert "more lines" in page.content.decode()
+
+
+def test_a_question_without_its_parameter_says_what_to_choose(browse, world, write):
+    policy = write("asked", displayName="Asked")
+    root = browse("root")
+    for address, sentence in (
+        (f"{BASE}/state/{policy.urn}", "Choose on the page of the policy Asked whether it shall be active."),
+        (f"{BASE}/state/{policy.urn}?state=", "Choose on the page of the policy Asked whether it shall be active."),
+        (f"{BASE}/state/{policy.urn}?state=DRAFT", "A policy is ACTIVE or INACTIVE, and not DRAFT."),
+        ("/settings/permissions/roles/times/urn:li:dataHubRole:Admin", "Choose a user or group"),
+    ):
+        page = root.get(address)
+        assert (page.status_code, "&#x27;&#x27;" in page.content.decode()) == (404, False)
+        assert sentence in page.content.decode(), address

@@ -6,6 +6,7 @@ of root and Admin hold every privilege of the registry, so they grow with it.
 """
 
 import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -16,6 +17,7 @@ from django.utils.module_loading import import_string
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
 from policies.authoring.services import guardrails, policies, policy_drafts
+from policies.engine import wording
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.identity.services import roles
@@ -66,6 +68,8 @@ def build_document(entry: dict[str, Any]) -> dict[str, Any]:
     registry = vocabulary.load_datahub()
     privileges_by_type = {"platform": registry.platform_privileges(), "metadata": registry.metadata_privileges()}
     document = dict(entry["info"])
+    if "restricted_privileges" in entry:
+        document["description"] = describe_platform_privileges(document["privileges"])
     if "generated" in entry:
         document["privileges"] = [privilege.name for privilege in privileges_by_type[entry["generated"]]]
     return policy_drafts.validate_draft(_build_draft(entry, document))
@@ -119,9 +123,8 @@ def _write_root(result: BootstrapResult) -> None:
 def _write_policy(entry: dict[str, Any], result: BootstrapResult, *, is_restricted: bool) -> None:
     urn, document = entry["urn"], build_document(entry)
     existing_policy = Policy.objects.filter(urn=urn).first()
-    target_document = document
-    if is_restricted and "restricted_privileges" in entry:
-        target_document = document | {"privileges": entry["restricted_privileges"]}
+    restricted_document = _restrict(entry, document)
+    target_document = restricted_document if is_restricted else document
     if existing_policy is None:
         if not _is_deleted_by_people(urn):
             policies.create(
@@ -136,15 +139,57 @@ def _write_policy(entry: dict[str, Any], result: BootstrapResult, *, is_restrict
     if not existing_policy.is_editable and not existing_policy.is_system:
         # The text is that of the release; the state is the installation's choice.
         target_document = {**target_document, "state": existing_policy.state}
-    elif existing_policy.is_editable and not (
-        existing_policy.document == document and existing_policy.updated_by == SYSTEM_ACTOR
-    ):
-        return
-    if existing_policy.document != target_document and (
-        not existing_policy.is_editable or target_document is not document
-    ):
+    elif existing_policy.is_editable:
+        shipped_document = _find_shipped(existing_policy, (document, restricted_document))
+        if shipped_document is None or restricted_document is document:
+            return
+        # An installation that was restricted stays so; its description is that of the release.
+        target_document = restricted_document if is_restricted else shipped_document
+    if existing_policy.document != target_document:
         policies.update(urn=urn, draft=_build_draft(entry, target_document), by=authorizer.SYSTEM, channel=CHANNEL)
         result.rewritten_urns.append(urn)
+
+
+def _restrict(entry: Mapping[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of a restricted installation, the document itself if it is the same there."""
+    if "restricted_privileges" not in entry:
+        return document
+    privileges = entry["restricted_privileges"]
+    return document | {"privileges": privileges, "description": describe_platform_privileges(privileges)}
+
+
+def _find_shipped(policy: Policy, documents: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the shipped document that a policy has; None for one that people wrote.
+
+    Of one that was written here the description may be that of an earlier release.
+    """
+    if policy.updated_by != SYSTEM_ACTOR:
+        return None
+    stored_document = _without_description(policy.document)
+    shipped_document = next(
+        (document for document in documents if _without_description(document) == stored_document), None
+    )
+    if shipped_document == policy.document:
+        return shipped_document
+    last_event = PolicyEvent.objects.filter(policy_urn=policy.urn).order_by("-id").first()
+    return shipped_document if last_event is not None and last_event.door == CHANNEL else None
+
+
+def describe_platform_privileges(names: Collection[str]) -> str:
+    """Return what a policy for all users gives: every platform privilege but few, or the ones that it lists."""
+    platform_privileges = vocabulary.load_datahub().platform_privileges()
+    given = [privilege.display for privilege in platform_privileges if privilege.name in names]
+    others = [privilege.display for privilege in platform_privileges if privilege.name not in names]
+    if len(others) > len(given):
+        return f"Gives everybody these platform privileges: {wording.join_words(given, 'and')}."
+    exception = f" except {wording.join_words(others, 'and')}" if others else ""
+    return (
+        f"Gives everybody every platform privilege{exception}, which makes setting up easy; narrow it before real use."
+    )
+
+
+def _without_description(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != "description"}
 
 
 def _is_deleted_by_people(urn: str) -> bool:

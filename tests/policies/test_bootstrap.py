@@ -119,6 +119,24 @@ def test_restricted_from_the_start():
     assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
 
 
+def test_the_policy_for_everybody_says_what_it_gives_here():
+    def said() -> str:
+        return Policy.objects.get(urn=EVERYBODY).document["description"]
+
+    bootstrap.run()
+    assert said().startswith("Gives everybody every platform privilege except Manage Guardrails, ")
+    document = Policy.objects.get(urn=EVERYBODY).document
+    for is_restricted in (False, True):
+        bootstrap.run(is_restricted=is_restricted)
+        right = said()
+        document = Policy.objects.get(urn=EVERYBODY).document | {"description": "Gives everybody everything."}
+        draft = policy_drafts.PolicyInput("datahub", document)
+        policies.update(urn=EVERYBODY, draft=draft, by=authorizer.SYSTEM, channel="bootstrap")
+        assert bootstrap.run().rewritten_urns == [EVERYBODY], "what an earlier release said is corrected"
+        assert said() == right
+    assert right == "Gives everybody these platform privileges: Generate Personal Access Tokens and View Analytics."
+
+
 def test_restricted_does_not_touch_what_somebody_edited():
     bootstrap.run()
     edit(EVERYBODY, description="Ours")

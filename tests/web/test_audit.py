@@ -10,8 +10,9 @@ from django.utils import timezone
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from policies.authoring.services import policies
+from policies.decisions.pages import change_wording
 from policies.identity.services import users
-from policies.models import LoggedDecision
+from policies.models import ChangeEvent, ChangeSet, LoggedDecision, PolicyEvent, Verb
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
@@ -149,3 +150,47 @@ def test_changes_are_shown_with_before_and_after(browse, world, write):
 @pytest.mark.parametrize("address", [LOG, f"{LOG}/policies", f"{LOG}/people"])
 def test_who_does_not_manage_policies_sees_nothing_of_it(browse, address):
     assert browse("steward").get(address).status_code == 403
+
+
+STATES = [(None, None), (None, {"a": "new"}), ({"a": "old"}, None), ({"a": "old"}, {"a": "new"})]
+
+
+@pytest.mark.parametrize("table", ["policies", "people"])
+def test_every_kind_of_change_is_told_as_it_was(browse, world, settings, table):
+    """Nothing is said to have been created or deleted that was not, whatever is recorded of before and after."""
+    settings.AUTH_POLICIES_ENABLED = False  # the pages of versions, which tell of policies otherwise, are not there
+    urn = "urn:li:dataHubPolicy:told"
+    created = {"CREATED", "TOKEN_CREATED", "INVITE_CREATED", "RESET_CREATED"}
+    ended = {"DELETED": "deleted", "TOKEN_REVOKED": "revoked", "INVITE_REVOKED": "revoked"}
+    root = browse("root")
+    for verb in Verb.values:
+        for before, after in STATES:
+            known = {"name": "told", "verb": verb, "by": OTTO, "before": before, "after": after, "door": DOOR}
+            if table == "policies":
+                event = PolicyEvent.objects.create(
+                    **known, policy_urn=urn, family="datahub", version=1, policy_version=1
+                )
+            else:
+                change_set = ChangeSet.objects.create()
+                event = ChangeEvent.objects.create(**known, object_urn=urn, change_set=change_set)
+            text = words(root.get(f"{LOG}/{table}?object={urn}"))
+            row = text[text.index("Otto Outsider") :]
+            sentence = change_wording.SENTENCES[Verb(verb)]
+            assert sentence in row, (verb, before, after)
+            has_states = before is not None or after is not None
+            assert ("Before and after" in row) == has_states
+            assert ("It did not exist." in row) == (has_states and before is None and verb in created), (verb, before)
+            for word in ("deleted", "revoked"):
+                is_said = has_states and after is None and ended.get(verb) == word
+                assert (f"After It was {word}." in row) == is_said, (verb, after)
+            nothing = (before is None and verb not in created, after is None and verb not in ended)
+            assert row.count("Nothing is recorded.") == (sum(nothing) if has_states else 0)
+            event.delete()
+
+
+def test_a_password_that_was_set_is_told_in_a_sentence(browse, world):
+    users.set_password(urn=OTTO, password="correct horse battery 9", by=authorizer.SYSTEM, channel=DOOR)
+    text = words(browse("root").get(f"{LOG}/people?object={OTTO}&verb=PASSWORD_SET"))
+    assert "A password was set; passwords are not recorded." in text
+    for false_word in ("did not exist", "was deleted", "Nothing is recorded"):
+        assert false_word not in text

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from policies.authoring.services import preview, proposed_changes
@@ -27,6 +28,21 @@ MAX_NAMED = 5
 
 #: Most pairs of a person and a privilege that these are chosen from, those with most entities first.
 MAX_ITEMS = 500
+
+#: Privileges that are named before others, in this order.
+_FIRST_PRIVILEGES = {
+    name: place
+    for place, name in enumerate(
+        (
+            "MANAGE_POLICIES",
+            "MANAGE_USERS_AND_GROUPS",
+            "DELETE_ENTITY",
+            "EDIT_ENTITY",
+            "EDIT_ENTITY_OWNERS",
+            "VIEW_ENTITY_PAGE",
+        )
+    )
+}
 
 #: A verb for one person, and for several.
 _Verbs = tuple[str, str]
@@ -163,7 +179,9 @@ def _join_people(actors: Sequence[str], names: Mapping[str, str]) -> str:
 
 
 def _join_privileges(privileges: Sequence[str]) -> str:
-    return _join([families.display_privilege(name) for name in privileges])
+    """Return the first few privileges, those that matter most before the others, which stay in their order."""
+    sorted_names = sorted(privileges, key=lambda name: _FIRST_PRIVILEGES.get(name, len(_FIRST_PRIVILEGES)))
+    return _join([families.display_privilege(name) for name in sorted_names])
 
 
 def _join(texts: Sequence[str]) -> str:
@@ -182,7 +200,15 @@ def _load_names(change: NetChange) -> Mapping[str, str]:
     urns |= {urn for side in (change.gained, change.lost) for item in side.items for urn in item.examples}
     urns |= {item.actor for item in (*change.platform_gained, *change.platform_lost)}
     urns |= {urn for item in change.kept_items for urn in (item.actor, *item.through)}
-    return authorizer.load_names(urns=urns)
+    return {**authorizer.load_names(urns=urns), **_name_implicit_policies()}
+
+
+@cache
+def _name_implicit_policies() -> Mapping[str, str]:
+    """Return the names of the policies in force that are not stored."""
+    return {
+        policy: statement.origin.name for policy, statements in families.implicit_policies() for statement in statements
+    }
 
 
 def _name(names: Mapping[str, str], urn: str) -> str:

@@ -42,7 +42,11 @@ def set_state(request: HttpRequest, urn: str) -> HttpResponse:
     parameters = request.GET.dict() | request.POST.dict()
     state = parameters.get("state", "")
     if state not in _STATE_QUESTIONS and request.method == "GET":
-        raise NotFound(f"A policy cannot be {state!r}.")
+        raise NotFound(
+            f"A policy is ACTIVE or INACTIVE, and not {state}."
+            if state
+            else f"Choose on the page of the policy {policy.name} whether it shall be active."
+        )
     verb, kind, effect, adjective = _STATE_QUESTIONS.get(state, ("", "", "", ""))
     url = return_url(parameters, reverse("policy", args=[urn]))
     return ask_and_change(

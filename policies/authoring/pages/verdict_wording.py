@@ -21,6 +21,8 @@ from policies.pdp import authorizer
 #: Most people and privileges that a replay names.
 MAX_REPLAYED = 5
 
+EVERY_GUARDRAIL_HOLDS = "Every guardrail holds."
+
 
 def build_verdicts(*, changes: Sequence[Change], by: Actor, days: int | None = None) -> dict[str, Any]:
     """Return the sentences on changes by list: `proofs`, `guardrails`, and with days the `replay`; empty if refused."""
@@ -37,11 +39,16 @@ def build_verdicts(*, changes: Sequence[Change], by: Actor, days: int | None = N
 
 
 def describe_policy_changes(*, changes: Sequence[Change], by: Actor) -> ChangeWording:
-    """Return all sentences on changes of policies: who gains and loses, guardrails, and what is proved."""
+    """Return all sentences on changes of policies: who gains and loses, guardrails, and what is proved.
+
+    Guardrails that do not hold come first.
+    """
     verdicts = build_verdicts(changes=changes, by=by)
     wording = word_changes(changes=changes, by=by)
-    sentences = [*wording.sentences, *verdicts.get("guardrails", ()), *verdicts.get("proofs", ())]
-    return wording._replace(sentences=sentences)
+    guardrails = verdicts.get("guardrails", [])
+    is_unmet = bool(guardrails) and guardrails != [EVERY_GUARDRAIL_HOLDS]
+    sentences = [*guardrails, *wording.sentences] if is_unmet else [*wording.sentences, *guardrails]
+    return wording._replace(sentences=[*sentences, *verdicts.get("proofs", ())])
 
 
 def describe_change_proofs(proofs: ChangeProofs) -> list[str]:
@@ -58,7 +65,7 @@ def describe_verdicts(verdicts: Iterable[GuardrailVerdict]) -> list[str]:
     sentences = [_describe_verdict(verdict, names) for verdict in unmet_verdicts]
     holding_count = len(verdict_list) - len(unmet_verdicts)
     if not unmet_verdicts and verdict_list:
-        return ["Every guardrail holds."]
+        return [EVERY_GUARDRAIL_HOLDS]
     if holding_count:
         sentences.append(f"{word_count(holding_count, 'other guardrail holds', 'other guardrails hold')}.")
     return sentences

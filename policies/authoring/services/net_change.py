@@ -50,6 +50,11 @@ MAX_CRITERIA = 1_000
 MAX_EXAMPLES, MAX_THROUGH = 3, 10
 
 
+#: Types whose entities are the first examples of a change, and the type of which none is an example.
+_EXAMPLE_TYPES = ("dataset", "dashboard", "chart", "dataJob", "dataFlow", "dataProduct", "container", "domain")
+_NO_EXAMPLE = "ownershipType"
+
+
 class Tally(NamedTuple):
     """Pairs of a person and an entity, one for each privilege, and the people and entities in them, each once."""
 
@@ -303,7 +308,17 @@ def _list_largest(rows: Sequence[_Row], limit: int) -> Iterator[tuple[str, str, 
 
 
 def _list_examples(postings: Postings, entities: FrozenBitMap) -> tuple[str, ...]:
-    return tuple(postings.urns[number] for number in entities[:MAX_EXAMPLES])
+    """Return the first entities of the types that people know best; never ownership types, which nobody looks for."""
+    others = entities - postings.with_type(_NO_EXAMPLE)
+    numbers: list[int] = []
+    for type_name in _EXAMPLE_TYPES:
+        if len(numbers) == MAX_EXAMPLES or not others:
+            break
+        entities_of_type = others & postings.with_type(type_name)
+        numbers += entities_of_type[: MAX_EXAMPLES - len(numbers)]
+        others -= entities_of_type
+    numbers += others[: MAX_EXAMPLES - len(numbers)]
+    return tuple(postings.urns[number] for number in numbers)
 
 
 def _filter_visible_examples(items: Sequence[ChangedAccess]) -> Sequence[ChangedAccess]:

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from policies.authoring.pages.datahub_presenter import format_json
 from policies.decisions import audit_search
+from policies.decisions.pages import change_wording
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine.model import SYSTEM_ACTOR, DecisionCode
 from policies.http.guard import get_actor, needs
@@ -17,6 +18,7 @@ from policies.http.pages import channel_names, list_and_form_pages
 from policies.http.pages.filter_forms import user_urn
 from policies.http.pages.list_and_form_pages import Section, page_view
 from policies.models import LoggedDecision, PolicyEvent, Verb
+from policies.models.event import Event
 from policies.pdp import authorizer, decision_log_queries, display_names, explanations
 from policies.pdp.decision_log_queries import LogPosition
 from policies.writes import change_log_queries
@@ -122,6 +124,7 @@ def list_policy_changes(request: HttpRequest) -> HttpResponse:
             "channel": channel_names.name_channel(event.door),
             "by": user_links(event.by),
             "url": _version_url(event),
+            **_describe_change(event),
         }
         for event in events
     ]
@@ -150,12 +153,19 @@ def list_people_changes(request: HttpRequest) -> HttpResponse:
             "channel": channel_names.name_channel(event.door),
             "by": user_links(event.by),
             "is_concealed": not hidden_urns.isdisjoint(urns_by_event[event.pk]),
-            "before": "" if event.before is None else format_json(event.before),
-            "after": "" if event.after is None else format_json(event.after),
+            **_describe_change(event),
         }
         for event in events
     ]
     return _render_changes(request, "audit-people", form, page, rows)
+
+
+def _describe_change(event: Event) -> dict[str, Any]:
+    return {
+        "sentences": change_wording.word_change(event.verb),
+        "before": "" if event.before is None else format_json(event.before),
+        "after": "" if event.after is None else format_json(event.after),
+    }
 
 
 class _UserLinks:

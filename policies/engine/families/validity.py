@@ -13,6 +13,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: Fewer milliseconds since 1970, which is a time before March 1973, were most likely meant to be seconds.
 _LEAST_MILLISECONDS = 10**11
+#: An offset of more than 23 hours at the end of a time.
+_WRONG_OFFSET = re.compile(r"T.+[+-](?:2[4-9]|[3-9]\d)(?::?\d\d)?$", re.ASCII)
+
 #: Most milliseconds since 1970 that are read: the end of the year 9999.
 _MAX_MILLISECONDS = 253_402_300_799_999
 
@@ -102,7 +105,9 @@ def read_stored_instant(value: JsonValue) -> datetime:
     try:
         instant = datetime.fromisoformat(value)
     except ValueError:
-        raise ValueError("This is no time; write for example 2026-12-01T00:00:00Z.") from None
+        has_wrong_offset = _WRONG_OFFSET.search(value) is not None
+        fault = "The offset of this time is beyond 23:59" if has_wrong_offset else "This is no time"
+        raise ValueError(f"{fault}; write for example 2026-12-01T00:00:00Z.") from None
     if instant.tzinfo is None:
         raise ValueError("This time has no offset; write for example 2026-12-01T00:00:00Z.")
     try:

@@ -24,8 +24,8 @@ _WORD_END = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NOTHING_NEW = "This change gives nobody anything new, whatever is in the catalog."
 NOTHING_TAKEN = "It takes nothing from anybody, whatever is in the catalog."
 NOTHING_CHANGED = "This change gives nobody anything new and takes nothing from anybody, whatever is in the catalog."
-GAIN_UNKNOWN = "It is not known whether this gives anybody anything new on what the catalog may hold one day."
-LOSS_UNKNOWN = "It is not known whether this takes anything from anybody on what the catalog may hold one day."
+GAIN_UNKNOWN = "What this may give beyond the catalog of today could not be proved."
+LOSS_UNKNOWN = "What this may take beyond the catalog of today could not be proved."
 
 
 def describe_proofs(allows_more: Proof, allows_less: Proof, names: Mapping[str, str]) -> list[str]:

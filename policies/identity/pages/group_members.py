@@ -42,6 +42,8 @@ def change_member_times(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that sets the time in which somebody is a member of a group."""
     require_on_group(request, required_privileges.group_members(), urn)
     group, member = get_present_group(urn), request.GET.get("member", "")
+    if not member:
+        raise NotFound("Choose a member on the page of the group.")
     name, times = _load_member(group, member)
     return _build_forms(request, urn, group.name).run_time_change(
         member,

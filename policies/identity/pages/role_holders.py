@@ -42,6 +42,8 @@ def change_holder_times(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that sets the time in which a user or group holds a role."""
     role, actor = users_groups_roles.get_role(urn=urn), request.GET.get("actor", "")
     row = users_groups_roles.list_holder_times(role=role, holder=actor).first()
+    if not actor:
+        raise NotFound("Choose a user or group on the page of the role.")
     if row is None:
         raise NotFound(f"{actor!r} does not hold {role.name}.")
     name = display_names.load_names(urns=[actor]).get(actor, actor)

@@ -1,19 +1,28 @@
 """Switching on and off, deleting, duplicating, history and restoring."""
 
+import json
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils.http import urlencode
 
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Report
-from policies.authoring.pages.net_change_wording import NOBODY, NOT_EXACT
+from policies.authoring.pages.net_change_wording import NOBODY, NOT_EXACT, describe_net_change
+from policies.authoring.pages.verdict_wording import describe_policy_changes
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import net_change, policies, policy_drafts
+from policies.authoring.services import guardrails, net_change, policies, policy_drafts
+from policies.authoring.services.net_change import KeptAccess, NetChange
+from policies.authoring.services.proposed_changes import SET_STATE, Change, StateChange
+from policies.engine.families import datahub
 from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR, document_of
 
 BASE = "/settings/permissions/policies"
+OTTO = "urn:li:corpuser:otto"
 HTMX = {"HX-Request": "true"}
 HOSTILE = "<script>alert(1)</script>"
 DATAZONE = {
@@ -299,3 +308,44 @@ def test_a_long_difference_says_what_it_leaves_out(browse, world, write):
     page = browse("root").get(f"{BASE}/versions/2/{policy.urn}")
     assert len(page.context["lines"]) == 2000
     assert "more lines" in page.content.decode()
+
+
+def test_a_question_without_its_parameter_says_what_to_choose(browse, world, write):
+    policy = write("asked", displayName="Asked")
+    root = browse("root")
+    for address, sentence in (
+        (f"{BASE}/state/{policy.urn}", "Choose on the page of the policy Asked whether it shall be active."),
+        (f"{BASE}/state/{policy.urn}?state=", "Choose on the page of the policy Asked whether it shall be active."),
+        (f"{BASE}/state/{policy.urn}?state=DRAFT", "A policy is ACTIVE or INACTIVE, and not DRAFT."),
+        ("/settings/permissions/roles/times/urn:li:dataHubRole:Admin", "Choose a user or group"),
+    ):
+        page = root.get(address)
+        assert (page.status_code, "&#x27;&#x27;" in page.content.decode()) == (404, False)
+        assert sentence in page.content.decode(), address
+
+
+def test_a_preview_shows_what_people_know_and_a_broken_guardrail_first(browse, world, write):
+    privileges = ["DELETE_ENTITY", "EDIT_ENTITY_DOCS", "EDIT_ENTITY"]
+    policy = write(
+        "everything", displayName="Everything", privileges=privileges, actors={"users": [OTTO]}, state="INACTIVE"
+    )
+    names = {f"urn:li:tag:t{number}": ("tagProperties", f"Tag {number}") for number in range(3)} | {
+        f"urn:li:dataset:(urn:li:dataPlatform:hive,t{number},PROD)": ("datasetProperties", f"Table {number}")
+        for number in range(4)
+    }
+    described = [Proposal(urn, aspect, json.dumps({"name": name})) for urn, (aspect, name) in names.items()]
+    apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
+    rule = {"never": {"actors": {"users": [OTTO]}, "privileges": ["DELETE_ENTITY"]}}
+    guardrails.create(name="Otto deletes nothing", rule=rule, mode="warn", by=authorizer.SYSTEM, channel=DOOR)
+    activation = Change(SET_STATE, StateChange(policy.urn, "ACTIVE"))
+    sentences = describe_policy_changes(changes=[activation], by=authorizer.SYSTEM).sentences
+    assert "Otto deletes nothing" in sentences[0]
+    (gained,) = [sentence for sentence in sentences if sentence.startswith("Otto Outsider gains Delete")]
+    assert gained.startswith("Otto Outsider gains Delete and Edit Entity on ")
+    assert gained.endswith(", for example Table 0, Table 1, Table 2.")
+
+
+def test_policies_that_are_not_stored_have_their_name(world):
+    kept = KeptAccess(OTTO, "EDIT_ENTITY", 1, (datahub.VIEW_SELF.policy,))
+    (sentence,) = describe_net_change(NetChange(policy_version=1, is_exact=False, kept_items=[kept]))[:1]
+    assert sentence == "Otto Outsider keeps Edit Entity on 1 entity, through View Self."

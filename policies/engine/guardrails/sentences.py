@@ -61,11 +61,11 @@ def _describe_accepted(rule: _Document) -> str:
     if kind not in TIMELESS_KINDS:
         return ""
     scopes = (body["first"], body["second"]) if kind == RuleKind.NOT_BOTH else (body,)
-    named = [name for scope in scopes for name in scope["privileges"]]
+    own_privileges = [name for scope in scopes for name in scope["privileges"]]
     accepted = dict.fromkeys(
         other for scope in scopes for name in scope["privileges"] for other in list_accepted(name, _list_types(scope))
     )
-    names = [display_privilege(name) for name in accepted if name not in named]
+    names = [display_privilege(name) for name in accepted if name not in own_privileges]
     if not names:
         return ""
     listed_names = names[: wording.MAX_LISTED_NAMES]

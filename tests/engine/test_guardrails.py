@@ -9,6 +9,7 @@ from policies.engine.guardrails.breaches import RuleJudge
 from policies.engine.guardrails.contradictions import find_overlap, is_contradicted
 from policies.engine.guardrails.judged_state import JudgedState
 from policies.engine.guardrails.rules import read_rule
+from policies.engine.guardrails.sentences import describe_rule
 from policies.engine.model import Actor, StatementOrigin
 from policies.engine.proofs.entity_terms import find_entity
 from policies.engine.proofs.population import Population
@@ -18,6 +19,7 @@ from policies.engine.snapshot import Snapshot
 JENNY, BOB = "urn:li:corpuser:jenny", "urn:li:corpuser:bob"
 SALES, STEWARDS = "urn:li:corpGroup:sales", "urn:li:corpGroup:stewards"
 PII = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}]}}
+NOT_PII = {"filter": {"criteria": [{"field": "TAG", "condition": "NOT_EQUALS", "values": ["urn:li:tag:PII"]}]}}
 PEOPLE = (Actor(JENNY, frozenset({SALES})), Actor(BOB, frozenset({STEWARDS})))
 
 
@@ -414,3 +416,38 @@ def test_the_privilege_of_another_family_is_named_as_that():
         "dataset:read is a privilege of Datazone. Guardrails are about privileges of DataHub policies alone.",
         "ADMIN is a privilege of CDAP. Guardrails are about privileges of DataHub policies alone.",
     ]
+
+
+def no_policy(actors):
+    return {"no_policy": {"actors": actors, "privileges": ["DELETE_ENTITY"], "resources": PII}}
+
+
+@pytest.mark.parametrize("actors", [{"users": [JENNY]}, {"groups": [SALES]}, {"roles": ["urn:li:dataHubRole:r"]}])
+def test_no_policy_about_named_people_counts_those_for_owners(actors):
+    rule = no_policy(actors)
+    (found,) = breaches(rule, policy("p", {"resourceOwners": True}, ["DELETE_ENTITY"]))
+    assert found.policy == "urn:li:dataHubPolicy:p"
+    assert {owner.actor for owner in found.question.resource.owners} <= {found.question.actor.urn, SALES, STEWARDS}
+    assert breaches(rule, policy("p", {"resourceOwners": True}, ["DELETE_ENTITY"], NOT_PII)) == ()
+    sentence = describe_rule(rule, {})
+    assert "A policy for owners counts, too: one of these people may own such an entity." in sentence
+
+
+def test_no_policy_about_all_users_means_what_reaches_everybody():
+    rule = no_policy({"allUsers": True})
+    for actors in ({"resourceOwners": True}, {"groups": [SALES]}, {"allGroups": True}):
+        assert breaches(rule, policy("p", actors, ["DELETE_ENTITY"])) == ()
+    (found,) = breaches(rule, policy("p", {"allUsers": True, "resourceOwners": True}, ["DELETE_ENTITY"]))
+    assert found.question is not None
+    assert " A policy counts if it reaches everybody, whatever the entities carry." in describe_rule(rule, {})
+
+
+def test_no_policy_refuses_a_policy_for_owners_that_speaks_to_all_of_them_now():
+    rule = no_policy({"users": [JENNY]})
+    direct = policy("q", {"users": [JENNY]}, ["DELETE_ENTITY"])
+    assert added(rule, [OWNERS], [OWNERS, direct]).policy == "urn:li:dataHubPolicy:q"
+    assert added(rule, [direct], [direct, OWNERS]) is None
+    assert added(rule, [], [OWNERS]) is not None
+    joined, alone = PEOPLE, (Actor(JENNY), PEOPLE[1])
+    of_sales = policy("s", {"groups": [SALES]}, ["DELETE_ENTITY"])
+    assert added(rule, [of_sales], [of_sales], joined, alone) is not None

@@ -31,9 +31,9 @@ class Breach:
     """What breaks a rule: a policy that lets people use a privilege on something.
 
     `privilege` is the one that they hold, `asked_privilege` that of the rule: the same, or one in whose place it is
-    accepted. `question` is an example that `decide` allows, if there is one. Without `is_certain` it is not known whether it
-    breaks the rule, for this `reason`. `other` is the example of the other scope of *not both*. `people` are the URNs
-    of all whom it is about: of *no policy* nobody.
+    accepted. `question` is an example that `decide` allows, if there is one. Without `is_certain` it is not known
+    whether it breaks the rule, for this `reason`. `other` is the example of the other scope of *not both*. `people` are
+    the URNs of all whom it is about: of *no policy* nobody.
     """
 
     policy: str
@@ -77,6 +77,7 @@ class RuleJudge:
 
     def find_added(self) -> Breach | None:
         """Return a breach after that lets somebody do what they could not before; None if there is none."""
+        breaches: Iterator[Breach]
         match self.rule.kind:
             case RuleKind.NEVER:
                 sides = self._build_side(self.after), self._build_earlier_side()

@@ -32,7 +32,7 @@ def list_rule_urns(rule: Any) -> set[str]:
 def describe_rule(rule: _Document, names: Mapping[str, str]) -> str:
     """Return the sentence of a rule that can be read (`rules.read_rule`), or whose lists are incomplete."""
     text = _describe_clause(rule, _RuleWords(names))
-    return text if text.endswith(_MISSING) else f"{text}.{_describe_accepted(rule)}"
+    return text if text.endswith(_MISSING) else f"{text}.{_describe_owners(rule)}{_describe_accepted(rule)}"
 
 
 def describe_example(example: _Document, names: Mapping[str, str]) -> str:
@@ -53,6 +53,16 @@ def add_example(sentence: str, example: _Document | None, names: Mapping[str, st
 def word_added_breach(guardrail_name: str, *, is_certain: bool) -> str:
     """Return the clause on a guardrail that a change breaks, or of which nobody knows whether it does."""
     return f"{guardrail_name} {'would be broken by this' if is_certain else 'could not be shown to hold after this'}"
+
+
+def _describe_owners(rule: _Document) -> str:
+    """Return the sentence about policies for owners, '' unless the rule is about single policies."""
+    ((kind, body),) = rule.items()
+    if kind != RuleKind.NO_POLICY:
+        return ""
+    if EVERYBODY_EXCEPT not in body["actors"] and body["actors"].get("allUsers"):
+        return " A policy counts if it reaches everybody, whatever the entities carry."
+    return " A policy for owners counts, too: one of these people may own such an entity."
 
 
 def _describe_accepted(rule: _Document) -> str:

@@ -62,10 +62,12 @@ def list_ways(privilege: str) -> tuple[Way, ...]:
 
     What implies it is none of them: whoever has that has the privilege, too.
     """
-    ways = {(privilege, None): Way(privilege, privilege)}
+    ways = {_Acceptance(privilege, None): Way(privilege, privilege)}
     info = vocabulary.load_datahub().get(privilege)
     if info is not None and info.umbrella:
-        ways[info.umbrella, info.resource_types] = Way(privilege, info.umbrella, info.resource_types, is_umbrella=True)
+        ways[_Acceptance(info.umbrella, info.resource_types)] = Way(
+            privilege, info.umbrella, info.resource_types, is_umbrella=True
+        )
     for acceptance in _load_acceptances().get(privilege, ()):
         ways.setdefault(acceptance, Way(privilege, *acceptance))
     return tuple(ways.values())

@@ -29,6 +29,8 @@ def record_breaches(*, guardrail: Guardrail, breaches: Sequence[dict[str, Any]])
     ways = f"in {count} {'way' if count == 1 else 'ways'}"
     is_unknown = guardrail.status == Guardrail.Status.UNKNOWN
     outcome = f"could not be shown to hold {ways}" if is_unknown else f"is broken {ways}"
+    if guardrail.breaks_at is not None:
+        outcome = f"will be broken {ways}, first at {guardrail.breaks_at}"
     finding = Finding(
         kind=KIND,
         key=guardrail.urn,

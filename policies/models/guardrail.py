@@ -64,6 +64,12 @@ class Guardrail(ManagedRow):
         return self.name
 
     @property
+    def breaks_at(self) -> str | None:
+        """The earliest later time at which it breaks, as far as is known; None for one that does not hold now."""
+        times = [breach["breaks_at"] for breach in self.breaches if breach.get("breaks_at")]
+        return min(times, default=None) if self.status == self.Status.HOLDS else None
+
+    @property
     def is_built_in(self) -> bool:
         """Whether it belongs to the product and cannot be changed."""
         return bool(self.urn == LOCKOUT_URN)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db.models import Q
 from django.utils import timezone
@@ -23,10 +24,30 @@ _TIMES = ("valid_from", "valid_until")
 _Ways = Mapping[str, list[tuple[str, Validity]]]
 
 
+class LaterActor(NamedTuple):
+    """An actor as it will be from an instant on."""
+
+    begins: datetime
+    actor: Actor
+
+
 def load_later_actors(*, actors: Collection[Actor]) -> dict[str, tuple[Actor, ...]]:
     """Return user URN → the actor as its groups and roles will be, one actor for each later state, in their order.
 
     Only of actors that will change. At most six queries. A removed group counts in no state.
+    """
+    current_actors = {actor.urn: actor for actor in actors}
+    later_actors = {
+        urn: tuple(dict.fromkeys(state.actor for state in states if state.actor != current_actors[urn]))
+        for urn, states in load_later_states(actors=actors).items()
+    }
+    return {urn: states for urn, states in later_actors.items() if states}
+
+
+def load_later_states(*, actors: Collection[Actor]) -> dict[str, tuple[LaterActor, ...]]:
+    """Return user URN → each later state of the actor with the instant at which it begins, as `load_later_actors`.
+
+    Each differs from the one before it, the first from the actor as it is.
     """
     scheduled = _ScheduledRows.load()
     actors_by_urn = {actor.urn: actor for actor in actors if actor.ends or scheduled.is_about(actor)}
@@ -36,17 +57,19 @@ def load_later_actors(*, actors: Collection[Actor]) -> dict[str, tuple[Actor, ..
     memberships = _load_memberships(actors_by_urn, scheduled)
     groups = {group for ways in memberships.values() for group, _ in ways}
     roles = _load_roles(actors_by_urn.keys() | groups, scheduled)
-    later_actors: dict[str, tuple[Actor, ...]] = {}
+    later_states: dict[str, tuple[LaterActor, ...]] = {}
     for urn, actor in actors_by_urn.items():
         ways = [*memberships[urn], *roles[urn], *(way for group, _ in memberships[urn] for way in roles[group])]
         instants = sorted(
             {instant for _, validity in ways for instant in (validity.begins, validity.ends) if instant is not None}
         )
-        states = dict.fromkeys(
-            _build_state(actor, memberships[urn], roles, instant) for instant in instants if instant > now
-        )
-        later_actors[urn] = tuple(state for state in states if state != actor)
-    return {urn: states for urn, states in later_actors.items() if states}
+        states: list[LaterActor] = []
+        for instant in instants:
+            state = _build_state(actor, memberships[urn], roles, instant)
+            if instant > now and state != (states[-1].actor if states else actor):
+                states.append(LaterActor(instant, state))
+        later_states[urn] = tuple(states)
+    return {urn: states for urn, states in later_states.items() if states}
 
 
 def list_users_named_later(*, tokens: Collection[str]) -> set[str]:

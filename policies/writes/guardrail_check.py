@@ -10,18 +10,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from policies.engine.guardrails.breaches import Breach, find_added
-from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule
+from policies.engine.families import datahub
+from policies.engine.families.validity import Validity
+from policies.engine.guardrails.breaches import Breach
 from policies.engine.guardrails.sentences import add_example, describe_rule, list_rule_urns, word_added_breach
-from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement
+from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.engine.proofs.verdicts import describe_question
-from policies.engine.snapshot import Snapshot
-from policies.errors import GuardrailBroken, Invalid
+from policies.errors import GuardrailBroken
 from policies.models import (
     Guardrail,
     Membership,
+    Policy,
     RoleAssignment,
     ScheduledMembership,
     ScheduledRoleAssignment,
@@ -33,15 +35,10 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.models.writes import WriteTransaction
 from policies.pdp import actor_resolution, authorizer, later_actors, snapshot_store
-from policies.writes.guardrail_judgment import (
-    GuardrailJudge,
-    JudgedWorld,
-    Judgment,
-    TodaysBreach,
-    add_pending_policies,
-    build_unreadable,
-    load_rule,
-)
+from policies.pdp.later_actors import LaterActor
+from policies.writes.guardrail_judgment import GuardedChange, Judgment
+from policies.writes.guardrail_worlds import JudgedWorld, TimedPolicy, build_timed_policy, load_timed_policies
+from policies.writes.promises import TodaysBreach
 
 _NAME = "guardrails"
 
@@ -54,14 +51,22 @@ class GuardrailCheck:
     """What one write changes, as far as guardrails need to know: whether policies, and which people.
 
     `earlier_actors` are these people as they were, and `earlier_later` as they were going to be: what they could do
-    before is not added.
+    before is not added. `newcomers` were no users before. `earlier_policies` are the changed policies as they were, in
+    the form of the change log (None: new).
     """
 
     guardrails: tuple[Guardrail, ...]
     has_policies: bool = False
     user_urns: set[str] = field(default_factory=set)
     earlier_actors: dict[str, Actor] = field(default_factory=dict)
-    earlier_later: dict[str, tuple[Actor, ...]] = field(default_factory=dict)
+    earlier_later: dict[str, tuple[LaterActor, ...]] = field(default_factory=dict)
+    newcomers: set[str] = field(default_factory=set)
+    earlier_policies: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+
+    def note_policies(self, earlier_policies: Mapping[str, Mapping[str, Any] | None]) -> None:
+        """Note policies that the write changes, each as it was before."""
+        self.has_policies = True
+        self.earlier_policies = {**earlier_policies, **self.earlier_policies}
 
     def announce(self, urns: Iterable[str]) -> None:
         """Announce, before or after it is written, that these users, groups or roles may change."""
@@ -72,7 +77,9 @@ class GuardrailCheck:
         if new_urns:
             new_actors = actor_resolution.load_actors(urns=new_urns)
             self.earlier_actors |= new_actors
-            self.earlier_later |= later_actors.load_later_actors(actors=new_actors.values())
+            users = User.objects.filter(urn__in=filter_storable(new_urns))
+            self.newcomers |= new_urns.difference(users.values_list("urn", flat=True))
+            self.earlier_later |= later_actors.load_later_states(actors=new_actors.values())
 
     def run(self) -> None:
         """Raise GuardrailBroken if the write breaks a guardrail; report it where the guardrail only warns."""
@@ -82,14 +89,20 @@ class GuardrailCheck:
         snapshot, changed_policies = (
             snapshot_store.load_uncommitted() if self.has_policies else (earlier_snapshot, frozenset[str]())
         )
-        snapshot, pending_policies = add_pending_policies(snapshot)
+        timed_policies = load_timed_policies()
         present_urns = frozenset(
             User.objects.filter(urn__in=filter_storable(self.user_urns)).values_list("urn", flat=True)
         )
         change = GuardedChange(
-            JudgedWorld(earlier_snapshot, self.earlier_actors, self.earlier_later),
-            JudgedWorld(snapshot),
-            changed_policies | (pending_policies if self.has_policies else frozenset()),
+            JudgedWorld(
+                earlier_snapshot,
+                self._find_earlier_times(timed_policies),
+                self.earlier_actors,
+                self.earlier_later,
+                self.newcomers,
+            ),
+            JudgedWorld(snapshot, timed_policies),
+            changed_policies | self.earlier_policies.keys(),
             present_urns,
         )
         for guardrail in self.guardrails:
@@ -97,44 +110,20 @@ class GuardrailCheck:
             if breach is not None:
                 _refuse_or_report(guardrail, breach)
 
-
-@dataclass(frozen=True, slots=True)
-class GuardedChange:
-    """The world before and after a write, the policies that it changed, and the users that it may have changed."""
-
-    before: JudgedWorld
-    after: JudgedWorld
-    policies: frozenset[str]
-    users: frozenset[str]
-
-    def find_added_breach(self, guardrail: Guardrail) -> Breach | TodaysBreach | None:
-        """Return something that breaks the guardrail after the write and did not before it; None if nothing does."""
-        try:
-            rule = load_rule(guardrail)
-        except Invalid as problems:
-            return build_unreadable(problems)
-        earlier_statements = self._list_touching(rule, self.before.snapshot)
-        policies = (
-            self.policies if earlier_statements or self._list_touching(rule, self.after.snapshot) else frozenset()
-        )
-        if not policies and not self.users:
-            return None
-        is_open = any(statement.effect is Effect.DENY for statement in earlier_statements)
-        judgment = GuardrailJudge(rule, self.after).judge_change(policies=policies, is_open=is_open, users=self.users)
-        if judgment.status == Guardrail.Status.HOLDS:
-            return None
-        if rule.kind not in TIMELESS_KINDS:
-            return _find_todays_added(guardrail, judgment)
-        # Whatever the stored status says: it may be of an earlier release, or of a minute ago.
-        earlier_users = self.users & self.before.changed_actors.keys()
-        earlier_judgment = GuardrailJudge(rule, self.before).judge_change(
-            policies=policies, is_open=is_open, users=earlier_users
-        )
-        return find_added(judgment.breaches, earlier_judgment.breaches)
-
-    def _list_touching(self, rule: Rule, snapshot: Snapshot) -> list[Statement]:
-        statements = snapshot.list_statements_of(self.policies)
-        return [statement for statement in statements if not statement.privileges.isdisjoint(rule.counted_privileges)]
+    def _find_earlier_times(self, timed_policies: Mapping[str, TimedPolicy]) -> dict[str, TimedPolicy]:
+        """Return the policies that began or ended later before the write; rules are about DataHub's alone."""
+        earlier = {urn: policy for urn, policy in timed_policies.items() if urn not in self.earlier_policies}
+        now = timezone.now()
+        for urn, values in self.earlier_policies.items():
+            if values is None or values["state"] != Policy.State.ACTIVE or "displayName" not in values["document"]:
+                continue
+            columns = datahub.column_values(values["document"])
+            validity = Validity(columns["valid_from"], columns["valid_until"])
+            if validity.list_boundaries(validity.find_phase(now)):
+                earlier[urn] = build_timed_policy(
+                    urn, columns["name"], Policy.Family.DATAHUB, values["document"], validity
+                )
+        return earlier
 
 
 def join_check(write: WriteTransaction, *, by: Actor) -> GuardrailCheck:
@@ -177,12 +166,12 @@ def serialize_judgment(judgment: Judgment, *, limit: int) -> list[dict[str, Any]
 
 def serialize_breach(breach: Breach | TodaysBreach) -> dict[str, Any]:
     """Return one breach as the API lists it: the policy, the people, the privilege, and an example."""
+    people: Collection[str] = breach.people
     if isinstance(breach, TodaysBreach):
-        people: Collection[str] = [breach.person] if breach.person else []
-        members: Mapping[str, Any] = {"policy": None, "missing": breach.missing, "reason": ""}
+        breaks_at = None if breach.at is None else breach.at.isoformat()
+        members: Mapping[str, Any] = {"policy": None, "missing": breach.missing, "reason": "", "breaks_at": breaks_at}
     else:
-        people = breach.people
-        members = {"policy": breach.policy or None, "missing": 0, "reason": breach.reason}
+        members = {"policy": breach.policy or None, "missing": 0, "reason": breach.reason, "breaks_at": None}
     other = breach.other if isinstance(breach, Breach) else None
     return {
         **members,
@@ -194,18 +183,6 @@ def serialize_breach(breach: Breach | TodaysBreach) -> dict[str, Any]:
     }
 
 
-def _find_todays_added(guardrail: Guardrail, judgment: Judgment) -> TodaysBreach | None:
-    known_breaches = {
-        (person, breach["privilege"]): breach["missing"]
-        for breach in guardrail.breaches
-        for person in breach["people"] or [""]
-    }
-    for breach in judgment.todays_breaches:
-        if breach.key not in known_breaches or breach.missing > known_breaches[breach.key]:
-            return breach
-    return None
-
-
 def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach) -> None:
     serialized_breach = serialize_breach(breach)
     if guardrail.mode == Guardrail.Mode.ENFORCE:
@@ -214,16 +191,16 @@ def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach) -> No
             guardrail=guardrail.urn,
             example=serialized_breach["example"],
         )
-    if _is_certain(breach):
+    is_later = isinstance(breach, TodaysBreach) and breach.at is not None
+    if _is_certain(breach) and not is_later:
         guardrail.status = Guardrail.Status.BROKEN
-    elif guardrail.status == Guardrail.Status.HOLDS:
+    elif not is_later and guardrail.status == Guardrail.Status.HOLDS:
         guardrail.status = Guardrail.Status.UNKNOWN
+    known_breaches = [earlier for earlier in guardrail.breaches if earlier != serialized_breach]
+    guardrail.breaches = [*known_breaches, serialized_breach][-_MAX_NAMED_PEOPLE:]
     for path in settings.GUARDRAIL_HOOKS:
         import_string(path)(guardrail=guardrail, breaches=[serialized_breach])
-    known_breaches = [earlier for earlier in guardrail.breaches if earlier != serialized_breach]
-    Guardrail.objects.filter(pk=guardrail.pk).update(
-        status=guardrail.status, breaches=[*known_breaches, serialized_breach][-_MAX_NAMED_PEOPLE:]
-    )
+    Guardrail.objects.filter(pk=guardrail.pk).update(status=guardrail.status, breaches=guardrail.breaches)
 
 
 def _is_certain(breach: Breach | TodaysBreach) -> bool:
@@ -234,6 +211,8 @@ def _word_refusal(guardrail: Guardrail, breach: Breach | TodaysBreach, example: 
     """Return the sentences of a refusal: the guardrail by name, what it says, and the example or why there is none."""
     names = authorizer.load_names(urns=list_rule_urns(guardrail.rule) | list_rule_urns(example))
     clause = word_added_breach(f"The guardrail {guardrail.name}", is_certain=_is_certain(breach))
+    if isinstance(breach, TodaysBreach) and breach.at is not None:
+        clause = f"{clause} from {breach.at.isoformat()} on"
     sentences = f"{clause}, so nothing is stored. {describe_rule(guardrail.rule, names)}"
     if example is None and isinstance(breach, Breach) and breach.reason:
         return f"{sentences} {breach.reason}"

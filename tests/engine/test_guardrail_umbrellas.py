@@ -32,7 +32,12 @@ def of_type(*types):
 @pytest.mark.parametrize(("asked", "held"), UMBRELLAS)
 def test_an_umbrella_breaks_a_rule_about_each_privilege_below_it(asked, held):
     (found,) = breaches(never(asked), policy("p", {"users": [JENNY]}, [held]))
-    assert (found.privilege, found.asked, found.question.privilege, found.is_certain) == (held, asked, held, True)
+    assert (found.privilege, found.asked_privilege, found.question.privilege, found.is_certain) == (
+        held,
+        asked,
+        held,
+        True,
+    )
     denies = policy("d", {"users": [JENNY]}, [asked], effect="DENY")
     assert breaches(never(asked), policy("p", {"users": [JENNY]}, [held]), denies) == ()
     # What is below an umbrella breaks no rule about the umbrella.

@@ -9,9 +9,10 @@ from policies.engine.errors import InvalidPolicy
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub
 from policies.engine.guardrails.breaches import RuleJudge
-from policies.engine.guardrails.population import Population
+from policies.engine.guardrails.judged_state import JudgedState
 from policies.engine.guardrails.rules import RuleScope, read_rule
 from policies.engine.model import Actor, Effect, Question, StatementOrigin
+from policies.engine.proofs.population import Population
 from policies.engine.selectors import DOMAIN, EVERYONE, TAG, TYPE, URN, Resource
 from policies.engine.snapshot import Snapshot
 
@@ -128,7 +129,7 @@ def test_the_judge_finds_whoever_may_and_nobody_else(kind):
         except InvalidPolicy:  # about nothing that there could be
             continue
         snapshot = Snapshot.build(1, [draw_policy(draw, number) for number in range(draw.randint(1, 5))])
-        breaches = RuleJudge(rule, snapshot, Population(PEOPLE)).find_breaches()
+        breaches = RuleJudge(rule, JudgedState(snapshot, Population(PEOPLE)), lambda: False).find_breaches()
         people = frozenset[str]().union(*(breach.people for breach in breaches))
         users = find_users(snapshot, rule)
         # Nobody who may is missed: a guardrail holds only if it does.
@@ -151,7 +152,7 @@ def test_no_policy_finds_each_allow_that_speaks_to_these_people():
     for _ in range(WORLDS):
         snapshot = Snapshot.build(1, [draw_policy(draw, number) for number in range(draw.randint(1, 5))])
         rule = read_rule({"no_policy": {"actors": {"allUsers": True}, "privileges": ["DELETE_ENTITY"]}})
-        breaches = RuleJudge(rule, snapshot, Population(PEOPLE)).find_breaches()
+        breaches = RuleJudge(rule, JudgedState(snapshot, Population(PEOPLE)), lambda: False).find_breaches()
         expected = {
             statement.origin.policy
             for statement in snapshot.list_statements("DELETE_ENTITY")

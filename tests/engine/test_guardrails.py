@@ -5,18 +5,21 @@ import pytest
 from policies.engine.errors import InvalidPolicy
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub
-from policies.engine.guardrails.breaches import RuleJudge, find_added
+from policies.engine.guardrails.breaches import RuleJudge
 from policies.engine.guardrails.contradictions import find_overlap, is_contradicted
-from policies.engine.guardrails.population import Population
+from policies.engine.guardrails.judged_state import JudgedState
 from policies.engine.guardrails.rules import read_rule
-from policies.engine.guardrails.witness import find_resource, find_undenied
+from policies.engine.guardrails.sentences import describe_rule
 from policies.engine.model import Actor, StatementOrigin
-from policies.engine.selectors import DOMAIN, OWNER, TAG, TYPE, URN, Condition, Criterion
+from policies.engine.proofs.entity_terms import find_entity
+from policies.engine.proofs.population import Population
+from policies.engine.selectors import DOMAIN, OWNER, TAG, TYPE, URN, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
 JENNY, BOB = "urn:li:corpuser:jenny", "urn:li:corpuser:bob"
 SALES, STEWARDS = "urn:li:corpGroup:sales", "urn:li:corpGroup:stewards"
 PII = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}]}}
+NOT_PII = {"filter": {"criteria": [{"field": "TAG", "condition": "NOT_EQUALS", "values": ["urn:li:tag:PII"]}]}}
 PEOPLE = (Actor(JENNY, frozenset({SALES})), Actor(BOB, frozenset({STEWARDS})))
 
 
@@ -36,14 +39,14 @@ def policy(name, actors, privileges, resources=None, **fields):
 
 def judge(rule, *policies, people=PEOPLE):
     snapshot = Snapshot.build(1, (*datahub.implicit_policies(), *policies))
-    return RuleJudge(read_rule(rule), snapshot, Population(people))
+    return RuleJudge(read_rule(rule), JudgedState(snapshot, Population(people)), lambda: False)
 
 
 def breaches(rule, *policies, people=PEOPLE):
     found = judge(rule, *policies, people=people)
     result = found.find_breaches()
     for breach in result:
-        assert breach.question is None or decide(found.snapshot, breach.question).is_allowed
+        assert breach.question is None or decide(found.after.snapshot, breach.question).is_allowed
     return result
 
 
@@ -109,7 +112,7 @@ def test_denies_that_together_cover_all_of_it_keep_the_rule():
 def test_owners_could_be_anybody():
     (found,) = breaches(NOBODY_ELSE, policy("p", {"resourceOwners": True}, ["DELETE_ENTITY"]))
     assert found.people == {JENNY}
-    assert JENNY in {owner.actor for owner in found.question.resource.owners}
+    assert {owner.actor for owner in found.question.resource.owners} & {JENNY, SALES}
 
 
 def test_a_deny_of_owners_leaves_what_somebody_does_not_own_and_is_escaped_by_exempt_owners():
@@ -157,15 +160,62 @@ def test_no_policy_looks_at_single_allows():
     assert (denied.question, denied.is_certain) == (None, True)
 
 
+def added(rule, before, after, people=PEOPLE, earlier_people=None):
+    """What a change adds: from some policies to others, and from some people to the same ones in another state."""
+    states = [
+        JudgedState(Snapshot.build(1, (*datahub.implicit_policies(), *policies)), Population(actors))
+        for policies, actors in ((after, people), (before, earlier_people or people))
+    ]
+    found = RuleJudge(read_rule(rule), states[0], lambda: False, states[1]).find_added()
+    assert found is None or found.question is None or decide(states[0].snapshot, found.question).is_allowed
+    return found
+
+
+OF_DATASETS = {"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"]}]}}
+OWNERS = policy("p", {"resourceOwners": True}, ["DELETE_ENTITY"])
+
+
 def test_only_what_lets_somebody_do_more_is_added():
-    wide = breaches(NOBODY_ELSE, policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"]))
-    of_datasets = {"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"]}]}}
-    narrow = breaches(NOBODY_ELSE, policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"], of_datasets))
-    assert find_added(narrow, wide) is None
-    assert find_added(wide, narrow) is not None
-    more_people = (*PEOPLE, Actor("urn:li:corpuser:carl", frozenset({SALES})))
-    joined = breaches(NOBODY_ELSE, policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"]), people=more_people)
-    assert find_added(joined, wide) is not None
+    wide = policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"])
+    narrow = policy("p", {"groups": [SALES]}, ["DELETE_ENTITY"], OF_DATASETS)
+    assert added(NOBODY_ELSE, [wide], [narrow]) is None
+    assert added(NOBODY_ELSE, [narrow], [wide]) is not None
+    assert added(NOBODY_ELSE, [wide], [wide, policy("q", {"users": [JENNY]}, ["DELETE_ENTITY"])]) is None
+    newcomer = Actor("urn:li:corpuser:carl")
+    joined = Actor(newcomer.urn, frozenset({SALES}))
+    assert added(NOBODY_ELSE, [wide], [wide], (*PEOPLE, joined), (*PEOPLE, newcomer)).people == {newcomer.urn}
+    assert added(NOBODY_ELSE, [wide], [wide], (*PEOPLE, newcomer), (*PEOPLE, joined)) is None
+
+
+def test_a_policy_for_owners_that_is_widened_adds_and_one_that_is_narrowed_does_not():
+    everybody = policy("p", {"allUsers": True}, ["DELETE_ENTITY"])
+    assert added(NOBODY_ELSE, [OWNERS], [everybody]).people == {JENNY}
+    assert added(NOBODY_ELSE, [everybody], [OWNERS]) is None
+    technical = policy("p", {"resourceOwnersTypes": ["urn:li:ownershipType:technical"]}, ["DELETE_ENTITY"])
+    assert added(NOBODY_ELSE, [OWNERS], [technical]) is None
+    assert added(NOBODY_ELSE, [technical], [OWNERS]) is not None
+
+
+def test_whoever_joins_a_group_gains_what_it_owns():
+    earlier = (Actor(JENNY), PEOPLE[1])
+    found = added(NOBODY_ELSE, [OWNERS], [OWNERS], PEOPLE, earlier)
+    assert {owner.actor for owner in found.question.resource.owners} == {SALES}
+    assert added(NOBODY_ELSE, [OWNERS], [OWNERS], earlier, PEOPLE) is None
+
+
+def test_who_leaves_the_excepted_people_is_concerned():
+    everybody = policy("p", {"allUsers": True}, ["DELETE_ENTITY"])
+    left = (PEOPLE[0], Actor(BOB))
+    assert added(NOBODY_ELSE, [everybody], [everybody], left, PEOPLE).people == {BOB}
+
+
+def test_a_deny_that_goes_or_shrinks_adds_what_it_refused():
+    allow = policy("p", {"allUsers": True}, ["DELETE_ENTITY"])
+    deny = policy("d", {"groups": [SALES]}, ["DELETE_ENTITY"], effect="DENY")
+    small = policy("d", {"groups": [SALES]}, ["DELETE_ENTITY"], OF_DATASETS, effect="DENY")
+    assert added(NOBODY_ELSE, [allow, deny], [allow]).people == {JENNY}
+    assert added(NOBODY_ELSE, [allow, deny], [allow, small]).question.resource.type != "dataset"
+    assert added(NOBODY_ELSE, [allow], [allow, deny]) is None
 
 
 @pytest.mark.parametrize(
@@ -256,23 +306,22 @@ def test_every_problem_has_its_place(rule, pointer, code):
     assert (pointer, code) in [(problem.pointer, problem.code) for problem in refusal.value.problems]
 
 
-def test_witnesses_meet_all_that_is_demanded():
-    criteria = [
+def test_entities_meet_all_that_is_demanded():
+    criteria = (
         Criterion(TYPE, Condition.EQUALS, frozenset({"dataset", "chart"})),
         Criterion(URN, Condition.STARTS_WITH, frozenset({"urn:li:chart:(looker,"})),
         Criterion(OWNER, Condition.NOT_EQUALS, frozenset({BOB})),
         Criterion(DOMAIN, Condition.EQUALS, frozenset({"urn:li:domain:a"})),
-    ]
-    resource = find_resource(criteria, fields=(OWNER, DOMAIN, TAG))
-    assert resource is not None
+    )
+
+    def find(*more):
+        return find_entity([Selector((*criteria, *more), needs_resource=True)], (OWNER, DOMAIN, TAG))
+
+    resource = find()
     assert all(criterion.holds(resource.values(criterion.field)) for criterion in criteria)
     assert resource.type == "chart"
-    assert find_resource([*criteria, Criterion(DOMAIN, Condition.NOT_EQUALS, frozenset({"urn:li:domain:a"}))]) is None
-    assert find_resource([*criteria, Criterion(TYPE, Condition.NOT_EQUALS, frozenset({"chart"}))]) is None
-    tagged = Criterion(TAG, Condition.NOT_EQUALS, frozenset({"urn:li:tag:x"}))
-    undenied = find_undenied(criteria, [[tagged]], fields=(TAG,))
-    assert undenied is not None
-    assert undenied.facets[TAG] == {"urn:li:tag:x"}
+    assert find(Criterion(DOMAIN, Condition.NOT_EQUALS, frozenset({"urn:li:domain:a"}))) is None
+    assert find(Criterion(TYPE, Condition.NOT_EQUALS, frozenset({"chart"}))) is None
 
 
 PII_ONLY = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:PII"]}]}}
@@ -367,3 +416,38 @@ def test_the_privilege_of_another_family_is_named_as_that():
         "dataset:read is a privilege of Datazone. Guardrails are about privileges of DataHub policies alone.",
         "ADMIN is a privilege of CDAP. Guardrails are about privileges of DataHub policies alone.",
     ]
+
+
+def no_policy(actors):
+    return {"no_policy": {"actors": actors, "privileges": ["DELETE_ENTITY"], "resources": PII}}
+
+
+@pytest.mark.parametrize("actors", [{"users": [JENNY]}, {"groups": [SALES]}, {"roles": ["urn:li:dataHubRole:r"]}])
+def test_no_policy_about_named_people_counts_those_for_owners(actors):
+    rule = no_policy(actors)
+    (found,) = breaches(rule, policy("p", {"resourceOwners": True}, ["DELETE_ENTITY"]))
+    assert found.policy == "urn:li:dataHubPolicy:p"
+    assert {owner.actor for owner in found.question.resource.owners} <= {found.question.actor.urn, SALES, STEWARDS}
+    assert breaches(rule, policy("p", {"resourceOwners": True}, ["DELETE_ENTITY"], NOT_PII)) == ()
+    sentence = describe_rule(rule, {})
+    assert "A policy for owners counts, too: one of these people may own such an entity." in sentence
+
+
+def test_no_policy_about_all_users_means_what_reaches_everybody():
+    rule = no_policy({"allUsers": True})
+    for actors in ({"resourceOwners": True}, {"groups": [SALES]}, {"allGroups": True}):
+        assert breaches(rule, policy("p", actors, ["DELETE_ENTITY"])) == ()
+    (found,) = breaches(rule, policy("p", {"allUsers": True, "resourceOwners": True}, ["DELETE_ENTITY"]))
+    assert found.question is not None
+    assert " A policy counts if it reaches everybody, whatever the entities carry." in describe_rule(rule, {})
+
+
+def test_no_policy_refuses_a_policy_for_owners_that_speaks_to_all_of_them_now():
+    rule = no_policy({"users": [JENNY]})
+    direct = policy("q", {"users": [JENNY]}, ["DELETE_ENTITY"])
+    assert added(rule, [OWNERS], [OWNERS, direct]).policy == "urn:li:dataHubPolicy:q"
+    assert added(rule, [direct], [direct, OWNERS]) is None
+    assert added(rule, [], [OWNERS]) is not None
+    joined, alone = PEOPLE, (Actor(JENNY), PEOPLE[1])
+    of_sales = policy("s", {"groups": [SALES]}, ["DELETE_ENTITY"])
+    assert added(rule, [of_sales], [of_sales], joined, alone) is not None

@@ -9,6 +9,7 @@ import pytest
 
 from policies.authoring.services.change_proofs import find_change_proofs
 from policies.engine.evaluate import decide
+from policies.engine.families import vocabulary
 from policies.engine.model import Effect, Statement, StatementOrigin
 from policies.engine.proofs import formula, prover
 from policies.engine.proofs.people import People
@@ -158,7 +159,7 @@ def test_an_example_has_the_shape_of_the_api():
         "actor": {"urn": "urn:li:corpuser:another0001", "groups": [urn("group:sales")], "roles": []},
         "privilege": TAGS,
         "resource": {
-            "urn": "urn:li:dataset:another0002",
+            "urn": "urn:li:dataset:(urn:li:dataPlatform:example,another0002,PROD)",
             "type": "dataset",
             "owners": [{"owner": urn("b"), "type": None}],
             "domains": [urn("domain:finance")],
@@ -338,3 +339,36 @@ def test_access_of_the_people_there_are():
             assert name in (None, proof.question.actor.urn.removeprefix("urn:li:corpuser:"))
         assert prover.allows_more(of(), of(p=policy), within=scope).verdict is verdict
         assert prover.find_access(of(p=policy), replace(scope, people=None)).verdict is YES
+
+
+LIMITED = gives(A, DATASETS, constraints=[criterion("URN", urn("tag:pii"))])
+
+
+@pytest.mark.parametrize("privilege", [TAGS, EDIT, "EDIT_TAG_COLOR", "EDIT_GROUP_MEMBERS", "EXECUTE_ENTITY"])
+def test_an_example_is_of_a_type_on_which_the_privilege_is(privilege):
+    example = prover.allows_more(of(), of(p=document(privileges=[privilege], actors=A))).example
+    info = vocabulary.load_datahub().privileges[privilege]
+    assert example["resource"]["type"] in (info.resource_types or {"dataset"})
+    assert example["resource"]["urn"].startswith(f"urn:li:{example['resource']['type']}:")
+
+
+def test_a_platform_privilege_is_asked_about_without_an_entity():
+    example = prover.allows_more(
+        of(), of(p=document(type="PLATFORM", privileges=["MANAGE_POLICIES"], actors=A))
+    ).example
+    assert example["resource"] is None
+
+
+def test_where_a_limit_on_tags_goes_the_example_is_a_tag_on_a_dataset():
+    proof = prover.allows_more(of(p=LIMITED), of(p=gives(A, DATASETS)))
+    assert proof.example["resource"]["urn"].startswith("urn:li:dataset:(urn:li:dataPlatform:")
+    (tag,) = proof.example["sub_resources"]
+    assert tag.startswith("urn:li:tag:")
+    assert tag != urn("tag:pii")
+
+
+def test_what_is_wished_is_not_required():
+    containers = criterion("TYPE", "container")
+    assert prover.allows_more(of(), of(p=gives(A, containers))).example["resource"]["type"] == "container"
+    own_type = prover.allows_more(of(), of(p=gives(A, criterion("TYPE", "thing")))).example
+    assert own_type["resource"]["type"] == "thing"

@@ -1,10 +1,11 @@
-"""Guardrails about every catalog count what begins later, when it is written; those about today do not."""
+"""Guardrails are judged now and at every later time that is known, when something is written."""
 
 from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
 
+from catalog.models import Finding
 from policies.authoring.services import guardrails
 from policies.engine.families.validity import Validity
 from policies.engine.model import Actor
@@ -127,12 +128,92 @@ def test_one_that_is_broken_already_refuses_only_more(author):
     assert guardrails.refresh_statuses() == 1
 
 
+ALWAYS = {"always": {"actors": {"users": [JO]}, "privileges": ["MANAGE_SECRETS"]}}
+TWO = {"at_least": {"number": 2, "privileges": ["MANAGE_SECRETS"]}}
+JOS = "urn:li:dataHubPolicy:jo"
+OF_JO = {"privileges": ["MANAGE_SECRETS"], "actors": {"users": [JO]}}
+
+
 def test_today_counts_who_is_there_today(author, user):
     join(TEAM, authorizer.SYSTEM, begins=1)
-    made = make({"at_least": {"number": 2, "privileges": ["MANAGE_SECRETS"]}})
-    assert made.status == Guardrail.Status.BROKEN
-    always = make({"always": {"actors": {"users": [JO]}, "privileges": ["MANAGE_SECRETS"]}})
-    assert always.status == Guardrail.Status.BROKEN
+    assert make(TWO).status == Guardrail.Status.BROKEN
+    assert make(ALWAYS).status == Guardrail.Status.BROKEN
+
+
+@pytest.mark.parametrize("rule", [ALWAYS, TWO])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"state": "INACTIVE"},
+        {"validFrom": at(24).isoformat()},
+        {"validUntil": at(24).isoformat()},
+        {"validFrom": at(24).isoformat(), "validUntil": at(48).isoformat()},
+        {"actors": {"users": [MIA]}},
+    ],
+)
+def test_what_is_promised_is_not_taken_now_or_later(author, rule, changes):
+    put(JOS, authorizer.SYSTEM, **OF_JO)
+    assert make(rule).status == Guardrail.Status.HOLDS
+    with pytest.raises(GuardrailBroken) as refusal:
+        put(JOS, author, **{**OF_JO, **changes})
+    assert refusal.value.example["actor"]["urn"] in {JO, MIA}
+    # Another one that gives it in the meantime keeps the promise.
+    put(f"{JOS}-too", author, **OF_JO)
+    put(JOS, author, **{**OF_JO, **changes})
+
+
+def test_a_deny_that_begins_later_and_a_membership_that_ends_take_what_is_promised(author):
+    put(JOS, authorizer.SYSTEM, **OF_JO)
+    made = make(ALWAYS)
+    with pytest.raises(GuardrailBroken, match=r"from .* on, so nothing is stored"):
+        put(f"{JOS}-no", author, **OF_JO, effect="DENY", validFrom=at(1).isoformat())
+    guardrails.delete(urn=made.urn, by=authorizer.SYSTEM, channel=DOOR)
+    put(JOS, authorizer.SYSTEM, **{**OF_JO, "state": "INACTIVE"})
+    join(TEAM, authorizer.SYSTEM)
+    make(ALWAYS)
+    with pytest.raises(GuardrailBroken):
+        join(TEAM, author, ends=1)
+
+
+def test_one_that_warns_says_when_it_breaks(author):
+    put(JOS, authorizer.SYSTEM, **OF_JO)
+    make(ALWAYS, mode="warn")
+    end = at(1)
+    put(JOS, author, **OF_JO, validUntil=end.isoformat())
+    for _ in range(2):
+        guardrail = Guardrail.objects.get()
+        assert (guardrail.status, guardrail.breaks_at) == (Guardrail.Status.HOLDS, end.isoformat())
+        finding = Finding.objects.get(kind="guardrails")
+        assert (finding.state, finding.sentence) == (
+            "OPEN",
+            f"The guardrail G will be broken in 1 way, first at {end.isoformat()}.",
+        )
+        guardrails.refresh_statuses()
+
+
+def test_a_break_that_was_due_holds_up_nothing(author):
+    end = at(2).isoformat()
+    put(JOS, authorizer.SYSTEM, **OF_JO, validUntil=end)
+    made = make(ALWAYS)
+    assert (made.status, made.breaks_at) == (Guardrail.Status.HOLDS, end)
+    put(JOS, author, **OF_JO, validUntil=end, description="The same, in other words")
+    put(JOS, author, **OF_JO, validUntil=at(3).isoformat())
+    with pytest.raises(GuardrailBroken):
+        put(JOS, author, **OF_JO, validUntil=at(1).isoformat())
+
+
+def test_who_is_left_is_the_example_and_where_nobody_is_who_was(author):
+    put(JOS, authorizer.SYSTEM, **OF_JO)
+    make(TWO)
+    with pytest.raises(GuardrailBroken) as refusal:
+        put(JOS, author, **{**OF_JO, "state": "INACTIVE"})
+    assert refusal.value.example["actor"]["urn"] == MIA
+    tags = {**OF_JO, "privileges": ["MANAGE_TAGS"]}
+    put(f"{JOS}-tags", authorizer.SYSTEM, **tags)
+    make({"at_least": {"number": 1, "privileges": ["MANAGE_TAGS"]}})
+    with pytest.raises(GuardrailBroken) as refusal:
+        put(f"{JOS}-tags", author, **{**tags, "state": "INACTIVE"})
+    assert refusal.value.example["actor"]["urn"] == JO
 
 
 def test_the_states_of_an_actor_follow_its_times(author):

@@ -35,6 +35,9 @@ class BreachOut(serializers.Serializer[Any]):
     reason = serializers.CharField(
         default="", help_text="Why it is not known whether this breaks it, where there is a reason but no proof."
     )
+    breaks_at = serializers.CharField(
+        allow_null=True, default=None, help_text="The later instant at which it breaks; null: now, or at any time."
+    )
     example = strict_fields.AnyJson(allow_null=True)
     other = strict_fields.AnyJson(allow_null=True)
 
@@ -49,12 +52,15 @@ class GuardrailOut(serializers.Serializer[Any]):
     rule = strict_fields.AnyJson()
     version = serializers.IntegerField(min_value=1)
     status = serializers.ChoiceField(Guardrail.Status.choices)
+    breaks_at = serializers.CharField(
+        allow_null=True, read_only=True, help_text="The earliest time at which one that holds will be broken."
+    )
     breaches = BreachOut(many=True)
     managed = ManagedOut(allow_null=True)
 
 
 class GuardrailIn(strict_fields.StrictSerializer):
-    """A guardrail to be stored. `status`, `breaches` and `managed` of an answer are not read."""
+    """A guardrail to be stored. `status`, `breaks_at`, `breaches` and `managed` of an answer are not read."""
 
     urn = strict_fields.StrictUrn(required=False)
     name = strict_fields.StrictString(max_length=1000)
@@ -63,6 +69,7 @@ class GuardrailIn(strict_fields.StrictSerializer):
     rule = strict_fields.AnyJson()
     version = strict_fields.StrictInteger(required=False, min_value=1)
     status = strict_fields.AnyJson(required=False)
+    breaks_at = strict_fields.AnyJson(required=False)
     breaches = strict_fields.AnyJson(required=False)
     managed = KeptMark()
 

@@ -5,6 +5,7 @@ is unknown whether those hold. No guardrail holds up facts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -19,17 +20,12 @@ from policies.engine.snapshot import Snapshot
 from policies.identity.services.staged_people import ChangedActor
 from policies.models import Guardrail, Policy
 from policies.models.guardrail import LOCKOUT_URN
-from policies.pdp import display_names
+from policies.pdp import display_names, later_actors
+from policies.pdp.later_actors import LaterActor
 from policies.writes import admin_lockout, required_privileges
-from policies.writes.guardrail_check import GuardedChange
-from policies.writes.guardrail_judgment import (
-    GuardrailJudge,
-    JudgedWorld,
-    Judgment,
-    TodaysBreach,
-    add_pending_policies,
-    load_rule,
-)
+from policies.writes.guardrail_judgment import GuardedChange, GuardrailJudge, Judgment, load_rule
+from policies.writes.guardrail_worlds import JudgedWorld, load_timed_policies
+from policies.writes.promises import TodaysBreach
 
 _Example = Mapping[str, object] | None
 
@@ -75,13 +71,13 @@ def judge_guardrails(
         return []
     guardrails_after = sorted(Guardrail.objects.all() if guardrails is None else guardrails, key=attrgetter("urn"))
     judged_guardrails = [guardrail for guardrail in guardrails_after if guardrail.mode != Guardrail.Mode.OFF]
-    after, pending_urns = add_pending_policies(after, policies)
-    changed_policies = (frozenset(policies) | pending_urns) if policies else frozenset[str]()
+    actors_before = {urn: changed.was for urn, changed in people.items()}
     actors_after = {urn: changed.now for urn, changed in people.items()}
+    later_before = later_actors.load_later_states(actors=actors_before.values())
     change = GuardedChange(
-        JudgedWorld(before, {urn: changed.was for urn, changed in people.items()}),
-        JudgedWorld(after, actors_after),
-        changed_policies,
+        JudgedWorld(before, load_timed_policies(), actors_before, later_before),
+        JudgedWorld(after, load_timed_policies(policies), actors_after, _change_later(later_before, people)),
+        frozenset(policies),
         frozenset(people),
     )
     findings = [
@@ -106,6 +102,24 @@ def _judge(guardrail: Guardrail, change: GuardedChange, *, has_fact_changes: boo
     # What broke it already may be gone after the change.
     judgment = GuardrailJudge(load_rule(guardrail), change.after).judge()
     return _Finding(judgment.status, example=_find_example(judgment))
+
+
+def _change_later(
+    later: Mapping[str, tuple[LaterActor, ...]], people: Mapping[str, ChangedActor]
+) -> dict[str, tuple[LaterActor, ...]]:
+    """Return the later states of people with what the change gives and takes: what it stages begins at once."""
+    return {
+        urn: tuple(
+            LaterActor(state.begins, _apply_change(state.actor, people[urn].was, people[urn].now)) for state in states
+        )
+        for urn, states in later.items()
+    }
+
+
+def _apply_change(actor: Actor, was: Actor, now: Actor) -> Actor:
+    groups = (actor.groups | (now.groups - was.groups)) - (was.groups - now.groups)
+    roles = (actor.roles | (now.roles - was.roles)) - (was.roles - now.roles)
+    return replace(actor, groups=groups, roles=roles, is_active=now.is_active)
 
 
 def _judge_lockout(policies: Mapping[str, Policy | None], actors: Mapping[str, Actor]) -> _Finding:

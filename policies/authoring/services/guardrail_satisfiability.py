@@ -14,7 +14,8 @@ from policies.engine.snapshot import Snapshot
 from policies.models import Guardrail, Policy, User
 from policies.pdp import snapshot_store
 from policies.writes.guardrail_check import serialize_judgment
-from policies.writes.guardrail_judgment import GuardrailJudge, JudgedWorld
+from policies.writes.guardrail_judgment import GuardrailJudge
+from policies.writes.guardrail_worlds import JudgedWorld
 
 _CODE = "rule.unsatisfiable"
 
@@ -80,7 +81,7 @@ def _find_fixed_breaches(rule: Rule) -> Iterator[Problem]:
     snapshot = snapshot_store.get_current()
     urns = set(Policy.objects.filter(is_system=True, is_editable=False).values_list("urn", flat=True))
     judge = GuardrailJudge(rule, JudgedWorld(_build_fixed_snapshot(rule, snapshot, urns)))
-    judgment = judge.judge_change(policies=urns, is_open=False, users=())
+    judgment = judge.judge(policies=urns)
     fields = {RuleKind.NEVER: ("actors", "everybody_except"), RuleKind.NOT_BOTH: ("except", "except")}
     member, way_out = fields[rule.kind]
     for breach in serialize_judgment(judgment, limit=1):

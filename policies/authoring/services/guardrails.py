@@ -25,14 +25,8 @@ from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import snapshot_store
 from policies.writes import managed_rows, required_privileges
 from policies.writes.guardrail_check import serialize_judgment
-from policies.writes.guardrail_judgment import (
-    GuardrailJudge,
-    JudgedWorld,
-    Judgment,
-    add_pending_policies,
-    build_unreadable,
-    load_rule,
-)
+from policies.writes.guardrail_judgment import GuardrailJudge, Judgment, build_unreadable, load_rule
+from policies.writes.guardrail_worlds import JudgedWorld, load_timed_policies
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
 
 #: Most guardrails: each is judged at writes that can break it.
@@ -209,8 +203,7 @@ def _store(guardrail: Guardrail, rule: Rule, *, by: Actor) -> None:
 
 
 def _judge(rule: Rule) -> Judgment:
-    snapshot, _ = add_pending_policies(snapshot_store.get_current())
-    return GuardrailJudge(rule, JudgedWorld(snapshot)).judge()
+    return GuardrailJudge(rule, JudgedWorld(snapshot_store.get_current(), load_timed_policies())).judge()
 
 
 def _report(guardrail: Guardrail, breaches: list[dict[str, Any]]) -> None:

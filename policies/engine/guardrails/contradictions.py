@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from policies.engine.guardrails.rules import Rule, RuleKind, RuleScope
-from policies.engine.guardrails.witness import is_surely_met
 from policies.engine.model import Actor
+from policies.engine.selectors import Condition, Criterion
 
 #: The rules that promise privileges to people.
 PROMISES = frozenset({RuleKind.ALWAYS, RuleKind.AT_LEAST})
@@ -51,4 +51,22 @@ def _is_forbidden(restriction: Rule, scope: RuleScope) -> bool:
 
 def _covers(wide_scope: RuleScope, scope: RuleScope) -> bool:
     """Whether one scope is surely about everything that another one is about."""
-    return all(is_surely_met(scope.resources.criteria, criterion) for criterion in wide_scope.resources.criteria)
+    return all(_is_surely_met(scope.resources.criteria, criterion) for criterion in wide_scope.resources.criteria)
+
+
+def _is_surely_met(criteria: Iterable[Criterion], other: Criterion) -> bool:
+    """Whether whatever meets all criteria surely meets the other one; false where that is not seen."""
+    return any(criterion.field == other.field and _is_stronger(criterion, other) for criterion in criteria)
+
+
+def _is_stronger(criterion: Criterion, other: Criterion) -> bool:
+    if criterion.condition is Condition.STARTS_WITH:
+        return other.condition is Condition.STARTS_WITH and all(
+            value.startswith(tuple(other.values)) for value in criterion.values
+        )
+    if criterion.condition is Condition.EQUALS and other.condition is Condition.STARTS_WITH:
+        return all(value.startswith(tuple(other.values)) for value in criterion.values)
+    if criterion.condition is not other.condition:
+        return False
+    is_equality = criterion.condition is Condition.EQUALS
+    return criterion.values <= other.values if is_equality else other.values <= criterion.values

@@ -6,14 +6,16 @@ Actors, privileges and resources are those of a DataHub policy, checked and comp
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.document_reader import DocumentReader, JsonValue
-from policies.engine.guardrails.witness import find_resource
 from policies.engine.model import Actor, Statement, StatementOrigin
+from policies.engine.proofs.entity_terms import find_entity
+from policies.engine.proofs.verdicts import ProofUnavailable
 from policies.engine.proofs.ways import list_ways
 from policies.engine.selectors import EVERYONE, EVERYTHING, ActorMatch, Selector, is_relational
 
@@ -224,7 +226,7 @@ class _RuleReader:
         if statement.actor_conditions or statement.subresources is not None:
             detail = "A guardrail covers entities by what they are and carry, not by who asks or what else is touched."
             self._reader.note("resources.conditional", f"{pointer}/resources", detail)
-        elif statement.resources.criteria and find_resource(statement.resources.criteria) is None:
+        elif statement.resources.criteria and not _can_exist(statement.resources):
             detail = "No entity that there could be meets all of these criteria: the guardrail would say nothing."
             self._reader.note("resources.empty", f"{pointer}/resources", detail)
         return RuleScope(frozenset(body["privileges"]), statement.resources)
@@ -254,6 +256,15 @@ class _RuleReader:
     def _list_known_privileges(self, body: Mapping[str, Any]) -> list[str]:
         privileges = body.get("privileges")
         return [name for name in privileges if isinstance(name, str)] if isinstance(privileges, list) else []
+
+
+@lru_cache(maxsize=1024)
+def _can_exist(resources: Selector) -> bool:
+    """Whether a catalog could hold such an entity; without a solver it is not said that none could."""
+    try:
+        return find_entity((resources,)) is not None
+    except ProofUnavailable:
+        return True
 
 
 def _name_family(problem: Problem, part: Mapping[str, Any]) -> Problem:

@@ -32,7 +32,7 @@ def list_rule_urns(rule: Any) -> set[str]:
 def describe_rule(rule: _Document, names: Mapping[str, str]) -> str:
     """Return the sentence of a rule that can be read (`rules.read_rule`), or whose lists are incomplete."""
     text = _describe_clause(rule, _RuleWords(names))
-    return text if text.endswith(_MISSING) else f"{text}.{_describe_accepted(rule)}"
+    return text if text.endswith(_MISSING) else f"{text}.{_describe_owners(rule)}{_describe_accepted(rule)}"
 
 
 def describe_example(example: _Document, names: Mapping[str, str]) -> str:
@@ -55,17 +55,27 @@ def word_added_breach(guardrail_name: str, *, is_certain: bool) -> str:
     return f"{guardrail_name} {'would be broken by this' if is_certain else 'could not be shown to hold after this'}"
 
 
+def _describe_owners(rule: _Document) -> str:
+    """Return the sentence about policies for owners, '' unless the rule is about single policies."""
+    ((kind, body),) = rule.items()
+    if kind != RuleKind.NO_POLICY:
+        return ""
+    if EVERYBODY_EXCEPT not in body["actors"] and body["actors"].get("allUsers"):
+        return " A policy counts if it reaches everybody, whatever the entities carry."
+    return " A policy for owners counts, too: one of these people may own such an entity."
+
+
 def _describe_accepted(rule: _Document) -> str:
     """Return the sentence about the privileges that count as those of the rule do, '' if there are none."""
     ((kind, body),) = rule.items()
     if kind not in TIMELESS_KINDS:
         return ""
     scopes = (body["first"], body["second"]) if kind == RuleKind.NOT_BOTH else (body,)
-    named = [name for scope in scopes for name in scope["privileges"]]
+    own_privileges = [name for scope in scopes for name in scope["privileges"]]
     accepted = dict.fromkeys(
         other for scope in scopes for name in scope["privileges"] for other in list_accepted(name, _list_types(scope))
     )
-    names = [display_privilege(name) for name in accepted if name not in named]
+    names = [display_privilege(name) for name in accepted if name not in own_privileges]
     if not names:
         return ""
     listed_names = names[: wording.MAX_LISTED_NAMES]

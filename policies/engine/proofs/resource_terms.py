@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from policies.engine.families import datazone_resource_patterns as datazone
 from policies.engine.proofs.formula import FALSE, Formula
-from policies.engine.proofs.texts import SingleText, TextForm, TextSet, TextTerms
+from policies.engine.proofs.texts import SingleText, TextForm, TextSet, TextTerms, is_invented
 from policies.engine.selectors import (
     ANY_SUBRESOURCE,
     BRANCH,
@@ -37,6 +37,9 @@ from policies.engine.selectors import (
 )
 
 URN_BEGINNING, USER, GROUP = "urn:li:", "urn:li:corpuser:", "urn:li:corpGroup:"
+
+#: A key of a dataset is of three parts.
+_DATASET_BEGINNING = "urn:li:dataset:"
 
 _TYPE_NAME = "[A-Za-z][A-Za-z0-9_]{0,63}"
 _TYPE_FORM = TextForm(re.compile(_TYPE_NAME), re.compile(f"({_TYPE_NAME})?"))
@@ -75,9 +78,9 @@ class ResourceTerms:
         self.is_given = is_given
         self.has_urn = is_given if is_subresource else formula.create_literal()
         formula.require(-self.has_urn, is_given)
-        #: Whether the entity may have facts of its own: an unbalanced URN can be asked about, not stored.
-        self._is_storable = formula.create_literal()
-        formula.require(-self._is_storable, self.has_urn)
+        #: The literal of an entity that may have facts of its own: an unbalanced URN can be asked about, not stored.
+        self.is_storable = formula.create_literal()
+        formula.require(-self.is_storable, self.has_urn)
         self.type = SingleText(formula, is_given, form=_TYPE_FORM)
         self.urn = SingleText(formula, self.has_urn, (URN_BEGINNING,), _URN_FORM)
         self.facets: dict[str, TextTerms] = {}
@@ -140,7 +143,7 @@ class ResourceTerms:
             self._formula.require(-terms.has_value, self.is_given)
             return
         own_types = [self.urn.prefix(_build_type_beginning(name)) for name, own in OWN_FIELDS.items() if own == field]
-        self._formula.require(-terms.has_value, self.has_urn if field == ID else self._is_storable, *own_types)
+        self._formula.require(-terms.has_value, self.has_urn if field == ID else self.is_storable, *own_types)
         for own_type in own_types:
             self._formula.require(-own_type, terms.has_value)
         if own_types:
@@ -196,7 +199,7 @@ class ResourceTerms:
         elif len(text) > len(beginning):
             self.urn.prefix(beginning)
         if is_prefix and colon and is_complete(text):
-            self._formula.require(-literal, self.urn.value(text), -self._is_storable)
+            self._formula.require(-literal, self.urn.value(text), -self.is_storable)
         if self._is_subresource and text == ANY_SUBRESOURCE and not is_prefix:
             self._formula.require(-literal)
 
@@ -216,7 +219,11 @@ class ResourceTerms:
         """Return the URN in the solution, '' for a type alone. An invented one has the type, or what the URN says."""
         other_type = {kind: urn_type for urn_type, kind in _OTHER_TYPES.items()}.get(type_name, "")
         has_other_type = self._has_other_type != FALSE and self._formula.holds(self._has_other_type)
-        return self.urn.find_text(_build_type_beginning(other_type if has_other_type else type_name), numbers)
+        text = self.urn.find_text(_build_type_beginning(other_type if has_other_type else type_name), numbers)
+        name = text.removeprefix(_DATASET_BEGINNING)
+        dataset = f"{_DATASET_BEGINNING}(urn:li:dataPlatform:example,{name},PROD)"
+        is_plain = text.startswith(_DATASET_BEGINNING) and is_invented(name) and self.urn.is_free(dataset)
+        return dataset if is_plain else text
 
     def find_facets(
         self, urn: str, numbers: Iterator[int], known_facets: Mapping[str, frozenset[str]]

@@ -15,6 +15,8 @@ from policies.engine.proofs.world_terms import WorldTerms
 
 #: Most statements that one solution adds to those in the way: others that matter match the next solution, too.
 _MAX_ADDED = 16
+#: Most solutions that are tried for each wish of an example.
+_MAX_WISHES = 4
 #: Most sub-resources of a question. Where a proof would need more of them, it is unknown.
 MAX_SUBRESOURCES = 6
 #: Longest list of reasons that is searched for unneeded ones.
@@ -69,13 +71,34 @@ class QuestionSearch:
                     continue
                 new_obstacles = self.judge(question)[:_MAX_ADDED]
                 if not new_obstacles:
-                    return Proof(Verdict.YES, question)
+                    return Proof(Verdict.YES, self._find_believable(formula, world, literals, question))
                 if not self.obstacles.keys().isdisjoint(new_obstacles):
                     raise ProofContradiction(question, "A statement matches that the solver excluded:")
                 self.obstacles.update(dict.fromkeys(new_obstacles))
                 literals |= {world.applies(statement): statement for statement in new_obstacles}
             reasons = _shorten_core(formula, formula.list_core())
             return Proof(Verdict.NO, because_of=tuple(literals[-literal] for literal in reasons))
+
+    def _find_believable(
+        self, formula: Formula, world: WorldTerms, literals: Iterable[int], question: Question
+    ) -> Question:
+        """Return a question that is as good and more like those that people ask, else this one."""
+        excluded = [-literal for literal in literals]
+        try:
+            for wishes in world.list_wishes(question):
+                for _ in range(_MAX_WISHES):
+                    if not formula.solve([*excluded, *wishes]):
+                        break
+                    other_question = world.find_question()
+                    if other_question is None:
+                        continue
+                    new_obstacles = self.judge(other_question)[:_MAX_ADDED]
+                    if not new_obstacles:
+                        return other_question
+                    excluded += [-world.applies(statement) for statement in new_obstacles]
+        except TimeOver:
+            return question
+        return question
 
     def _count_needed_subresources(self) -> int:
         """Return how many sub-resources a question needs at most: one to fail each constraint in the way, one to pass.

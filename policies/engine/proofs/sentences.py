@@ -10,6 +10,7 @@ from typing import Any
 from policies.engine import wording
 from policies.engine.families import display_privilege, vocabulary
 from policies.engine.proofs.verdicts import Proof, Verdict
+from policies.engine.selectors import ANY_SUBRESOURCE
 
 _Example = Mapping[str, Any]
 
@@ -48,7 +49,7 @@ def describe_access(example: _Example, names: Mapping[str, str]) -> str:
     info = vocabulary.load_datahub().get(example["privilege"])
     is_platform = resource is None or (info is not None and info.scope == vocabulary.PLATFORM)
     scope = "across the platform" if is_platform else f"on {words.describe_resource(resource)}"
-    subresources = [words.describe_resource(subresource) for subresource in example["sub_resources"]]
+    subresources = [words.describe_urn(urn) for urn in example["sub_resources"]]
     suffix = f", with {wording.join_words(subresources, 'and')}" if subresources else ""
     return f"{words.describe_actor()}: {privilege} {scope}{suffix}"
 
@@ -84,6 +85,12 @@ class _ExampleWords:
             person = wording.join_words(phrases, "and") or "somebody"
         attributes = self._describe_facets(self._actor.get("attributes", {}))
         return f"{person} with {attributes}" if attributes else person
+
+    def describe_urn(self, urn: str) -> str:
+        """Return an entity by name or type; any that there could be, for the URN that stands for all."""
+        if urn == ANY_SUBRESOURCE:
+            return "any other entity"
+        return self._find_name(urn) or _name_type(urn.split(":")[2])
 
     def describe_resource(self, resource: _Example) -> str:
         """Return an entity by name or type, with what it carries."""

@@ -28,6 +28,7 @@ class TextForm(NamedTuple):
 
 #: Decimals of the number in an invented text: all are as long, so that none begins another one.
 _DIGITS = 4
+_INVENTED = re.compile(f"another[0-9]{{{_DIGITS}}}")
 #: Most characters, less one, that are put before an invented text so that it begins as no statement says.
 _MAX_LEAD = 4
 
@@ -260,6 +261,11 @@ def _find_common_beginning(text: str, other: str) -> str:
         if character != other_character:
             return text[:position]
     return min(text, other, key=len)
+
+
+def is_invented(text: str) -> bool:
+    """Whether a text is one that `invent` made up, with nothing before it."""
+    return _INVENTED.fullmatch(text) is not None
 
 
 def close_brackets(text: str) -> str:

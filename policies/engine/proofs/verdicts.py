@@ -77,8 +77,8 @@ _UNTOLD_VALUES = {BRANCH: frozenset((MAIN_BRANCH,))}
 def describe_question(question: Question) -> dict[str, Any]:
     """Return a question as JSON in the shape of an example (api-next.md section 3).
 
-    The keys are `actor`, `privilege`, `resource` (None: the platform) and `sub_resources`; facets without a key of
-    their own are in `facets` of a resource.
+    The keys are `actor`, `privilege`, `resource` (None: the platform) and `sub_resources`, URNs as `authorize` takes
+    them; facets without a key of their own are in `facets` of a resource.
     """
     actor = question.actor
     described_actor: dict[str, Any] = {
@@ -95,7 +95,7 @@ def describe_question(question: Question) -> dict[str, Any]:
         "actor": described_actor,
         "privilege": question.privilege,
         "resource": None if question.resource is None else _describe_resource(question.resource),
-        "sub_resources": [_describe_resource(resource) for resource in question.subresources],
+        "sub_resources": [resource.urn for resource in question.subresources],
     }
 
 

@@ -19,21 +19,27 @@ class _Acceptance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A privilege by which somebody uses the `asked` one: that one itself, or one that is accepted in its place.
+    """A privilege by which somebody uses the asked one: that one itself, or one that is accepted in its place.
 
     `types` are those of the entities on which it is; None: every type, and the platform. With `is_umbrella` a deny of
     the asked privilege refuses it, too, as it does where an interface asks for either.
     """
 
-    asked: str
+    asked_privilege: str
     privilege: str
     types: frozenset[str] | None = None
     is_umbrella: bool = False
 
     @property
+    def is_platform(self) -> bool:
+        """Whether the asked privilege is one of the platform."""
+        info = vocabulary.load_datahub().get(self.asked_privilege)
+        return self.types is None and info is not None and info.scope == vocabulary.PLATFORM
+
+    @property
     def denied(self) -> frozenset[str]:
         """The privileges whose denies close this way."""
-        return frozenset({self.privilege, self.asked}) if self.is_umbrella else frozenset({self.privilege})
+        return frozenset({self.privilege, self.asked_privilege}) if self.is_umbrella else frozenset({self.privilege})
 
     def narrow(self, resources: Selector) -> Selector:
         """Return what the way is about among these resources."""
@@ -46,7 +52,7 @@ class Way:
         """Whether a question about the privilege of this way is allowed, as an interface would ask it."""
         return decide(snapshot, question).is_allowed and not (
             self.is_umbrella
-            and decide(snapshot, question._replace(privilege=self.asked)).code is DecisionCode.EXPLICIT_DENY
+            and decide(snapshot, question._replace(privilege=self.asked_privilege)).code is DecisionCode.EXPLICIT_DENY
         )
 
 
@@ -56,10 +62,12 @@ def list_ways(privilege: str) -> tuple[Way, ...]:
 
     What implies it is none of them: whoever has that has the privilege, too.
     """
-    ways = {(privilege, None): Way(privilege, privilege)}
+    ways = {_Acceptance(privilege, None): Way(privilege, privilege)}
     info = vocabulary.load_datahub().get(privilege)
     if info is not None and info.umbrella:
-        ways[info.umbrella, info.resource_types] = Way(privilege, info.umbrella, info.resource_types, is_umbrella=True)
+        ways[_Acceptance(info.umbrella, info.resource_types)] = Way(
+            privilege, info.umbrella, info.resource_types, is_umbrella=True
+        )
     for acceptance in _load_acceptances().get(privilege, ()):
         ways.setdefault(acceptance, Way(privilege, *acceptance))
     return tuple(ways.values())

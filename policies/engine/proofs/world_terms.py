@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from policies.engine.evaluate import matches
+from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Effect, Question, Statement
 from policies.engine.proofs.actor_terms import ActorTerms
 from policies.engine.proofs.formula import FALSE, TRUE, Formula
@@ -13,6 +14,9 @@ from policies.engine.proofs.texts import SingleText, TextTerms
 from policies.engine.proofs.verdicts import ProofContradiction
 from policies.engine.property_conditions import ActorCondition
 from policies.engine.selectors import ANY_SUBRESOURCE, GROUP_MEMBERSHIP, OWNER, Condition, Owner, Resource, Selector
+
+#: The types of an entity and of a sub-resource in an example, where nothing says another.
+_USUAL_TYPE, _TAG = "dataset", "tag"
 
 
 class SubresourceTerms(ResourceTerms):
@@ -132,6 +136,37 @@ class WorldTerms:
             self.formula.require(-self._find_shared_value(field, reference), literal)
             other_terms.observe(_SharedValueListener(self.formula, terms, literal, is_beginning=True))
         return literal
+
+    # -- wishes -----------------------------------------------------------------------------------------------------
+
+    def list_wishes(self, question: Question) -> list[list[int]]:
+        """Return what an example should be like, the best first: each a list of literals that should all be true.
+
+        A platform privilege is asked about without an entity, any other about one that the catalog can hold: a dataset
+        where the privilege can be used on one. Sub-resources are tags.
+        """
+        formula, resource = self.formula, self.resource
+        info = vocabulary.load_datahub().get(question.privilege)
+        privilege = self._privilege.value(question.privilege)
+        if info is not None and info.scope == vocabulary.PLATFORM:
+            return [[privilege, -resource.is_given]]
+        names = sorted(vocabulary.load_datahub().resource_types if info is None else info.resource_types or ())
+        names = names or sorted(vocabulary.load_datahub().resource_types)
+        usual = [name for name in names if name == _USUAL_TYPE] or names[:1]
+        entity = [privilege, resource.is_given, resource.has_urn, resource.is_storable]
+        tags = [
+            formula.define_any([-terms.is_given, formula.define_all([-terms.stands_for_all, terms.type.value(_TAG)])])
+            for terms in self._subresources
+        ]
+        usual_type = [resource.type.value(name) for name in usual]
+        known_type = [formula.define_any([resource.type.value(name) for name in names])]
+        return [
+            [*entity, *usual_type, *tags],
+            [*entity, *known_type, *tags],
+            [*entity, *usual_type],
+            [*entity, *known_type],
+            entity,
+        ]
 
     # -- the solution ---------------------------------------------------------------------------------------------
 

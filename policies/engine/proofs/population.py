@@ -1,28 +1,31 @@
-"""Population: the active people whom a guardrail is judged for, as bit sets by the tokens of actor clauses."""
+"""Population: the people whom a guardrail is judged for, as bit sets by the tokens of actor clauses."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.engine.selectors import ActorMatch, is_relational
 
 
 class Population:
-    """People numbered from 0. A set of people is an integer with one bit for each."""
+    """Actors numbered from 0. A set of people is an integer with one bit for each.
+
+    The system and whoever is inactive has a number and is in no set.
+    """
 
     def __init__(self, actors: Iterable[Actor]) -> None:
-        self.actors: Sequence[Actor] = tuple(actor for actor in actors if actor.is_active and actor.urn != SYSTEM_ACTOR)
+        self.actors: Sequence[Actor] = tuple(actors)
         self._by_token: dict[str, int] = {}
         members_by_token: dict[str, list[int]] = {}
+        everybody: list[int] = []
         for number, actor in enumerate(self.actors):
-            for token in actor.tokens:
-                members_by_token.setdefault(token, []).append(number)
+            if actor.is_active and actor.urn != SYSTEM_ACTOR:
+                everybody.append(number)
+                for token in actor.tokens:
+                    members_by_token.setdefault(token, []).append(number)
         size = (len(self.actors) + 7) // 8
         for token, numbers in members_by_token.items():
-            bits = bytearray(size)
-            for number in numbers:
-                bits[number >> 3] |= 1 << (number & 7)
-            self._by_token[token] = int.from_bytes(bits, "little")
-        self.everybody = (1 << len(self.actors)) - 1
+            self._by_token[token] = _build_set(numbers, size)
+        self.everybody = _build_set(everybody, size)
 
     def find_reached(self, match: ActorMatch) -> int:
         """Return whom an actor clause can reach: of owners everybody, since anybody could own an entity."""
@@ -33,17 +36,9 @@ class Population:
         """Return whom an actor clause names whatever the resource."""
         return self._unite(match.tokens) & ~self._unite(match.excluded_tokens)
 
-    def select(self, includes: Callable[[Actor], bool], people: int) -> int:
-        """Return those of these people whom the function includes."""
-        return sum(1 << number for number in list_numbers(people) if includes(self.actors[number]))
-
     def list_urns(self, people: int) -> frozenset[str]:
         """Return the URNs of these people."""
         return frozenset(self.actors[number].urn for number in list_numbers(people))
-
-    def find_first(self, people: int) -> Actor:
-        """Return the first of these people, of whom there must be one."""
-        return self.actors[(people & -people).bit_length() - 1]
 
     def _unite(self, tokens: Iterable[str]) -> int:
         united = 0
@@ -54,9 +49,21 @@ class Population:
         return united
 
 
+def find_first(people: int) -> int:
+    """Return the number of the first of these people, of whom there must be one."""
+    return (people & -people).bit_length() - 1
+
+
 def list_numbers(people: int) -> Iterator[int]:
     """Yield the numbers of the people of a set, in ascending order."""
     for index, byte in enumerate(people.to_bytes((people.bit_length() + 7) // 8, "little")):
         for bit in range(8) if byte else ():
             if byte >> bit & 1:
                 yield index * 8 + bit
+
+
+def _build_set(numbers: Iterable[int], size: int) -> int:
+    bits = bytearray(size)
+    for number in numbers:
+        bits[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(bits, "little")

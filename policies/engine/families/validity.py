@@ -3,6 +3,7 @@
 Nothing here reads a clock. What begins and what ends is written on time (`policies.pdp.due_changes`).
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum

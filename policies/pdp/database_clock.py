@@ -83,7 +83,7 @@ def estimate_time() -> float:
     return time.time() - _last.seconds_ahead
 
 
-def estimate_now() -> datetime:
+def get_estimated_now() -> datetime:
     """Return the time of the database as of the last comparison: for drafts, which need no database."""
     return timezone.now() - timedelta(seconds=_last.seconds_ahead)
 

@@ -18,7 +18,7 @@ def is_in_force(draft: PolicyInput, stored_validity: Validity = UNLIMITED) -> bo
     if "valid_from" in columns:
         validity = Validity(columns["valid_from"], columns["valid_until"])
     is_active = columns.get("state", draft.state) in (None, Policy.State.ACTIVE)
-    return is_active and validity.find_phase(database_clock.estimate_now()) is Phase.CURRENT
+    return is_active and validity.find_phase(database_clock.get_estimated_now()) is Phase.CURRENT
 
 
 def compile_in_force(

@@ -120,7 +120,7 @@ def is_hidden(urn: Urn, *, by: Actor, aspect: str = "") -> bool:
     return not is_open(urn.type) and bool(find(urns=[urn.text], by=by))
 
 
-def exists(urn: Urn, *, by: Actor) -> bool:
+def is_stored(urn: Urn, *, by: Actor) -> bool:
     """Whether the entity is stored, for this caller."""
     return find_aspect(urn, urn.key_aspect, by=by, version=0) is not None
 

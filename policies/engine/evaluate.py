@@ -105,7 +105,8 @@ def decide_privilege(snapshot: Snapshot, question: Question, grants: Iterable[St
     actor, privilege, resource, subresources = question
     if decision.is_allowed or not actor.is_active:
         return decision
-    missing = (MissingPrivilege(None if resource is None else resource.urn or None, privilege),)
+    entity = None if resource is None else resource.urn or None
+    missing: tuple[MissingPrivilege, ...] = (MissingPrivilege(entity, privilege),)
     if subresources:
         missing = _find_missing_subresources(snapshot, question, grants) or missing
     is_allowed, code, version, slices, _, source, bits, decision_grants, _ = decision

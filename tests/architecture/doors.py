@@ -199,6 +199,8 @@ openapi-entity | POST /openapi/v3/entity/dataset/ORDERS/status | 401 403 202 403
 openapi-entity | PATCH /openapi/v3/entity/dataset/ORDERS/status | 401 400 400 400 400
 openapi-entity | DELETE /openapi/v3/entity/role/urn:li:role:none | 401 403 403 403 200
 openapi-relationships | GET /openapi/relationships/v1/?urn=ORDERS&direction=OUTGOING | 401 200 200 200 200
+openapi-logical-parent | POST /openapi/v3/logical/ORDERS/relationship/physicalInstanceOf/ORDERS | 401 403 200 403 200
+openapi-logical-parent-removal | DELETE /openapi/v3/logical/ORDERS/relationship/physicalInstanceOf | 401 403 200 403 200
 openapi-trace | POST /openapi/v1/trace/write/NO_TRACE | 401 200 200 200 200
 openapi/v1/trace/write/<str:trace> | POST /openapi/v1/trace/write/NO_TRACE/ | 401 200 200 200 200
 api/graphql | POST /api/graphql/ | 401 200 200 200 200

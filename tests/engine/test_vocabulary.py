@@ -112,7 +112,14 @@ def test_system_operations_give_the_group_and_nothing_else() -> None:
     assert load_datahub().widen(["MANAGE_SYSTEM_OPERATIONS"]) == group
     for name in group - {"MANAGE_SYSTEM_OPERATIONS"}:
         assert load_datahub().implying_privileges(name) == {"MANAGE_SYSTEM_OPERATIONS"}
-    assert set(load_datahub().implications) == {"VIEW_ENTITY_PAGE", "MANAGE_SYSTEM_OPERATIONS"}
+    assert set(load_datahub().implications) == {"VIEW_ENTITY_PAGE", "MANAGE_FEATURES", "MANAGE_SYSTEM_OPERATIONS"}
+
+
+def test_manage_features_gives_the_group_and_nothing_else() -> None:
+    privileges = load_datahub().privileges.values()
+    group = {privilege.name for privilege in privileges if privilege.category == "Product Features"}
+    assert len(group) == 20
+    assert load_datahub().widen(["MANAGE_FEATURES"]) == group
 
 
 def test_edit_entity_gives_nothing_by_itself() -> None:

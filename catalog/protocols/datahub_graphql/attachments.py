@@ -179,15 +179,20 @@ def check_owner_pairs(pairs: Iterable[OwnerPair], *, by: Actor) -> None:
     _check_stored(list(dict.fromkeys(urn for pair in pairs for urn in pair if urn)), by=by)
 
 
+def check_pair_count(entries: Sequence[object], attachments: Sequence[object]) -> None:
+    """Raise Invalid for too many pairs of an entity and what is attached to it."""
+    if len(entries) * len(attachments) > MAX_PAIRS:
+        detail = f"One call attaches at most {MAX_PAIRS} times: name fewer entities, or fewer things to attach."
+        raise Invalid.from_problem(code="list.long", pointer="/resources", detail=detail)
+
+
 def _parse_resource_urns(input: Mapping[str, Any], attachments: Sequence[object] = ()) -> list[str]:
     """Return the entity URNs of an input. Raises Invalid for columns, and for too many entries or attachments."""
     entries = [entry for entry in validate_entries(input.get("resources", [input]), "/resources") if entry is not None]
     if any(entry.get("subResource") or entry.get("subResourceType") for entry in entries):
         detail = "Columns are described by ingestion, as editableSchemaMetadata of their dataset."
         raise Invalid.from_problem(code="subresource", pointer="/subResource", detail=detail)
-    if len(entries) * len(attachments) > MAX_PAIRS:
-        detail = f"One call attaches at most {MAX_PAIRS} times: name fewer entities, or fewer things to attach."
-        raise Invalid.from_problem(code="list.long", pointer="/resources", detail=detail)
+    check_pair_count(entries, attachments)
     return [validate_urn(entry["resourceUrn"] if "resourceUrn" in entry else entry["urn"]) for entry in entries]
 
 

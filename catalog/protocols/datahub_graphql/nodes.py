@@ -49,6 +49,7 @@ _GRAPHQL_TYPES: Mapping[str, str] = {
     "mlModel": "MLModel",
     "mlModelGroup": "MLModelGroup",
     "mlPrimaryKey": "MLPrimaryKey",
+    "query": "QueryEntity",
     "role": "Role",
     "tag": "Tag",
 }

@@ -14,7 +14,7 @@ from catalog.protocols.datahub_graphql import paging, policy_types
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.entities import validate_urn
-from catalog.protocols.search_filters import ColumnFilter
+from catalog.protocols.policy_filters import POLICY_FIELDS
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies, policy_drafts
 from policies.engine import families
@@ -30,23 +30,13 @@ mutation = MutationType()
 
 _POLICY_TYPE = "dataHubPolicy"
 
-_FILTER_FIELDS = {
-    "urn": ColumnFilter("urn"),
-    "name": ColumnFilter("name"),
-    "displayName": ColumnFilter("name"),
-    "description": ColumnFilter("description"),
-    "type": ColumnFilter("type"),
-    "state": ColumnFilter("state"),
-    "editable": ColumnFilter("is_editable", search_filters.BOOLEAN_WORDS),
-}
-
 
 @query.field("listPolicies")
 def list_policies(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
     """Return a page of policies, by URN. Raises Forbidden without MANAGE_POLICIES."""
     authorizer.require(by=info.context.by, any_of=policies.MANAGE_POLICIES)
     rows = policy_queries.list_policies(q=paging.query_words(input), family=datahub.NAME)
-    rows = rows.filter(search_filters.build_condition(input.get("orFilters"), _FILTER_FIELDS))
+    rows = rows.filter(search_filters.build_condition(input.get("orFilters"), POLICY_FIELDS))
     return paging.load_page(rows, input, "policies", lambda page_rows: policy_types.render_policies(page_rows, info))
 
 

@@ -17,6 +17,7 @@ from catalog.protocols import search_filters
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.paging import without_star
+from catalog.protocols.policy_filters import POLICY_FIELDS
 from catalog.protocols.search_filters import ColumnFilter, FacetFilter, FieldFilter
 from policies.authoring.queries import policies
 from policies.authoring.services.policies import MANAGE_POLICIES
@@ -269,14 +270,7 @@ _SOURCES = (
         "policies",
         ("dataHubPolicy",),
         _search_policies,
-        {
-            "urn": ColumnFilter("urn"),
-            "name": ColumnFilter("name"),
-            "displayName": ColumnFilter("name"),
-            "type": ColumnFilter("type"),
-            "state": ColumnFilter("state"),
-            "editable": ColumnFilter("is_editable", search_filters.BOOLEAN_WORDS),
-        },
+        POLICY_FIELDS,
     ),
     SearchSource(
         "catalog",

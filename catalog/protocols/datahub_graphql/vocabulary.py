@@ -7,11 +7,16 @@ from typing import Any
 from ariadne import MutationType, QueryType
 
 from catalog.access import aspect_documents, browsing, entity_lists
-from catalog.entities import annotations, vocabulary
+from catalog.entities import annotations, logical_models, vocabulary
 from catalog.entities.annotations import OwnerPair
 from catalog.ingest import deletes, product_assets
 from catalog.protocols.datahub_graphql import nodes, paging
-from catalog.protocols.datahub_graphql.attachments import build_edit, check_owner_pairs, parse_owner_pairs
+from catalog.protocols.datahub_graphql.attachments import (
+    build_edit,
+    check_owner_pairs,
+    check_pair_count,
+    parse_owner_pairs,
+)
 from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.entities import validate_entries, validate_urn
@@ -224,6 +229,34 @@ def set_data_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> bo
         product_assets.remove_assets(assets=assets, by=by, channel=CHANNEL)
     else:
         product_assets.add_assets(product=validate_urn(product, "dataProduct"), assets=assets, by=by, channel=CHANNEL)
+    return True
+
+
+@mutation.field("batchAddToDataProducts")
+@mutation.field("batchRemoveFromDataProducts")
+def edit_data_products(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Add assets to data products, or remove them, from the pages of the assets."""
+    products = [
+        validate_urn(urn, "dataProduct") for urn in validate_entries(input["dataProductUrns"], "/dataProductUrns")
+    ]
+    assets = [validate_urn(urn) for urn in validate_entries(input["resourceUrns"], "/resourceUrns")]
+    check_pair_count(products, assets)
+    is_addition = info.field_name == "batchAddToDataProducts"
+    edit = product_assets.add_to_products if is_addition else product_assets.remove_from_products
+    edit(products=products, assets=assets, by=info.context.by, channel=CHANNEL)
+    return True
+
+
+@mutation.field("setLogicalParent")
+def set_logical_parent(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Link a dataset or column to the logical one that it implements, or (no parent) take the link away."""
+    parent = input.get("parentUrn")
+    types = ("dataset", "schemaField")
+    logical_models.set_parents(
+        parents={validate_urn(input["resourceUrn"], *types): None if parent is None else validate_urn(parent, *types)},
+        by=info.context.by,
+        channel=CHANNEL,
+    )
     return True
 
 

@@ -10,9 +10,9 @@ from catalog.errors import TYPE_MISMATCH
 from catalog.protocols.datahub_openapi import entity_json, paths
 from catalog.protocols.datahub_rest import request_bodies, responses
 from catalog.protocols.datahub_rest.reads import (
-    exists,
     find_aspect,
     find_aspects,
+    is_stored,
     parse_readable_urn,
     require_named_aspects,
 )
@@ -43,7 +43,7 @@ def get_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
 def check_existence(_request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
     """Answer whether an entity is stored, and nothing about it."""
     parse_readable_urn(urn.text, by, aspect=urn.key_aspect)
-    if not exists(urn, by=by):
+    if not is_stored(urn, by=by):
         raise NotFound(f"There is no entity {urn.text}.")
     return responses.json_response("{}")
 

@@ -69,7 +69,7 @@ def _read_scroll_request(
     return _ScrollRequest(
         types=tuple(sorted(set(types))),
         text=text,
-        entity_filter=_parse_filter(filter_body, by, with_removed=with_removed),
+        entity_filter=_parse_filter(filter_body, by, types, with_removed=with_removed),
         aspects=aspects,
         digest=hashlib.sha256(digest_source.encode("utf-8", "surrogatepass")).hexdigest()[:16],
         is_filtered=filter_body is not None,
@@ -134,7 +134,7 @@ def _list_sources(scroll_request: _ScrollRequest, by: Actor) -> Iterator[QuerySe
                 continue
 
 
-def _parse_filter(filter_body: Any, by: Actor, *, with_removed: bool) -> Filter | None:
+def _parse_filter(filter_body: Any, by: Actor, types: Sequence[str], *, with_removed: bool) -> Filter | None:
     """Return the filter. Alternatives are in `and` and their criteria in `criteria`; `or` and `and` work as well.
 
     Raises Invalid for unknown fields and conditions.
@@ -147,7 +147,7 @@ def _parse_filter(filter_body: Any, by: Actor, *, with_removed: bool) -> Filter 
             for alternative in filter_body["and"]
         ]
         filter_body = {"or": alternatives}
-    entity_filter = filters.parse(filter_body, "/filter", by=by)
+    entity_filter = filters.parse(filter_body, "/filter", by=by, types=types)
     if entity_filter is None:
         return filters.match_all(with_removed=True) if with_removed else None
     return filters.Filter(entity_filter.condition, includes_removed=entity_filter.includes_removed or with_removed)

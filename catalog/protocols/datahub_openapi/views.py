@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog.protocols.datahub_openapi import paths, reads, relationships, write_trace, writes
+from catalog.protocols.datahub_openapi import logical_models, paths, reads, relationships, write_trace, writes
 from catalog.protocols.datahub_openapi import scroll as datahub_openapi_scroll
 from catalog.protocols.datahub_openapi.writes import CHANNEL
 from catalog.protocols.datahub_rest import responses
@@ -34,6 +34,18 @@ def handle_entity(request: HttpRequest, by: Actor, type_: str, rest: str) -> Htt
     if request.method == "HEAD" and not name:
         return reads.check_existence(request, by, urn)
     return reads.get_aspect(request, by, urn, name) if name else reads.get_entity(request, by, urn)
+
+
+@authenticated_view("POST", channel=CHANNEL)
+def link_logical_model(request: HttpRequest, by: Actor, child: str, parent: str) -> HttpResponse:
+    """Link a dataset and its columns to a logical model."""
+    return logical_models.link_models(request, by, child, parent)
+
+
+@authenticated_view("DELETE", channel=CHANNEL)
+def unlink_logical_model(request: HttpRequest, by: Actor, child: str) -> HttpResponse:
+    """Take the link of a dataset and its columns to a logical model away."""
+    return logical_models.unlink_models(request, by, child)
 
 
 get_entities = authenticated_view("POST", channel=CHANNEL)(reads.get_entities)

@@ -10,6 +10,7 @@ from catalog.access.people_records import build_user_condition
 from catalog.protocols.datahub_rest import filters, request_bodies, responses
 from catalog.protocols.datahub_rest.filters import Filter
 from catalog.urns import PEOPLE_TYPES
+from policies.aspects.schemas import POLICY
 from policies.authoring.queries import policies
 from policies.engine.families import datahub
 from policies.engine.model import Actor
@@ -27,8 +28,9 @@ def search_entities(request: HttpRequest, by: Actor) -> HttpResponse:
     """Return a page of the entities of one type whose name or URN matches the words of `input`, best first."""
     body = request_bodies.read(request)
     text = request_bodies.read_text(body, "input", "*")
-    entity_filter = filters.parse(body.get("filter"), "/filter", by=by)
-    urns, page_info = _load_page(body, find_entities(request_bodies.read_text(body, "entity"), text, entity_filter, by))
+    entity_type = request_bodies.read_text(body, "entity")
+    entity_filter = filters.parse(body.get("filter"), "/filter", by=by, types=[entity_type])
+    urns, page_info = _load_page(body, find_entities(entity_type, text, entity_filter, by))
     return responses.action_response(
         {
             "from": page_info["start"],
@@ -64,11 +66,12 @@ def _load_page(body: dict[str, Any], rows: QuerySet[Any]) -> tuple[list[str], di
 def find_entities(entity_type: str, text: str, entity_filter: Filter | None, by: Actor) -> QuerySet[Any]:
     """Return the viewable matches of a search of one type; removed ones only if the filter tests `removed`."""
     if entity_type in PEOPLE_TYPES:
-        if entity_filter is not None:
+        if entity_filter is not None and entity_type != POLICY:
             raise Invalid.from_problem(
                 code="filter.type", pointer="/filter", detail=f"A search of {entity_type} takes no filter."
             )
-        return _find_people(entity_type, text, by)
+        rows = _find_people(entity_type, text, by)
+        return rows if entity_filter is None else rows.filter(entity_filter.condition)
     with_removed = entity_filter is not None and entity_filter.includes_removed
     rows = entity_lists.search(text=text, types=[entity_type], with_removed=with_removed)
     return view_permissions.filter_viewable(

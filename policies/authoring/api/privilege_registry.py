@@ -6,6 +6,8 @@ from typing import Any
 from rest_framework import serializers
 
 from policies.engine import families
+from policies.engine.families import datahub
+from policies.engine.families.privilege_effects import load_effects
 from policies.engine.families.vocabulary import METADATA, PLATFORM, PrivilegeInfo
 from policies.http.api import strict_fields
 from policies.http.api.operations import list_operation
@@ -27,6 +29,13 @@ class PrivilegeOut(serializers.Serializer[Any]):
     resource_types = serializers.ListField(child=serializers.CharField(), allow_null=True)
     offered_for = serializers.ListField(child=serializers.CharField())
     gives = serializers.ListField(child=serializers.CharField())
+    umbrella = serializers.CharField(
+        allow_null=True,
+        help_text="The broader privilege that interfaces accept in its place; a deny of either refuses.",
+    )
+    enforced_here = serializers.BooleanField(
+        allow_null=True, help_text="False: answered, and enforced by another product. Null: not said of this family."
+    )
     deprecated = serializers.BooleanField()
     cloud_only = serializers.BooleanField()
 
@@ -74,11 +83,17 @@ class PrivilegeListView(ApiView):
                 "resource_types": None if privilege.resource_types is None else sorted(privilege.resource_types),
                 "offered_for": sorted(privilege.offered_for),
                 "gives": sorted(families.load_vocabularies()[family].widen([privilege.name]) - {privilege.name}),
+                "umbrella": privilege.umbrella or None,
+                "enforced_here": _is_enforced_here(family, privilege.name),
                 "deprecated": privilege.is_deprecated,
                 "cloud_only": privilege.is_cloud_only,
             }
             for family, privilege in rows
         ]
+
+
+def _is_enforced_here(family: str, name: str) -> bool | None:
+    return name not in load_effects().other_products if family == datahub.NAME else None
 
 
 def _matches_filters(privilege: PrivilegeInfo, filters: Mapping[str, str]) -> bool:

@@ -21,6 +21,7 @@ from policies.authoring.pages.datahub_wording import (
 from policies.authoring.pages.form_values import FieldNotes, is_line
 from policies.engine import wording
 from policies.engine.families import datahub, vocabulary
+from policies.engine.families.privilege_effects import load_effects
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.selectors import Condition
 from policies.pdp import authorizer
@@ -303,6 +304,7 @@ def _privilege_notes(info: PrivilegeInfo, *, is_offered: bool) -> list[str]:
         (info.is_cloud_only, "DataHub Cloud"),
         (info.is_deprecated, "Deprecated"),
         (info.is_rest_only, "REST API only"),
+        (info.name in load_effects().other_products, "Answered, not enforced here"),
         (not is_offered, "Not offered for these types"),
     )
     return [footnote for holds, footnote in footnotes if holds]

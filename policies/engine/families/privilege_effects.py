@@ -127,10 +127,12 @@ class PrivilegeEffects:
     @property
     def listed_privileges(self) -> frozenset[str]:
         """Every privilege that the table says something about."""
-        effects = (*(effect for group in self.edits.values() for effect in group), *self.managers, *self.views)
+        edit_privileges = (effect.privilege for effects in self.edits.values() for effect in effects)
         return frozenset(
             (
-                *(effect.privilege for effect in effects),
+                *edit_privileges,
+                *(manager.privilege for manager in self.managers),
+                *(view.privilege for view in self.views),
                 *self.call_privileges.values(),
                 *self.own_rules,
                 *self.other_products,

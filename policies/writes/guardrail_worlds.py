@@ -126,11 +126,10 @@ class JudgedWorld:
     def find_actor(self, urn: str, at: datetime | None) -> Actor:
         """Return a user that was loaded as it is at an instant; None: now."""
         actor = self.changed_actors.get(urn) or self._actors[urn]
-        for state in self.list_later(urn) if at is not None else ():
-            if state.begins > at:
-                break
-            actor = state.actor
-        return actor
+        if at is None:
+            return actor
+        states = [state.actor for state in self.list_later(urn) if state.begins <= at]
+        return states[-1] if states else actor
 
 
 class Period(NamedTuple):

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from policies.engine.families import datahub
+from policies.engine.evaluate import decide
+from policies.engine.families import datahub, vocabulary
 from policies.engine.guardrails.judged_state import JudgedState
 from policies.engine.guardrails.rules import Rule, RuleKind, RuleScope
 from policies.engine.guardrails.spoken_policies import build_spoken_side
@@ -275,14 +276,22 @@ def _find_changed_people(after: Side, before: Side) -> int:
 
 
 def _build_breach(use: Use, state: JudgedState) -> Breach:
+    question = _name_held(use, state.snapshot)
     return Breach(
         use.statement.origin.policy,
-        use.question.privilege,
+        question.privilege,
         state.people.list_urns(use.people),
-        use.question,
+        question,
         use.way.asked_privilege,
         is_certain=True,
     )
+
+
+def _name_held(use: Use, snapshot: Snapshot) -> Question:
+    """Return the question of a use about the privilege by which it is given: one that implies it, if one does."""
+    implying = vocabulary.load_datahub().implying_privileges(use.question.privilege) & use.statement.privileges
+    questions = [use.question._replace(privilege=name) for name in sorted(implying)]
+    return next((question for question in questions if decide(snapshot, question).is_allowed), use.question)
 
 
 def _complete(question: Question, snapshot: Snapshot) -> Question:

@@ -13,7 +13,16 @@ from policies.engine.proofs.resource_terms import ResourceTerms
 from policies.engine.proofs.texts import SingleText, TextTerms
 from policies.engine.proofs.verdicts import ProofContradiction
 from policies.engine.property_conditions import ActorCondition
-from policies.engine.selectors import ANY_SUBRESOURCE, GROUP_MEMBERSHIP, OWNER, Condition, Owner, Resource, Selector
+from policies.engine.selectors import (
+    ANY_SUBRESOURCE,
+    GROUP_MEMBERSHIP,
+    OWN_FIELDS,
+    OWNER,
+    Condition,
+    Owner,
+    Resource,
+    Selector,
+)
 
 #: The types of an entity and of a sub-resource in an example, where nothing says another.
 _USUAL_TYPE, _TAG = "dataset", "tag"
@@ -158,15 +167,11 @@ class WorldTerms:
             formula.define_any([-terms.is_given, formula.define_all([-terms.stands_for_all, terms.type.value(_TAG)])])
             for terms in self._subresources
         ]
-        usual_type = [resource.type.value(name) for name in usual]
-        known_type = [formula.define_any([resource.type.value(name) for name in names])]
-        return [
-            [*entity, *usual_type, *tags],
-            [*entity, *known_type, *tags],
-            [*entity, *usual_type],
-            [*entity, *known_type],
-            entity,
-        ]
+        # What is itself a value of a field, as a container, has more to be told.
+        plain = [name for name in names if name not in OWN_FIELDS]
+        types = [formula.define_any([resource.type.value(name) for name in wished]) for wished in (usual, plain, names)]
+        wishes = [[*entity, wished_type, *more] for more in (tags, []) for wished_type in types]
+        return [*wishes, entity]
 
     # -- the solution ---------------------------------------------------------------------------------------------
 

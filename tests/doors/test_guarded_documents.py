@@ -130,7 +130,7 @@ def test_with_open_interfaces_everything_is_read(stored: None, settings: Any) ->
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
-def list_series(by: Caller, name: str) -> object:
+def list_series(by: Caller, name: str) -> Any:
     body = {"urn": DATASET, "entity": "dataset", "aspect": name, "limit": 10}
     return by.post("/aspects?action=getTimeseriesAspectValues", body)
 
@@ -170,7 +170,7 @@ def test_counts_need_their_privilege(stored: None) -> None:
     )
     everywhere = make_person("everywhere", "GET_COUNTS_PRIVILEGE")
 
-    def count(by: Caller, pattern: str) -> object:
+    def count(by: Caller, pattern: str) -> Any:
         return by.post("/aspects?action=getCount", {"aspect": "datasetProfile", "urnLike": pattern})
 
     assert count(reader, "urn:li:dataset:%").json()["missing"][0]["privilege"] == "GET_COUNTS_PRIVILEGE"

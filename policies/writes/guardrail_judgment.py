@@ -33,6 +33,11 @@ class Judgment:
     todays_breaches: tuple[TodaysBreach, ...] = ()
 
     @property
+    def count(self) -> int:
+        """How many breaches there are."""
+        return len(self.breaches) + len(self.todays_breaches)
+
+    @property
     def status(self) -> Guardrail.Status:
         """The status that follows; unknown if all that may break it is uncertain. A promise holds until then."""
         is_broken_now = any(breach.at is None for breach in self.todays_breaches)

@@ -357,6 +357,7 @@ def test_a_platform_privilege_is_asked_about_without_an_entity():
     example = prover.allows_more(
         of(), of(p=document(type="PLATFORM", privileges=["MANAGE_POLICIES"], actors=A))
     ).example
+    assert example is not None
     assert example["resource"] is None
 
 

@@ -22,7 +22,7 @@ from policies.authoring.pages.policy_templates import copy_draft, load_templates
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.pages.verdict_wording import build_verdicts
 from policies.authoring.queries import policies
-from policies.authoring.services import import_export, lints, policy_drafts, policy_storage
+from policies.authoring.services import empty_reach, import_export, lints, policy_drafts, policy_storage
 from policies.authoring.services import policies as service
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.authoring.services.proposed_changes import PUT_POLICY, Change, PolicyPut
@@ -40,6 +40,9 @@ from policies.writes import managed_rows, required_privileges
 
 #: The button of the aside that stands for asking for the whole net change after its sample.
 EXACT_VERB = "exact"
+
+#: The button that saves a policy that reaches nobody or nothing.
+SAVE_ANYWAY = "save:anyway"
 
 #: Days of the decision log that can be replayed here.
 REPLAY_DAYS = (7, 30)
@@ -73,7 +76,7 @@ class PolicyEditor(View, ABC):
     """One request of an editor: the policy to be replaced (None: a new one), and the result of trying to save.
 
     `version` is the one that the edit started from. `refusal` is a sentence where storing was refused as a whole, by
-    the guardrail of `guardrail_urn` if by one.
+    the guardrail of `guardrail_urn` if by one. `questions` are what it is asked about before it is stored.
     """
 
     http_method_names = ["get", "post"]
@@ -89,6 +92,7 @@ class PolicyEditor(View, ABC):
     version: int | None = None
     refusal: str = ""
     guardrail_urn: str = ""
+    questions: Sequence[str] = ()
     status: int = 200
 
     def get(self, _request: HttpRequest, urn: str | None = None) -> HttpResponse:
@@ -146,12 +150,27 @@ class PolicyEditor(View, ABC):
         return ()
 
     def save(self) -> HttpResponse | None:
-        """Store the draft and redirect to its page; None where it was refused, with the reason set.
+        """Store the draft and redirect to its page; None where it was refused, with the reason set, or is asked about.
 
-        Raises Forbidden naming the privilege that is missing.
+        An active policy that reaches nobody or nothing is stored when the question is answered. Raises Forbidden naming
+        the privilege that is missing.
         """
-        problems, by = self.find_problems(), get_actor(self.request)
-        draft = self.draft.policy_input
+        problems = self.find_problems()
+        if not problems and self._is_current() and self.request.POST.get("go") != SAVE_ANYWAY:
+            self.questions = empty_reach.describe_empty_reach(self.draft.policy_input)
+            if self.questions:
+                self.status = UNPROCESSABLE_STATUS
+                return None
+        return self._store(problems)
+
+    def _is_current(self) -> bool:
+        """Whether nobody else changed or deleted the policy since the edit began: that is told before anything else."""
+        if self.urn is None:
+            return True
+        return self.policy is not None and self.policy.is_editable and self.policy.version == self.version
+
+    def _store(self, problems: Sequence[Problem]) -> HttpResponse | None:
+        draft, by = self.draft.policy_input, get_actor(self.request)
         try:
             if not problems and self.urn is None:
                 return self._confirm(service.create(draft=draft, by=by, channel=CHANNEL))

@@ -11,11 +11,14 @@ from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from policies.authoring.pages.net_change_wording import NOBODY, SAMPLED
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import net_change, policies, policy_drafts
+from policies.authoring.services import empty_reach, net_change, policies, policy_drafts
 from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR, document_of
 from tests.web.policies.writing import BASE, Builder
+from tests.worlds import criterion, matching_all
+
+OTTO = "urn:li:corpuser:otto"
 
 FULL: dict[str, Any] = {
     "lastUpdatedTimestamp": 12,
@@ -520,3 +523,47 @@ def test_a_tree_says_that_there_is_more_where_there_is(browse, world, count, is_
     builder.press("add:c", c_new="DOMAIN")
     builder.press("open:c1_values:")
     assert ("There is more" in builder.text) is is_more
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentences"),
+    [
+        ({"actors": {}}, [empty_reach.NOBODY]),
+        ({"actors": {"users": ["urn:li:corpuser:never-registered"]}}, [empty_reach.NOBODY]),
+        ({"actors": {"groups": ["urn:li:corpGroup:never-made"]}}, [empty_reach.NOBODY]),
+        ({"actors": {"users": [OTTO], "excludedUsers": [OTTO]}}, [empty_reach.NOBODY]),
+        ({"resources": matching_all(criterion("DOMAIN", "urn:li:domain:nowhere"))}, [empty_reach.NOTHING]),
+        ({"resources": matching_all(criterion("TAG"))}, [empty_reach.NOTHING]),
+        ({"actors": {}, "privileges": []}, [empty_reach.NOBODY, empty_reach.NO_PRIVILEGES]),
+        ({"actors": {}, "state": "INACTIVE"}, []),
+        ({"actors": {"resourceOwners": True}}, []),
+        ({"resources": matching_all(criterion("TYPE", "corpuser"))}, []),
+        ({"resources": matching_all()}, []),
+        ({}, []),
+    ],
+)
+def test_an_active_policy_that_reaches_nobody_or_nothing_is_asked_about(browse, world, write, changes, sentences):
+    whole = {"displayName": "Asked", "privileges": ["EDIT_ENTITY_TAGS"], "actors": {"users": [OTTO]}, **changes}
+    policy = write("asked", **whole)
+    builder = Builder(browse("root"), f"{BASE}/edit/{policy.urn}")
+    response = builder.press("save", is_sure=False, description="Said anew")
+    assert list(response.context["work"].questions if sentences else ()) == sentences
+    assert all(sentence in builder.text for sentence in sentences)
+    assert response.status_code == (422 if sentences else 302)
+    assert (policy_queries.get_policy(urn=policy.urn).description == "Said anew") == (not sentences)
+    if sentences:
+        assert builder.press("save:anyway").status_code == 302
+        assert policy_queries.get_policy(urn=policy.urn).description == "Said anew"
+
+
+def test_somebody_elses_change_is_told_before_anything_is_asked(browse, world, write):
+    policy = write("asked", displayName="Asked", actors={})
+    builder = Builder(browse("root"), f"{BASE}/edit/{policy.urn}")
+    theirs = policy_drafts.PolicyInput("datahub", {**stored(policy.urn), "description": "Theirs"})
+    policies.update(urn=policy.urn, draft=theirs, by=authorizer.SYSTEM, channel=DOOR)
+    builder.press("save", is_sure=False, description="Mine")
+    assert "Somebody else saved version 2" in builder.text
+    assert empty_reach.NOBODY not in builder.text
+    builder.press("takeover", is_sure=False)
+    assert empty_reach.NOBODY in builder.text
+    assert builder.press("save:anyway").status_code == 302

@@ -100,8 +100,14 @@ def test_privileges_of_the_installation_are_offered_and_kept(browse, world, sett
 
 def test_who_says_that_conditions_are_left_out(browse, world, write):
     someone = {"filter": {"criteria": [{"field": "ACTOR.PROPERTY.role", "values": ["manager"]}]}}
-    write("props", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True}, resources=someone)
-    for privilege, is_said in (("EDIT_ENTITY_TAGS", True), ("EDIT_ENTITY_DOCS", False)):
-        asked = {"privilege": privilege, "resource": "urn:li:tag:nowhere"}
+    actors = {"allUsers": True}
+    write("props", privileges=["EDIT_ENTITY_TAGS"], actors=actors, resources=someone)
+    write("platform", type="PLATFORM", privileges=["MANAGE_GUARDRAILS"], actors=actors, resources=someone)
+    for privilege, resource, is_said in (
+        ("EDIT_ENTITY_TAGS", "urn:li:corpuser:otto", False),
+        ("MANAGE_GUARDRAILS", "", True),
+        ("MANAGE_DOMAINS", "", False),
+    ):
+        asked = {"privilege": privilege, "resource": resource}
         text = browse("root").get(reverse("why-who"), asked).content.decode()
         assert ("Ask about one user to learn whether they fit" in text) is is_said

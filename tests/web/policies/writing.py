@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 
+SAVE_ANYWAY = "save:anyway"
 BASE = "/settings/permissions/policies"
 
 
@@ -66,8 +67,11 @@ class Builder:
     def text(self) -> str:
         return str(self.response.content.decode())
 
-    def press(self, go, *, without=(), headers=None, address=None, **changes):
-        """Change fields (a list stands for several values, None for leaving one out) and press a button."""
+    def press(self, go, *, without=(), headers=None, address=None, is_sure=True, **changes):
+        """Change fields (a list stands for several values, None for leaving one out) and press a button.
+
+        Who `is_sure` saves a policy that reaches nobody or nothing when asked about it.
+        """
         data: dict[str, list[str]] = {}
         for name, value in self.form.fields:
             data.setdefault(name, []).append(value)
@@ -82,4 +86,6 @@ class Builder:
         response = self.client.post(address or self.address.partition("?")[0], data, headers=headers or {})
         if headers is None:
             self.response = response
+            if is_sure and go in ("save", "takeover") and SAVE_ANYWAY in self.form.buttons:
+                return self.press(SAVE_ANYWAY, address=address)
         return response

@@ -123,9 +123,7 @@ def list_types() -> frozenset[str]:
     """Return the types of entities that every installation knows."""
     datazone_types = (entity_type for kind in patterns.list_types() for entity_type in patterns.entity_types(kind))
     vocabularies = families.load_vocabularies().values()
-    return _OWN_TYPES.union(
-        datazone_types, cdap.list_kinds(), *(vocabulary.resource_types for vocabulary in vocabularies)
-    )
+    return _OWN_TYPES.union(datazone_types, cdap.list_kinds(), *(entry.resource_types for entry in vocabularies))
 
 
 def _is_hidden(urn: str) -> bool:

@@ -2,7 +2,7 @@
 
 A document may go on naming a deleted domain, tag, term, product or owner until a task removes it, or because a source
 repeats it. Such a reference is kept as a facet under a field of its own, so that the task finds the document, and so
-that it counts neither now nor for a later object of that name (docs/adr/0044-deleted-names.md).
+that it counts neither now nor for a later object of that name (docs/adr/0045-deleted-names.md).
 """
 
 from collections import defaultdict

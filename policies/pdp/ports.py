@@ -49,7 +49,7 @@ class CatalogStage(Protocol):
 
 
 class References(Protocol):
-    """References in documents to what was deleted (docs/adr/0044-deleted-names.md), inside an open write."""
+    """References in documents to what was deleted (docs/adr/0045-deleted-names.md), inside an open write."""
 
     def detach(self, *, urns: Collection[str]) -> None:
         """Take the references to these URNs out of the facts about entities; the documents stay as they are."""

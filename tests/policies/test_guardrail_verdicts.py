@@ -157,10 +157,10 @@ class Drawn:
 
 
 def list_entities(urn):
-    """Every entity that matters to a user: of each type, with any tags, owned by up to two of those that matter."""
+    """Every entity that matters to a user: of each type, with any tags, owned by up to three of those that matter."""
     entries = [Owner(holder, kind) for holder in (urn, *GROUPS) for kind in ("", OWNER_TYPE)]
     entries += [Owner(USERS[0], "")] if urn != USERS[0] else []
-    owner_sets = [frozenset(chosen) for size in range(3) for chosen in combinations(entries, size)]
+    owner_sets = [frozenset(chosen) for size in range(4) for chosen in combinations(entries, size)]
     tag_sets = [frozenset(chosen) for size in range(3) for chosen in combinations(TAG_URNS, size)]
     for kind, tags, owners in product(TYPES, tag_sets, owner_sets):
         facets = {TAG: tags, OWNER: frozenset(owner.actor for owner in owners)}

@@ -31,8 +31,8 @@ MAX_ITEMS = 500
 
 #: Privileges that are named before others, in this order.
 _FIRST_PRIVILEGES = {
-    name: place
-    for place, name in enumerate(
+    name: rank
+    for rank, name in enumerate(
         (
             "MANAGE_POLICIES",
             "MANAGE_USERS_AND_GROUPS",

@@ -279,9 +279,9 @@ def check_action_types(question: Mapping[str, Any], resource_type: str) -> None:
         pairs = [(privilege, "/privilege")]
     else:
         pairs = [
-            (name, f"/any_of/{number}/{place}")
+            (name, f"/any_of/{number}/{index}")
             for number, names in enumerate(question.get("any_of") or ())
-            for place, name in enumerate(names)
+            for index, name in enumerate(names)
         ]
     problems = [
         problem

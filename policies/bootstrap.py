@@ -179,10 +179,10 @@ def describe_platform_privileges(names: Collection[str]) -> str:
     """Return what a policy for all users gives: every platform privilege but few, or the ones that it lists."""
     platform_privileges = vocabulary.load_datahub().platform_privileges()
     given_names = [privilege.display for privilege in platform_privileges if privilege.name in names]
-    others = [privilege.display for privilege in platform_privileges if privilege.name not in names]
-    if len(others) > len(given_names):
+    other_names = [privilege.display for privilege in platform_privileges if privilege.name not in names]
+    if len(other_names) > len(given_names):
         return f"Gives everybody these platform privileges: {wording.join_words(given_names, 'and')}."
-    exception = f" except {wording.join_words(others, 'and')}" if others else ""
+    exception = f" except {wording.join_words(other_names, 'and')}" if other_names else ""
     return (
         f"Gives everybody every platform privilege{exception}, which makes setting up easy; narrow it before real use."
     )

@@ -72,20 +72,19 @@ class OpeningMeter:
         self._gifts: dict[str, _Gift] = {}
         self._held: dict[frozenset[str], frozenset[str]] = {}
 
-    def measure(self, statement: Statement, question: Question, question_privileges: Collection[str]) -> Opening:
-        """Return how much more than the `question_privileges` the actor gains if the statement comes to match."""
+    def measure(self, statement: Statement, question: Question, asked_names: Collection[str]) -> Opening:
+        """Return how much more than the `asked_names` the actor gains if the statement comes to match."""
         actor, resource = question.actor, question.resource
         tokens = statement.actors.tokens
-        held_privileges = self._find_held(actor.tokens)
+        held_names = self._find_held(actor.tokens)
         if not tokens.isdisjoint(actor.tokens | resource_tokens(actor.urn, actor.holders, resource)):
-            count = len((statement.privileges - held_privileges).difference(question_privileges))
-            return Opening(count, Extent.QUESTION)
+            return Opening(len((statement.privileges - held_names).difference(asked_names)), Extent.QUESTION)
         ways = [self._find_gift(token) for token in sorted(tokens) if token.startswith(_OBTAINABLE_PREFIXES)]
         gift = min(ways, key=lambda way: len(way.privileges), default=_Gift.from_statements((statement,)))
-        count = len((gift.privileges - held_privileges).difference(question_privileges))
+        count = len((gift.privileges - held_names).difference(asked_names))
         if resource is None:
             return Opening(count, Extent.QUESTION)
-        if not gift.everywhere <= held_privileges:
+        if not gift.everywhere <= held_names:
             return Opening(count, Extent.EVERYTHING)
         return Opening(count, Extent.QUESTION if gift.urns <= {resource.urn} else Extent.COVERED)
 

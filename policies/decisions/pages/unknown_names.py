@@ -57,12 +57,12 @@ def find_unknown_names(form: WhyForm, viewer: str) -> list[UnknownName]:
         "sub_resources": _check_entities,
         "type": _check_type,
     }
-    checked_fields = (
+    checked_names = (
         check(value)
         for field_name, check in checks.items()
         if field_name in form.fields and (value := form.cleaned_data.get(field_name))
     )
-    unknown_names = [unknown_name for unknown_name in checked_fields if unknown_name is not None]
+    unknown_names = [unknown_name for unknown_name in checked_names if unknown_name is not None]
     return unknown_names or list(_find_mismatches(form))
 
 
@@ -115,7 +115,7 @@ def _check_entities(urns: Iterable[str]) -> UnknownName | None:
         return None
     named_urns = unknown_urns[:MAX_SUGGESTIONS]
     words = wording.join_words(named_urns, "and", len(unknown_urns) - len(named_urns))
-    suggestions = tuple(dict.fromkeys(suggestion for urn in named_urns for suggestion in _suggest_urns(urn)[:1]))
+    suggestions = tuple(dict.fromkeys(name for urn in named_urns for name in _suggest_urns(urn)[:1]))
     return UnknownName("sub_resources", f"Nothing is known by {words}.", suggestions)
 
 
@@ -123,7 +123,9 @@ def list_types() -> frozenset[str]:
     """Return the types of entities that every installation knows."""
     datazone_types = (entity_type for kind in patterns.list_types() for entity_type in patterns.entity_types(kind))
     vocabularies = families.load_vocabularies().values()
-    return _OWN_TYPES.union(datazone_types, cdap.list_kinds(), *(entry.resource_types for entry in vocabularies))
+    return _OWN_TYPES.union(
+        datazone_types, cdap.list_kinds(), *(vocabulary.resource_types for vocabulary in vocabularies)
+    )
 
 
 def _is_hidden(urn: str) -> bool:

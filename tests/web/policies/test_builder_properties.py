@@ -102,7 +102,9 @@ def test_who_says_that_conditions_are_left_out(browse, world, write):
     someone = {"filter": {"criteria": [{"field": "ACTOR.PROPERTY.role", "values": ["manager"]}]}}
     actors = {"allUsers": True}
     write("props", privileges=["EDIT_ENTITY_TAGS"], actors=actors, resources=someone)
-    write("platform", type="PLATFORM", privileges=["MANAGE_GUARDRAILS"], actors=actors, resources=someone)
+    platform = {"type": "PLATFORM", "privileges": ["MANAGE_GUARDRAILS"]}
+    write("readers", **platform, actors={"roles": ["urn:li:dataHubRole:Reader"]})
+    write("members", **platform, actors={"allGroups": True}, effect="DENY")
     for privilege, resource, is_said in (
         ("EDIT_ENTITY_TAGS", "urn:li:corpuser:otto", False),
         ("MANAGE_GUARDRAILS", "", True),

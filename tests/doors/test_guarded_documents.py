@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -24,7 +25,7 @@ URN = quote(DATASET, safe="")
 ENTITY = f"/openapi/v3/entity/dataset/{URN}"
 
 #: Calls that return several documents, and calls that name the one that is asked for.
-SEVERAL: dict[str, Callable[[Caller], object]] = {
+SEVERAL: dict[str, Callable[[Caller], Any]] = {
     "/entities": lambda by: by.get(f"/entities/{URN}"),
     "/entitiesV2": lambda by: by.get(f"/entitiesV2/{URN}"),
     "openapi": lambda by: by.get(ENTITY),
@@ -35,7 +36,7 @@ SEVERAL: dict[str, Callable[[Caller], object]] = {
     "our API": lambda by: by.get(f"/api/v1/entities/{URN}/"),
     "our list": lambda by: by.get("/api/v1/entities/?type=dataset"),
 }
-NAMED: dict[str, Callable[[Caller, str], object]] = {
+NAMED: dict[str, Callable[[Caller, str], Any]] = {
     "/aspects": lambda by, name: by.aspect(DATASET, name),
     "an older version": lambda by, name: by.aspect(DATASET, name, version=1),
     "/entitiesV2": lambda by, name: by.get(f"/entitiesV2/{URN}?aspects=List(status,{name})"),
@@ -89,7 +90,7 @@ def test_a_call_that_names_a_guarded_document_says_what_is_missing(stored: None,
     assert NAMED[call](reader, other_name).status_code == 403
 
 
-def test_a_named_document_of_what_is_hidden_is_absent(stored: None, settings: object) -> None:
+def test_a_named_document_of_what_is_hidden_is_absent(stored: None, settings: Any) -> None:
     """Also to somebody whom a policy with NOT_EQUALS lets view everything else, what is not stored included."""
     settings.VIEW_AUTHORIZATION_ENABLED = True
     assert (
@@ -119,7 +120,7 @@ def test_a_page_shows_no_guarded_document(stored: None) -> None:
     assert SECRET not in answer.content.decode()
 
 
-def test_with_open_interfaces_everything_is_read(stored: None, settings: object) -> None:
+def test_with_open_interfaces_everything_is_read(stored: None, settings: Any) -> None:
     settings.REST_API_AUTHORIZATION = False
     nobody = make_person("nobody")
     assert SECRET in SEVERAL["/entities"](nobody).content.decode()
@@ -129,7 +130,7 @@ def test_with_open_interfaces_everything_is_read(stored: None, settings: object)
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
-def list_series(by: Caller, name: str) -> object:
+def list_series(by: Caller, name: str) -> Any:
     body = {"urn": DATASET, "entity": "dataset", "aspect": name, "limit": 10}
     return by.post("/aspects?action=getTimeseriesAspectValues", body)
 
@@ -148,7 +149,7 @@ def test_time_series_are_asked_for_with_their_privilege_alone(stored: None) -> N
     assert caller.aspect(DATASET, "status").status_code == 403
 
 
-def test_time_series_of_what_is_hidden_are_refused_as_those_of_what_is_absent(stored: None, settings: object) -> None:
+def test_time_series_of_what_is_hidden_are_refused_as_those_of_what_is_absent(stored: None, settings: Any) -> None:
     settings.VIEW_AUTHORIZATION_ENABLED = True
     caller = make_person("caller", "GET_TIMESERIES_ASPECT_PRIVILEGE")
     absent = DATASET.replace("orders", "absent")
@@ -169,7 +170,7 @@ def test_counts_need_their_privilege(stored: None) -> None:
     )
     everywhere = make_person("everywhere", "GET_COUNTS_PRIVILEGE")
 
-    def count(by: Caller, pattern: str) -> object:
+    def count(by: Caller, pattern: str) -> Any:
         return by.post("/aspects?action=getCount", {"aspect": "datasetProfile", "urnLike": pattern})
 
     assert count(reader, "urn:li:dataset:%").json()["missing"][0]["privilege"] == "GET_COUNTS_PRIVILEGE"
@@ -188,7 +189,7 @@ ABSENT = DATASET.replace("orders", "absent")
 @pytest.mark.parametrize("privilege", ["EXISTS_ENTITY", "SEARCH_PRIVILEGE"])
 @pytest.mark.parametrize("is_concealed", [False, True])
 def test_whether_an_entity_is_stored_is_learnt_with_a_privilege_alone(
-    stored: None, settings: object, privilege: str, is_concealed: bool
+    stored: None, settings: Any, privilege: str, is_concealed: bool
 ) -> None:
     settings.VIEW_AUTHORIZATION_ENABLED = is_concealed
     knower, nobody = make_person("knower", privilege), make_person("nobody")

@@ -1,5 +1,12 @@
 """The people of the ladder, and a catalog that rows can be about."""
 
-from tests.web.catalog.conftest import shelves, shelves_of_module
+import pytest
 
-__all__ = ["shelves", "shelves_of_module"]
+from tests.web.catalog.conftest import shelves
+
+__all__ = ["shelves"]
+
+
+@pytest.fixture(scope="module")
+def shelves_of_module() -> None:
+    """Nothing: few tests here ask for the catalog, and the others start without one."""

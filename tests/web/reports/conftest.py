@@ -4,9 +4,9 @@ import pytest
 
 from tests.web.catalog.conftest import shelves
 
-__all__ = ["shelves", "shelves_of_module"]
+__all__ = ["shelves"]
 
 
 @pytest.fixture(scope="module")
 def shelves_of_module() -> None:
-    """Leave the catalog to each test: its run that has not ended would stand in the way of those of other tests."""
+    """Nothing: few tests here ask for the catalog, and the others start without one."""

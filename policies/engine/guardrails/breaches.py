@@ -60,6 +60,7 @@ class RuleJudge:
     before: JudgedState | None = None
     policies: Collection[str] | None = None
     _unknown: list[Breach] = field(default_factory=list)
+    _searches: list[UseSearch] = field(default_factory=list)
 
     def find_breaches(self, *, policies: Collection[str] | None = None) -> tuple[Breach, ...]:
         """Return what breaks the rule after, of all policies or through these alone, up to MAX_BREACHES."""
@@ -98,11 +99,13 @@ class RuleJudge:
 
     def _find_uses(self, scope: RuleScope, policies: Collection[str] | None, people: int | None) -> Iterator[Use]:
         """Yield how these people (None: all) use something of a scope, each once by each policy and privilege."""
-        side = self._build_side(self.after)
-        search = UseSearch(side, None, self.is_over)
+        # One search for all scopes: what it finds out about people serves the next one.
+        if not self._searches:
+            self._searches.append(UseSearch(self._build_side(self.after), None, self.is_over))
+        (search,) = self._searches
         everybody = self.after.people.everybody if people is None else people
         people_by_key: dict[tuple[str, str], int] = {}
-        for way, allow in _list_allows(scope, side.snapshot, policies):
+        for way, allow in _list_allows(scope, search.after.snapshot, policies):
             key = (allow.origin.policy, way.asked_privilege)
             for use in self._catch(search, allow, way, scope, everybody & ~people_by_key.get(key, 0)):
                 people_by_key[key] = people_by_key.get(key, 0) | use.people

@@ -7,7 +7,8 @@ ProofUnavailable without a solver, TimeOver when the time is over, and ProofCont
 agree.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from policies.engine.evaluate import decide, matches
 from policies.engine.model import Actor, Effect, Question, Statement
 from policies.engine.proofs.entity_terms import EntityTerms, list_types
 from policies.engine.proofs.formula import Formula
-from policies.engine.proofs.population import Population, find_first, list_numbers
+from policies.engine.proofs.population import Population, find_first
 from policies.engine.proofs.verdicts import ProofContradiction
 from policies.engine.proofs.ways import Way, list_ways
 from policies.engine.selectors import EVERYTHING, OWNER, URN, Condition, Criterion, Selector
@@ -63,6 +64,8 @@ class UseSearch:
     before: Side | None
     is_over: Callable[[], bool]
     _denies: dict[tuple[int, frozenset[str]], tuple[Statement, ...]] = field(default_factory=dict)
+    _owner_classes: dict[tuple[Criterion, ...], Mapping[object, int]] = field(default_factory=dict)
+    _named_people: dict[tuple[Criterion, ...], int] = field(default_factory=dict)
 
     def find_uses(self, allow: Statement, way: Way, resources: Selector, people: int) -> Iterator[Use]:
         """Yield how some of these people use, by one allow, a way to what the resources cover."""
@@ -183,11 +186,32 @@ class UseSearch:
         if self.before is not None and earlier_allows:
             same &= self.before.concerned & _select_like(self.before.people, [*earlier_allows, *earlier_denies], number)
         if any(statement.actors.is_relational for statement in used):
-            key = self._build_owner_key(number, criteria)
-            same = _select(same, lambda other: self._build_owner_key(other, criteria) == key)
-        if is_use and any(criterion.field == URN for criterion in criteria):
-            same = _select(same, lambda other: not _is_named(self._get_urn(other), criteria))
+            same &= self._find_owner_class(number, criteria)
+        if is_use:
+            same &= ~self._find_named_people(criteria)
         return same | 1 << number
+
+    def _find_owner_class(self, number: int, criteria: Sequence[Criterion]) -> int:
+        """Return the people who own entities as this person does; all classes are found at once, for many questions."""
+        owner_criteria = _filter_criteria(criteria, OWNER)
+        if owner_criteria not in self._owner_classes:
+            numbers_by_key: dict[object, list[int]] = defaultdict(list)
+            for other in range(len(self.after.people.actors)):
+                numbers_by_key[self._build_owner_key(other, owner_criteria)].append(other)
+            self._owner_classes[owner_criteria] = {
+                key: sum(1 << other for other in numbers) for key, numbers in numbers_by_key.items()
+            }
+        return self._owner_classes[owner_criteria][self._build_owner_key(number, owner_criteria)]
+
+    def _find_named_people(self, criteria: Sequence[Criterion]) -> int:
+        """Return the people whose own URN a criterion tells from others."""
+        urn_criteria = _filter_criteria(criteria, URN)
+        if urn_criteria not in self._named_people:
+            actors = self.after.people.actors if urn_criteria else ()
+            self._named_people[urn_criteria] = sum(
+                1 << number for number, actor in enumerate(actors) if _is_named(actor.urn, urn_criteria)
+            )
+        return self._named_people[urn_criteria]
 
     def _build_owner_key(self, number: int, criteria: Sequence[Criterion]) -> object:
         """Return what matters of the URNs by which a person owns entities: which are named, and of which state."""
@@ -270,8 +294,9 @@ def _select_like(people: Population, statements: Iterable[Statement], number: in
     return same
 
 
-def _select(people: int, includes: Callable[[int], bool]) -> int:
-    return sum(1 << number for number in list_numbers(people) if includes(number))
+def _filter_criteria(criteria: Iterable[Criterion], field_name: str) -> tuple[Criterion, ...]:
+    """Return the criteria on a field, each once."""
+    return tuple(dict.fromkeys(criterion for criterion in criteria if criterion.field == field_name))
 
 
 def _is_named(urn: str, criteria: Iterable[Criterion], field_name: str = URN) -> bool:

@@ -174,7 +174,8 @@ def _build_aspect_requests(
         build_request(build_edit_requirement(item.urn, item.aspect, part), item.urn, subject_urns=subject_urns)
         for part in _list_changed_parts(item, documents)
     ]
-    return [_allow_write_on_parent(request) for request in requests] if item.aspect == REGISTRATION else requests
+    is_repeated = item.aspect == REGISTRATION and _list_changed_parts(item, documents) == (None,)
+    return [_allow_write_on_parent(request) for request in requests] if is_repeated else requests
 
 
 def _list_changed_parts(item: ValidatedProposal, documents: DocumentSource) -> tuple[str | None, ...]:

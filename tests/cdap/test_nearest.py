@@ -1,5 +1,8 @@
 """What a refusal of a granted privilege lacked, and who could give it (rules/cdap.md CD-7, CD-18, CD-22)."""
 
+import re
+from urllib.parse import quote
+
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -129,13 +132,16 @@ def test_the_page_does_not_say_that_a_hidden_entity_is_there_cd_22(jo, client_of
     settings.VIEW_AUTHORIZATION_ENABLED = True
     client_of("sven")
     nowhere = urn("stream:ns1.nothing")
+    sven = browser("sven")
+    pages = [sven.get("/why", {"privilege": "READ", "resource": one}) for one in (CLICKS, nowhere)]
+    assert all("answer" not in page.context for page in pages)
     hidden, absent = (
-        browser("sven").get("/why", {"privilege": "READ", "resource": one}).context["answer"]
-        for one in (CLICKS, nowhere)
+        # A page has a token of its own each time.
+        re.sub(r"[A-Za-z0-9]{64}", "token", page.content.decode().replace(one, "asked").replace(quote(one), "asked"))
+        for page, one in zip(pages, (CLICKS, nowhere), strict=True)
     )
-    assert hidden["may_know"] is absent["may_know"] is False
-    assert hidden["nearest"] == absent["nearest"] == []
-    assert hidden["not_stored"] == absent["not_stored"] == ""
+    assert "Nothing is known by" in hidden
+    assert hidden == absent
 
 
 def test_a_grant_that_decided_links_to_no_policy(jo, client_of):

@@ -58,8 +58,8 @@ def test_users_and_groups(type_):
 
 def test_members_profiles_tokens_and_service_accounts():
     assert list_single(required_privileges.group_members()) == list_held("EDIT_GROUP_MEMBERS", "corpGroup")
-    profile = list_single(required_privileges.user_profile())
-    assert profile | {"EDIT_USER_PROFILE"} == list_held("EDIT_USER_PROFILE", "corpuser")
+    for part, privilege in (("title", "EDIT_USER_PROFILE"), ("email", "EDIT_CONTACT_INFO")):
+        assert list_single(required_privileges.user_profile(part)) == list_held(privilege, "corpuser")
     assert list_single(required_privileges.MANAGE_OWN_TOKENS) == list_held("GENERATE_PERSONAL_ACCESS_TOKENS", "")
     assert list_single(required_privileges.service_profile()) == list_held("MANAGE_SERVICE_ACCOUNTS", "")
 

@@ -158,6 +158,8 @@ def test_a_worker_that_is_killed_is_there_again_and_takes_what_is_queued(tmp_pat
     environment = installations.environment_of(tmp_path, DATABASE_URL="", REDIS_URL="", LOG_LEVEL="INFO")
     installations.set_up(environment)
     queue, control = (tmp_path / "broker" / name for name in ("queue", "control"))
+    for folder in (queue, control):
+        folder.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate((b"", b'{"bo')):
         (queue / f"!{number}_bad.{QUEUE}.msg").write_bytes(content)
     application = Celery("writer", broker="filesystem://")

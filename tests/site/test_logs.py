@@ -56,7 +56,7 @@ def test_every_answer_carries_the_id_of_its_request(client, path):
 def test_a_task_takes_the_id_of_the_request_along():
     """Sent to a broker in memory, with the headers that the worker reads."""
     with (
-        app.connection_for_write(url="memory://") as link,
+        app.connection_for_write(url="memory://", transport="memory") as link,
         structlog.contextvars.bound_contextvars(request_id="abc-1"),
     ):
         channel: Any = link.default_channel

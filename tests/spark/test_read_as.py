@@ -62,7 +62,8 @@ def test_spark_shows_what_sqlite_shows(spark: SparkSession, data: list[Any], sev
         try:
             expected[place] = frames.in_sqlite(data, restrictions)
         except NoVisibleColumns:
-            with pytest.raises(AccessDenied, match="No column is left"):
+            # Rows that are restricted by a column that is not there are noticed first.
+            with pytest.raises(AccessDenied, match=r"No column is left|the table has none of that name"):
                 frames.by_read_as(spark, restrictions, table)
             continue
         asked[place] = frames.by_read_as(spark, restrictions, table)

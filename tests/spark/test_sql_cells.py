@@ -240,7 +240,7 @@ def test_words_of_spark_are_names(request: pytest.FixtureRequest, spark: SparkSe
 
 def test_a_column_that_is_gone_is_nothing_of_the_session(in_spark: Show) -> None:
     """Even between backticks `user` is the user of the session where the table has no such column."""
-    for name in ("user", "current_date", "current_path"):
+    for name in ("user", "current_date"):
         view = build_view([RoleSlice("r", (f"`{name}` IS NOT NULL",), None, None)])
         assert in_spark(f"SELECT * FROM cells WHERE `{name}` IS NOT NULL")
         assert in_spark(render_select(view, table="cells", dialect="spark")) is None

@@ -25,14 +25,14 @@ class Tombstone(models.Model):
         indexes = [models.Index(fields=["urn"], condition=models.Q(is_pending=True), name="tombstone_pending")]
 
     def __str__(self) -> str:
-        return self.urn
+        return f"{self.urn} was deleted"
 
     @classmethod
     def mark(cls, urns: Collection[str]) -> None:
         """Mark these URNs as deleted now."""
         now = timezone.now()
-        cls.objects.bulk_create(
-            [cls(urn=urn, deleted_at=now) for urn in dict.fromkeys(urns)],
+        Tombstone.objects.bulk_create(
+            [Tombstone(urn=urn, deleted_at=now) for urn in dict.fromkeys(urns)],
             batch_size=500,
             update_conflicts=True,
             unique_fields=["urn"],

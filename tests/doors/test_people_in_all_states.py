@@ -77,7 +77,7 @@ def draw_policies(seed: int) -> None:
 @pytest.fixture
 def office(installed: None, root: Caller) -> Caller:
     """A company in which everybody has come and gone."""
-    by = {"by": authorizer.SYSTEM, "channel": DOOR}
+    by: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
     close_the_reading_policies()
     roles.create(name="Helper", identifier="helper", **by)
     known = [urn for state, urn in PEOPLE.items() if state != "unknown"]

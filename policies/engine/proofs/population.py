@@ -22,10 +22,10 @@ class Population:
                 everybody.append(number)
                 for token in actor.tokens:
                     members_by_token.setdefault(token, []).append(number)
-        size = (len(self.actors) + 7) // 8
+        size = len(self.actors)
         for token, numbers in members_by_token.items():
-            self._by_token[token] = _build_set(numbers, size)
-        self.everybody = _build_set(everybody, size)
+            self._by_token[token] = build_set(numbers, size)
+        self.everybody = build_set(everybody, size)
 
     def find_reached(self, match: ActorMatch) -> int:
         """Return whom an actor clause can reach: of owners everybody, since anybody could own an entity."""
@@ -62,8 +62,9 @@ def list_numbers(people: int) -> Iterator[int]:
                 yield index * 8 + bit
 
 
-def _build_set(numbers: Iterable[int], size: int) -> int:
-    bits = bytearray(size)
+def build_set(numbers: Iterable[int], size: int) -> int:
+    """Return the set of these numbers, each below the size."""
+    bits = bytearray((size + 7) // 8)
     for number in numbers:
         bits[number >> 3] |= 1 << (number & 7)
     return int.from_bytes(bits, "little")

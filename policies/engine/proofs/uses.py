@@ -8,7 +8,7 @@ agree.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,14 +16,12 @@ from policies.engine.evaluate import decide, matches
 from policies.engine.model import Actor, Effect, Question, Statement
 from policies.engine.proofs.entity_terms import EntityTerms, list_types
 from policies.engine.proofs.formula import Formula
-from policies.engine.proofs.population import Population, find_first
+from policies.engine.proofs.population import Population, build_set, find_first
 from policies.engine.proofs.verdicts import ProofContradiction
 from policies.engine.proofs.ways import Way, list_ways
 from policies.engine.selectors import EVERYTHING, OWNER, URN, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
-#: Most allows of the state before that one solution adds to those in the way.
-_MAX_EARLIER = 16
 #: Most URNs by which a person owns entities in a proof; of more groups, those that criteria name and one of each kind.
 _MAX_HOLDERS = 32
 
@@ -63,9 +61,19 @@ class UseSearch:
     after: Side
     before: Side | None
     is_over: Callable[[], bool]
+    unchanged: int = field(init=False)
     _denies: dict[tuple[int, frozenset[str]], tuple[Statement, ...]] = field(default_factory=dict)
     _owner_classes: dict[tuple[Criterion, ...], Mapping[object, int]] = field(default_factory=dict)
     _named_people: dict[tuple[Criterion, ...], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Find who is the same in both states."""
+        earlier = self.after if self.before is None else self.before
+        pairs = enumerate(zip(self.after.people.actors, earlier.people.actors, strict=True))
+        unchanged = build_set(
+            (number for number, (now, was) in pairs if now is was or now == was), len(earlier.people.actors)
+        )
+        object.__setattr__(self, "unchanged", unchanged)
 
     def find_uses(self, allow: Statement, way: Way, resources: Selector, people: int) -> Iterator[Use]:
         """Yield how some of these people use, by one allow, a way to what the resources cover."""
@@ -127,7 +135,7 @@ class UseSearch:
                 for deny in denies:
                     formula.require(-terms.applies(deny, actor, holders))
                 for earlier_allow, earlier_way in earlier_allows:
-                    earlier_denies = self._list_earlier_denies(earlier_way)
+                    earlier_denies = self._list_earlier_denies(earlier_way, way, number)
                     formula.require(
                         -terms.applies(earlier_allow, earlier_actor, earlier_holders),
                         -terms.covers(earlier_way.narrow(EVERYTHING)),
@@ -159,8 +167,13 @@ class UseSearch:
                 continue
             earlier_question = Question(actor, earlier_way.privilege, resource)
             if earlier_way.is_open(self.before.snapshot, earlier_question):
-                for statement in decide(self.before.snapshot, earlier_question).statements[:_MAX_EARLIER]:
-                    yield statement, earlier_way
+                # One that most people have makes a proof that is about most people.
+                allows = decide(self.before.snapshot, earlier_question).statements
+                yield max(allows, key=self._count_reached), earlier_way
+                return
+
+    def _count_reached(self, statement: Statement) -> int:
+        return 0 if self.before is None else self.before.people.find_reached(statement.actors).bit_count()
 
     # -- everybody in the same manner -------------------------------------------------------------------------------
 
@@ -172,7 +185,9 @@ class UseSearch:
             return 1 << number
         earlier_allows = [statement for statement, _ in refutation.earlier_allows]
         earlier_ways = {earlier_way for _, earlier_way in refutation.earlier_allows}
-        earlier_denies = [deny for earlier_way in earlier_ways for deny in self._list_earlier_denies(earlier_way)]
+        earlier_denies = [
+            deny for earlier_way in earlier_ways for deny in self._list_earlier_denies(earlier_way, way, number)
+        ]
         # A deny that did not matter to this person may matter to others.
         denies = self._list_denies(self.after.snapshot, way) if is_use else refutation.denies
         used = [allow, *denies, *earlier_allows, *earlier_denies]
@@ -185,6 +200,7 @@ class UseSearch:
         same = _select_like(self.after.people, [allow, *denies], number)
         if self.before is not None and earlier_allows:
             same &= self.before.concerned & _select_like(self.before.people, [*earlier_allows, *earlier_denies], number)
+            same &= self.unchanged if self.unchanged >> number & 1 else ~self.unchanged
         if any(statement.actors.is_relational for statement in used):
             same &= self._find_owner_class(number, criteria)
         if is_use:
@@ -263,8 +279,17 @@ class UseSearch:
             if criterion.field == OWNER
         ]
 
-    def _list_earlier_denies(self, way: Way) -> tuple[Statement, ...]:
-        return () if self.before is None else self._list_denies(self.before.snapshot, way)
+    def _list_earlier_denies(self, earlier_way: Way, way: Way, number: int) -> list[Statement]:
+        """Return the denies of the state before that could have refused somebody what an allow gave.
+
+        Without those that still refuse the way to somebody who is the same as before: where they apply, nothing is new.
+        """
+        if self.before is None:
+            return []
+        lasting: Collection[Statement] = ()
+        if self.unchanged >> number & 1:
+            lasting = self._list_denies(self.after.snapshot, way)
+        return [deny for deny in self._list_denies(self.before.snapshot, earlier_way) if deny not in lasting]
 
     def _list_denies(self, snapshot: Snapshot, way: Way) -> tuple[Statement, ...]:
         key = (id(snapshot), way.denied)

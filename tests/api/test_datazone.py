@@ -503,7 +503,7 @@ def test_an_action_about_another_type_is_refused(caller: APIClient) -> None:
         assert problems("/api/v1/who", asked) == [(mismatch, "/privilege")]
     several = {**jo, "any_of": [["VIEW_ENTITY", "view:read"], ["dataset:read"], ["view:write"]], "resource": view}
     assert problems("/api/v1/authorize", several) == [(mismatch, "/any_of/1/0")]
-    for privilege, resource in (
+    fitting: tuple[tuple[str, Json | None], ...] = (
         ("dataset:read", {"urn": SNOWFLAKE}),
         ("user:read", {"urn": "urn:li:corpuser:jo"}),
         ("role:read", {"urn": ANALYST}),
@@ -511,8 +511,9 @@ def test_an_action_about_another_type_is_refused(caller: APIClient) -> None:
         ("view:read", None),
         ("view:raed", tag),
         ("READ", tag),
-    ):
-        assert problems("/api/v1/authorize", {**jo, "privilege": privilege, "resource": resource}) == []
+    )
+    for privilege, about in fitting:
+        assert problems("/api/v1/authorize", {**jo, "privilege": privilege, "resource": about}) == []
     batch = {"questions": [{**jo, "privilege": "view:read", "resource": tag}, {"privilege": "view:read"}]}
     refused, answered = caller.post("/api/v1/authorize/batch", batch, format="json").json()["decisions"]
     assert refused["error"]["errors"][0]["code"] == mismatch

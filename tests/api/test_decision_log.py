@@ -1,6 +1,7 @@
 """The decision log over the API: which answers come into it, and how it is read."""
 
 import json
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -200,7 +201,7 @@ def test_an_unknown_privilege_is_answered_as_such_and_is_no_refusal(client_of, s
     stored("lost", privileges=["THEIR_OWN"], actors={"users": [JO]})
     settings.CUSTOM_PRIVILEGES = ["TODO_READ"]
     assert ask(jo, privilege="THEIR_OWN")["code"] == "allowed"
-    asked = [
+    asked: list[tuple[dict[str, Any], str]] = [
         ({"privilege": "EDIT_ENTTY_TAGS"}, "privilege_unknown"),
         ({"any_of": [["EDIT_ENTTY_TAGS"], ["MANAGE_TAGS", "EDIT_TGAS"]]}, "privilege_unknown"),
         ({"any_of": [["EDIT_ENTTY_TAGS"], ["EDIT_ENTITY_TAGS"]]}, "implicit_deny"),

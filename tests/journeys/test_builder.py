@@ -37,6 +37,17 @@ def save(page: Page) -> None:
     page.locator(".site-builder-side").get_by_role("button", name="Save").click()
 
 
+def save_for_nobody(page: Page) -> None:
+    """Save a policy of a pattern, which is for nobody yet, and say so when asked."""
+    save(page)
+    answer_question(page)
+
+
+def answer_question(page: Page) -> None:
+    expect(page.get_by_role("alert")).to_contain_text("It is for nobody there is today")
+    page.get_by_role("button", name="Save anyway").click()
+
+
 def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     root, jane = opened(), opened()
     sign_in(root, f"{site}{POLICIES}", "datahub", "datahub")
@@ -105,11 +116,15 @@ def test_the_second_editor_is_told_and_leaving_with_changes_asks(site, opened):
         sign_in(page, f"{site}{POLICIES}", "datahub", "datahub")
     root.goto(f"{site}{POLICIES}/new?template=domains")
     save(root)
+    expect(root.get_by_role("alert")).to_contain_text("It is for nobody there is today")
+    assert barriers(root) == []
+    answer_question(root)
+    expect(root.locator("#toasts")).to_contain_text("Decisions follow it")
     policy = Policy.objects.get(name="See the domains")
     for page in (root, other):
         page.goto(f"{site}{POLICIES}/edit/{policy.urn}")
     other.get_by_label("Name").fill("Theirs")
-    save(other)
+    save_for_nobody(other)
     expect(other.locator("#toasts")).to_contain_text("Decisions follow it")
 
     root.get_by_label("Description").fill("Mine")
@@ -129,6 +144,7 @@ def test_the_second_editor_is_told_and_leaving_with_changes_asks(site, opened):
     expect(told).to_contain_text("Theirs")
     assert barriers(root) == []
     root.get_by_role("button", name="Save my version over version 2").click()
+    answer_question(root)
     expect(root.locator("#toasts")).to_contain_text("Decisions follow it")
     policy.refresh_from_db()
     assert (policy.name, policy.description, policy.version) == ("See the domains", "Mine", 3)
@@ -152,7 +168,7 @@ def test_a_domain_is_chosen_from_the_tree_with_and_without_scripts(site, opened,
     if with_scripts:
         assert barriers(page) == []
         expect(page.locator("#builder-aside")).to_contain_text("domains in the domain Shop")
-    page.locator(".site-builder-side").get_by_role("button", name="Save").click()
+    save_for_nobody(page)
     expect(page.get_by_role("heading", level=1)).to_have_text("See the domains")
     criteria = Policy.objects.get(name="See the domains").document["resources"]["filter"]["criteria"]
     assert criteria[1] == {"field": "DOMAIN", "condition": "EQUALS", "values": ["urn:li:domain:shop"]}

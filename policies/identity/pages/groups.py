@@ -205,12 +205,12 @@ def _list_losses(group: GroupProfile) -> list[str]:
     if policy_count:
         losses.append(f"Policies that name it ({policy_count}) lose its name, but for denies and exclusions.")
     if narrowing_urns := deleted_names.list_narrowing_policies(group.urn):
-        names = authorizer.load_names(urns=narrowing_urns[:_MAX_WARNED_POLICIES])
-        suffix = " and others" if len(narrowing_urns) > _MAX_WARNED_POLICIES else ""
-        names_text = ", ".join(names.get(policy, policy) for policy in narrowing_urns[:_MAX_WARNED_POLICIES])
+        names = authorizer.load_names(urns=narrowing_urns)
+        named_policies = sorted(names.get(policy, policy) for policy in narrowing_urns)
+        suffix = " and others" if len(named_policies) > _MAX_WARNED_POLICIES else ""
+        names_text = ", ".join(named_policies[:_MAX_WARNED_POLICIES])
         losses.insert(
-            0,
-            f"It cannot be deleted while these policies deny it something, or exclude it: {names_text}{suffix}.",
+            0, f"It cannot be deleted while these policies deny it something, or exclude it: {names_text}{suffix}."
         )
     return [*losses, *removal_warnings.list_losses(urn=group.urn)]
 

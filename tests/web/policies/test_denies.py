@@ -373,4 +373,7 @@ def test_removing_a_group_says_what_policies_keep_from_it(browse, world, write):
     write("second", displayName="Left out", actors={"allUsers": True, "excludedGroups": [INTERNS]})
     write("third", displayName="Asleep", actors={"allUsers": True, "excludedGroups": [INTERNS]}, state="INACTIVE")
     page = browse("root").get(reverse("group-remove", args=[INTERNS])).content.decode()
-    assert "It cannot be deleted while these policies deny it something, or exclude it: Kept out, Left out." in page
+    assert (
+        "It cannot be deleted while these policies deny it something, or exclude it: Asleep, Kept out, Left out."
+        in page
+    )

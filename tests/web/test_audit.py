@@ -166,7 +166,6 @@ def test_every_kind_of_change_is_told_as_it_was(browse, world, settings, table):
     for verb in Verb.values:
         for before, after in STATES:
             known = {"name": "told", "verb": verb, "by": OTTO, "before": before, "after": after, "door": DOOR}
-            event: PolicyEvent | ChangeEvent
             if table == "policies":
                 event: PolicyEvent | ChangeEvent = PolicyEvent.objects.create(
                     **known, policy_urn=urn, family="datahub", version=1, policy_version=1

@@ -231,7 +231,9 @@ def check(draw):
 
 
 @pytest.mark.django_db
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(draw=st.randoms(use_true_random=False))
 def test_a_guardrail_refuses_what_adds_and_nothing_else(draw):
     check(draw)

@@ -1,5 +1,7 @@
 """Looking at pages in a browser: signing in, and what axe-core finds on a page."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
@@ -43,14 +45,24 @@ def find_privileges(page: Page, text: str) -> None:
 
     What is ticked before the answer is there is not ticked in it.
     """
-    with page.expect_response(lambda answer: answer.request.headers.get("hx-target", "").endswith("privileges")):
+    with (
+        refreshing(page),
+        page.expect_response(lambda answer: answer.request.headers.get("hx-target", "").endswith("privileges")),
+    ):
         page.get_by_label("Find privileges").fill(text)
+
+
+@contextmanager
+def refreshing(page: Page) -> Iterator[None]:
+    """Return once the aside of a builder says what was typed inside: a change during its answer is not noticed."""
+    with page.expect_response(lambda answer: answer.request.headers.get("hx-target") == "builder-aside"):
+        yield
     wait_for_answers(page)
 
 
 def wait_for_answers(page: Page) -> None:
-    """Return once every answer that a script of the page waits for stands in the page."""
-    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
+    """Return once every answer that a script of the page waits for stands in the page, and notices what is done."""
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling")).to_have_count(0)
 
 
 def barriers(page: Page) -> list[str]:

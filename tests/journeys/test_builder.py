@@ -8,7 +8,7 @@ from catalog.ingest.apply import Proposal
 from policies.identity.services import users
 from policies.models import Policy
 from policies.pdp import authorizer
-from tests.journeys.browsing import barriers, find_privileges, problems, search, sign_in
+from tests.journeys.browsing import barriers, find_privileges, problems, refreshing, search, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -61,7 +61,8 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     # What is chosen before the scripts of the page run changes nothing beside it.
     root.wait_for_load_state()
     assert barriers(root) == []
-    root.get_by_label("Name").fill("Jane keeps the policies")
+    with refreshing(root):
+        root.get_by_label("Name").fill("Jane keeps the policies")
     root.get_by_label("Platform").check()
     expect(root.locator("#builder-aside")).to_contain_text("Nobody may do anything yet across the platform.")
     root.get_by_label("Name").press("Enter")

@@ -36,7 +36,7 @@ def site(installation: str) -> str:
 
 
 def ask(page: Page, site: str, actor: str) -> None:
-    page.goto(f"{site}/why?privilege=EDIT_ENTITY_DOCS&resource=urn:li:tag:any&actor={actor}")
+    page.goto(f"{site}/why?privilege=EDIT_ENTITY_DOCS&resource=urn:li:dataHubRole:Reader&actor={actor}")
 
 
 def pick(page: Page, picker: str, label: str, name: str) -> None:

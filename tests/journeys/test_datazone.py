@@ -82,6 +82,8 @@ def test_a_policy_is_written_and_the_json_follows(site, page):
     page.get_by_role("button", name="Apply JSON to the form").click()
     expect(page.get_by_role("checkbox", name=re.compile("Write dataset"))).to_be_checked()
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("It is for nobody there is today")
+    page.get_by_role("button", name="Save anyway").click()
     expect(page.get_by_text("May write on the dataset orders.")).to_be_visible()
     assert Policy.objects.get(name="Live").document["statements"][0]["actions"] == ["dataset:write"]
 

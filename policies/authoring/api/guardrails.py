@@ -69,7 +69,7 @@ class GuardrailIn(strict_fields.StrictSerializer):
     rule = strict_fields.AnyJson()
     version = strict_fields.StrictInteger(required=False, min_value=1)
     status = strict_fields.AnyJson(required=False)
-    breaks_at = strict_fields.AnyJson(required=False)
+    breaks_at = strict_fields.AnyJson(required=False, allow_null=True)
     breaches = strict_fields.AnyJson(required=False)
     managed = KeptMark()
 

@@ -72,7 +72,8 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     expect(root.locator("#builder-aside")).to_contain_text("Nobody yet may Manage Policies across the platform.")
     assert barriers(root) == []
     root.get_by_role("button", name="Next").last.click()
-    search(root, "users", "jane")
+    with refreshing(root):
+        search(root, "users", "jane")
     root.locator("#users-options").get_by_label("Jane Doe").check()
     expect(root.locator("#builder-aside")).to_contain_text("Jane Doe may Manage Policies across the platform.")
     expect(root.locator("#builder-aside")).to_contain_text("Jane Doe gains the platform privilege Manage Policies.")

@@ -59,7 +59,7 @@ class Record:
 
     `seconds`: processor seconds by stage and file. `tests`: by test, its seconds and the modules and templates it runs.
     `spared`: the tests whose database is PostgreSQL alone, although their folder runs on both. `fewest`: functions that
-    too few tests let speak to SQLite even when all of them run, with how many: statements of PostgreSQL alone.
+    no test lets speak to SQLite even when all of them run: statements of PostgreSQL alone.
     """
 
     seconds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -112,9 +112,10 @@ def choose_speakers(lines: Iterable[Line]) -> set[str]:
 
 
 def find_uncovered(lines: Iterable[Line], fewest: Mapping[str, int]) -> dict[str, int]:
-    """Return the functions that too few tests of a whole run let speak to SQLite, with how many do.
+    """Return the functions that no test of a whole run lets speak to SQLite, with how many let them to PostgreSQL.
 
-    Only tests that may run on both databases count. `fewest` says for which functions there can be no more.
+    Only tests that may run on both databases count, and only functions that two of them run: what a law draws may be
+    reached on one database alone. `fewest` has the functions that no test lets speak to SQLite.
     """
     speakers: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for line in lines:
@@ -122,10 +123,9 @@ def find_uncovered(lines: Iterable[Line], fewest: Mapping[str, int]) -> dict[str
             for function in line.spoke:
                 speakers[function][line.stage].add(line.id)
     return {
-        function: len(stages["sqlite"])
+        function: len(stages["postgresql"])
         for function, stages in sorted(speakers.items())
-        if len(stages["sqlite"])
-        < min(TESTS_OF_SPEAKERS, len(stages["postgresql"]), fewest.get(function, TESTS_OF_SPEAKERS))
+        if not stages["sqlite"] and len(stages["postgresql"]) > 1 and function not in fewest
     }
 
 

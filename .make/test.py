@@ -86,10 +86,10 @@ def run_in_turn(report: Report, chosen: Iterable[Stage], depth: Depth) -> None:
 
 
 def judge_speakers(report: Report, lines: list[Line]) -> None:
-    """Fail where a function speaks to a database and too few tests let it speak to SQLite."""
+    """Fail where a function speaks to a database and no test lets it speak to SQLite."""
     uncovered = record.find_uncovered(lines, record.read_record().fewest)
     words = ", ".join(f"{function} ({number})" for function, number in uncovered.items())
-    sentence = f"too few tests run these on SQLite; `make test-all` chooses others: {words}" if words else "covered"
+    sentence = f"no test runs these on SQLite; `make test-all` chooses others: {words}" if words else "covered"
     report.note("on SQLite", sentence, is_ok=not uncovered)
 
 

@@ -84,6 +84,9 @@ class Recorder:
             return (yield)
         finally:
             ran = tracing.TRACES.take()
+            if fixturedef.scope == "session":
+                # What makes the database of a process speaks for no test, and on one of the two has been made before.
+                ran.spoke.clear()
             self._shared.setdefault(fixturedef, tracing.Ran()).add(ran)
             before.add(ran)
             tracing.TRACES.put_back(before)

@@ -9,7 +9,7 @@ from policies.models.fields import UrnField
 
 
 class Tombstone(models.Model):
-    """The URN of something that was registered and then deleted (docs/adr/0044-deleted-names.md).
+    """The URN of something that was registered and then deleted (docs/adr/0045-deleted-names.md).
 
     It stays until something of that name is created again. `is_pending`: the task has not yet removed what names it.
     `is_revived`: an entity of that name exists again while documents still refer to the former one.

@@ -121,7 +121,7 @@ def redact_documents(documents: Mapping[str, Any], *, by: Actor) -> dict[str, An
     """Return parsed documents without references to entities that the caller may not view."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return dict(documents)
-    hidden_urns = find_hidden(urns=set(_walk_texts(documents)), by=by)
+    hidden_urns = find_hidden(urns=set(walk_texts(documents)), by=by)
     return {name: remove_urns(document, hidden_urns) for name, document in documents.items()}
 
 
@@ -187,17 +187,17 @@ def _governing_urn(urn: str) -> str:
     return next(iter(catalog_urns.field_dataset_urns(urn)), urn)
 
 
-def _walk_texts(value: Any) -> Iterable[str]:
+def walk_texts(value: Any) -> Iterable[str]:
     """Yield every text and key of a parsed document."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for key, member in value.items():
             yield key
-            yield from _walk_texts(member)
+            yield from walk_texts(member)
     elif isinstance(value, list):
         for member in value:
-            yield from _walk_texts(member)
+            yield from walk_texts(member)
 
 
 def remove_urns(value: Any, removed_urns: Collection[str]) -> Any:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from catalog.access.view_permissions import remove_urns
+from catalog.access.view_permissions import remove_urns, walk_texts
 from catalog.aspects.register import PROJECTED_ASPECTS
 from catalog.ingest import deletes, hidden_references
 from catalog.models import Aspect
@@ -42,7 +42,7 @@ class DocumentReferences:
                 last_pk = entity_pks[-1]
                 documents: dict[tuple[str, str], Any] = {}
                 for key, document in _load_documents(entity_pks):
-                    named_urns = removed_urns.intersection(_list_texts(document))
+                    named_urns = removed_urns.intersection(walk_texts(document))
                     if named_urns:
                         documents[key] = _remove_names(document, named_urns)
                         counts.update(named_urns)
@@ -53,19 +53,6 @@ def _load_documents(entity_pks: list[int]) -> Iterator[tuple[tuple[str, str], An
     rows = Aspect.objects.filter(entity_id__among=entity_pks, name__among=sorted(PROJECTED_ASPECTS), version=0)
     for urn, name, text in rows.order_by("entity__urn", "name").values_list("entity__urn", "name", "document"):
         yield (urn, name), json.loads(text)
-
-
-def _list_texts(value: Any) -> Iterator[str]:
-    """Return all texts of a document, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, member in value.items():
-            yield key
-            yield from _list_texts(member)
-    elif isinstance(value, list):
-        for member in value:
-            yield from _list_texts(member)
 
 
 def _remove_names(document: Any, urns: Collection[str]) -> Any:

@@ -79,12 +79,15 @@ class PostgresTranslator(Translator):
         """Order texts byte by byte, as Spark does, and not by the collation of the column."""
         kind = join_kinds(*operands)
         if kind is Kind.TEXT:
-            _refuse_dates_as_texts(operands)
+            translator.refuse_dates_as_texts(operands)
             return exp.Collate(this=operands[0].node, expression=exp.Identifier(this="C", quoted=True))
         if kind is Kind.ANY:
             for column in (column for operand in operands for column in operand.columns):
                 self._guard_type(column, _ORDERED_TYPES)
         return operands[0].node
+
+    def guard_kind(self, value: Value, kind: Kind) -> None:
+        """PostgreSQL refuses values of another kind itself."""
 
     def match_pattern(self, operand: Value, pattern: str) -> SqlNode:
         """Return LIKE."""
@@ -115,6 +118,9 @@ class PostgresTranslator(Translator):
         """Return a time, in the zone of the session where the column has one."""
         return exp.Cast(this=exp.Literal.string(text), to=exp.DataType.build("timestamp"))
 
+    def check_members(self, operand: Value, members: Sequence[Value]) -> None:
+        """PostgreSQL compares the members of a list one by one."""
+
     def check_branches(self, branches: Sequence[Value], kind: Kind) -> None:
         """Refuse fractions beside columns: PostgreSQL makes them values of the type `real` where the column has it."""
         has_columns = any(branch.columns for branch in branches)
@@ -132,12 +138,6 @@ class PostgresTranslator(Translator):
             this=exp.Anonymous(this="pg_typeof", expressions=[column.copy()]), to=exp.DataType.build("text")
         )
         self.add_guard(exp.In(this=type_name, expressions=[exp.Literal.string(name) for name in types]))
-
-
-def _refuse_dates_as_texts(operands: Sequence[Value]) -> None:
-    has_columns = any(operand.columns for operand in operands)
-    if has_columns and any(operand.text is not None and values.is_like_date(operand.text) for operand in operands):
-        raise UnsupportedCondition("a text in place of a date (write date '2024-12-31')")
 
 
 def _is_fraction(value: Value) -> bool:

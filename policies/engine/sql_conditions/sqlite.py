@@ -42,7 +42,7 @@ class SqliteTranslator(Translator):
                 return
             raise UnsupportedCondition("a comparison of columns")
         if kind is Kind.TEXT:
-            _refuse_dates_as_texts(operands)
+            translator.refuse_dates_as_texts(operands)
         for operand in operands:
             self.require(operand, kind)
 
@@ -52,7 +52,7 @@ class SqliteTranslator(Translator):
         if kind is Kind.ANY and sum(operand.kind is Kind.ANY for operand in operands) > 1:
             raise UnsupportedCondition("a comparison of columns")
         if kind is Kind.TEXT:
-            _refuse_dates_as_texts(operands)
+            translator.refuse_dates_as_texts(operands)
         for operand in operands:
             self.require(operand, kind)
         return operands[0].node
@@ -97,6 +97,12 @@ class SqliteTranslator(Translator):
         if any(member.columns for member in members) or (not is_plain and operand.kind is Kind.ANY):
             raise UnsupportedCondition("IN with columns")
 
+    def check_branches(self, branches: Sequence[Value], kind: Kind) -> None:
+        """SQLite keeps the type of each value, so branches have no common one."""
+
+    def require_joinable(self, value: Value) -> None:
+        """SQLite joins texts as Spark does; their kind has been required."""
+
 
 def _build_guard(column: exp.Column, kind: Kind) -> SqlNode | None:
     """Return what holds of a column if its value is null or of a kind."""
@@ -116,12 +122,6 @@ def _build_guard(column: exp.Column, kind: Kind) -> SqlNode | None:
 def _is_odd_number(value: Value) -> bool:
     """Whether a text is a number to SQLite, and perhaps another one, or none, to Spark."""
     return value.text is not None and values.is_like_number(value.text) and not values.is_canonical_integer(value.text)
-
-
-def _refuse_dates_as_texts(operands: Sequence[Value]) -> None:
-    has_columns = any(operand.columns for operand in operands)
-    if has_columns and any(operand.text is not None and values.is_like_date(operand.text) for operand in operands):
-        raise UnsupportedCondition("a text in place of a date (write date '2024-12-31')")
 
 
 def _as_glob(pattern: str) -> str:

@@ -1,5 +1,6 @@
 """The frame of a translation: nodes that all dialects share, and the order in which the parts are looked at."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar
 
@@ -20,7 +21,7 @@ _FLAGS = frozenset({"safe", "coalesce", "_type"})
 Functions = Mapping[type[SqlNode], Callable[["Translator", SqlNode], Value]]
 
 
-class Translator:
+class Translator(ABC):
     """Translates one condition; `guards` are what has to hold of a row for the translation to mean the same.
 
     A subclass says what its dialect has: what is not in `FUNCTIONS`, and no node of this class, is refused.
@@ -209,13 +210,13 @@ class Translator:
 
     # -- what a dialect decides ---------------------------------------------------------------------------------------
 
+    @abstractmethod
     def equate(self, operands: Sequence[Value], *, is_top: bool) -> None:
         """Make sure that these values are equal here if they are in Spark; change literals, or add guards."""
-        raise NotImplementedError
 
+    @abstractmethod
     def order(self, operands: Sequence[Value]) -> SqlNode:
         """Make sure that these values are ordered as in Spark; return the first of them."""
-        raise NotImplementedError
 
     def require(self, value: Value, kind: Kind) -> Value:
         """Return the value, which is of this kind. Raises UnsupportedCondition if it is known to be of another."""
@@ -223,39 +224,43 @@ class Translator:
         self.guard_kind(value, kind)
         return value
 
+    @abstractmethod
     def guard_kind(self, value: Value, kind: Kind) -> None:
         """Add guards unless the database itself refuses columns of another kind."""
 
+    @abstractmethod
     def match_pattern(self, operand: Value, pattern: str) -> SqlNode:
         """Return LIKE of Spark, with its pattern."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write_text(self, text: str) -> SqlNode:
         """Return a text between quotes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write_number(self, literal: exp.Literal) -> SqlNode:
         """Return a number as it is written, with or without an exponent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write_double(self, literal: exp.Literal) -> SqlNode:
         """Return a number that is a double in Spark."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write_date(self, text: str) -> SqlNode:
         """Return a date."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write_time(self, text: str) -> SqlNode:
         """Return a time without a zone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check_members(self, operand: Value, members: Sequence[Value]) -> None:
         """Refuse lists of IN that the dialect compares otherwise than one by one."""
 
+    @abstractmethod
     def check_branches(self, branches: Sequence[Value], kind: Kind) -> None:
         """Refuse branches whose common type is another one than in Spark."""
 
+    @abstractmethod
     def require_joinable(self, value: Value) -> None:
         """Make sure that a value is joined by `||` as in Spark."""
         self.require(value, Kind.TEXT)
@@ -277,6 +282,13 @@ class Translator:
     def add_guard(self, node: SqlNode) -> None:
         """Leave out rows of which this does not hold."""
         self.guards.setdefault(node.sql(), node)
+
+
+def refuse_dates_as_texts(operands: Sequence[Value]) -> None:
+    """Raise UnsupportedCondition where a text that looks like a date is compared with a column."""
+    has_columns = any(operand.columns for operand in operands)
+    if has_columns and any(operand.text is not None and values.is_like_date(operand.text) for operand in operands):
+        raise UnsupportedCondition("a text in place of a date (write date '2024-12-31')")
 
 
 def translate_length(translator: Translator, node: SqlNode) -> Value:

@@ -60,7 +60,7 @@ LAST = ("tests/spark/", "tests/journeys/")
 #: What `make t` leaves to `make test` and `make test-clients`.
 APART = {"tests/clients/": "other people's programs (make test-clients)", "tests/faults/": "faults (make test)"}
 #: Processor seconds of a choice: more than these in two processes are no minute.
-MINUTE = 90.0
+MINUTE = 75.0
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from stages import Depth, Stage
 STATIC_CHECKS = {
     "format": ["ruff", "format", "--check", "."],
     "lint": ["ruff", "check", "."],
-    "types": ["mypy", "--cache-dir", str(caches.find_types_folder())],
+    "types": ["python", ".make/type_check.py"],
     "contracts": ["lint-imports"],
     "templates": ["djlint", "--check", "--lint", "templates"],
     "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],

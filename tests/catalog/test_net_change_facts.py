@@ -160,6 +160,7 @@ def compare(
             before=before,
             after=after,
             policies=list(changes),
+            by=authorizer.SYSTEM,
             people=people.load_actors(),
             facts=catalog.load_changes(),
             privileges=privileges,

@@ -29,5 +29,5 @@ def find_import_effect(plan: ImportPlan, *, by: Actor, limit: int) -> NetChange:
     after = before.replace(before.version, statements_by_urn)
     with hold_turn(by.urn):
         return net_change.compare_snapshots(
-            before=before, after=after, policies=list(statements_by_urn), limit=limit
+            before=before, after=after, policies=list(statements_by_urn), by=by, limit=limit
         )

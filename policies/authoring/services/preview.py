@@ -1,6 +1,7 @@
 """Preview of changes: what several changes, taken as one, would give and take (api-next.md section 2).
 
-Nothing is stored; a preview needs what the changes need (`staged_changes`). An account has one at a time.
+Nothing is stored; a preview needs what the changes need (`staged_changes`), and tells its caller of others no more than
+it may learn anyway (`PreviewDisclosure`). An account has one at a time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -70,6 +71,7 @@ def preview_changes(
             before=staged.before,
             after=staged.after,
             policies=list(staged.policies),
+            by=by,
             people=staged.people,
             facts=staged.facts,
             grants=staged.grants,

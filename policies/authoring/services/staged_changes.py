@@ -85,7 +85,7 @@ class StagedChange:
         """Return whether the changes allow more or less in any catalog; unknown for changes of people."""
         if not self.is_about_policies:
             return ChangeProofs()
-        return find_change_proofs(self.before, self.after)
+        return find_change_proofs(self.before, self.after, by=self.by)
 
     def judge(self) -> list[GuardrailVerdict]:
         """Return the verdict on each guardrail after the changes."""

@@ -45,7 +45,7 @@ def find_plan_effect(plan: BundlePlan, *, by: Actor, limit: int = MAX_ITEMS) -> 
         before = snapshot_store.get_current()
         after = before.replace(before.version, statements_by_urn)
         change = net_change.compare_snapshots(
-            before=before, after=after, policies=list(statements_by_urn), limit=limit
+            before=before, after=after, policies=list(statements_by_urn), by=by, limit=limit
         )
         verdicts = judge_guardrails(
             before=before,
@@ -55,7 +55,7 @@ def find_plan_effect(plan: BundlePlan, *, by: Actor, limit: int = MAX_ITEMS) -> 
             by=by,
             guardrails=stage_guardrails(guardrail_changes),
         )
-        return PlanEffect(change, find_change_proofs(before, after), verdicts)
+        return PlanEffect(change, find_change_proofs(before, after, by=by), verdicts)
 
 
 def list_changed_statements(plan: BundlePlan) -> Mapping[str, tuple[Statement, ...]]:

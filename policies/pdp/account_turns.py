@@ -80,6 +80,7 @@ def hold_turn(account: str) -> Iterator[None]:
 @contextmanager
 def _hold_shared(account: str, ends_at: float) -> Iterator[None]:
     key, secret = _build_key(account), uuid4().hex
+    is_over_at = time.monotonic() + LEASE_SECONDS
     try:
         with deadlines.spend():
             _take_shared(key, secret, ends_at)
@@ -90,17 +91,19 @@ def _hold_shared(account: str, ends_at: float) -> Iterator[None]:
     try:
         yield
     finally:
-        # One that cannot be given back ends by its deadline.
+        # One that cannot be given back ends by its deadline; after that it may be somebody else's.
         with suppress(*list_connection_errors()):
-            if cache.get(key) == secret:
+            if time.monotonic() < is_over_at or cache.get(key) == secret:
                 cache.delete(key)
 
 
 def _take_shared(key: str, secret: str, ends_at: float) -> None:
-    while cache.get(key) is not None or not cache.add(key, secret, timeout=LEASE_SECONDS):
-        if time.monotonic() >= ends_at:
-            raise Busy(_DETAIL)
-        time.sleep(_POLL_SECONDS)
+    while not cache.add(key, secret, timeout=LEASE_SECONDS):
+        # Reading is cheaper than trying, where the cache is a table.
+        while cache.get(key) is not None:
+            if time.monotonic() >= ends_at:
+                raise Busy(_DETAIL)
+            time.sleep(_POLL_SECONDS)
 
 
 def _build_key(account: str) -> str:

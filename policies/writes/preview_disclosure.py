@@ -15,9 +15,9 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
+from policies.pdp.access_requests import AccessRequest
 from policies.pdp.inverse_queries import ASK_ABOUT_OTHERS_PRIVILEGES
 from policies.writes import people_records, required_privileges
-from policies.writes.required_privileges import is_met
 
 _Example = Mapping[str, Any]
 
@@ -46,11 +46,21 @@ class PreviewDisclosure:
     @classmethod
     def load(cls, by: Actor) -> "PreviewDisclosure":
         """Load what the privileges of a caller let it learn."""
+        asking, managing, guarding = authorizer.answer_many(
+            requests=[
+                (by, AccessRequest(requirement))
+                for requirement in (
+                    any_of_requirement(ASK_ABOUT_OTHERS_PRIVILEGES),
+                    required_privileges.MANAGE_POLICIES,
+                    required_privileges.MANAGE_GUARDRAILS,
+                )
+            ]
+        )
         return cls(
             by,
-            tells_others=is_met(any_of_requirement(ASK_ABOUT_OTHERS_PRIVILEGES), by=by),
-            tells_policies=is_met(required_privileges.MANAGE_POLICIES, by=by),
-            tells_guardrails=is_met(required_privileges.MANAGE_GUARDRAILS, by=by),
+            tells_others=asking.is_allowed,
+            tells_policies=managing.is_allowed,
+            tells_guardrails=guarding.is_allowed,
         )
 
     def find_concealed(self, urns: Collection[str]) -> frozenset[str]:

@@ -39,7 +39,7 @@ ORDERS, ITEMS, SECRET = (
     f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "items", f"{MARK}.secret")
 )
 HOT, RISKY = "urn:li:tag:hot", "urn:li:tag:risky"
-SALES, TERM = "urn:li:domain:sales", "urn:li:glossaryTerm:revenue"
+SALES, TOP, TERM = "urn:li:domain:sales", f"urn:li:domain:{MARK}-top", "urn:li:glossaryTerm:revenue"
 BOX, CRATE = "urn:li:container:box", "urn:li:container:crate"
 CLICKS, HELD = "urn:li:stream:ns1.clicks", "urn:li:stream:ns1.held"
 STREAMS = "urn:li:stream:ns1.*"
@@ -143,7 +143,8 @@ def fill_world() -> None:
         *[(urn, "globalTags", {"tags": [{"tag": HOT}]}) for urn in (ITEMS, SECRET)],
         (ITEMS, "glossaryTerms", {"terms": [{"urn": TERM}], "auditStamp": {"time": 1, "actor": ROOT}}),
         (ITEMS, "ownership", {"owners": [{"owner": BOB, "type": "NONE"}]}),
-        (SALES, "domainProperties", {"name": "Sales"}),
+        (TOP, "domainProperties", {"name": f"{MARK} top"}),
+        (SALES, "domainProperties", {"name": "Sales", "parentDomain": TOP}),
         (TERM, "glossaryTermInfo", {"name": "Revenue", "definition": "", "termSource": "INTERNAL"}),
         *[(urn, "containerProperties", {"name": urn}) for urn in (BOX, CRATE)],
         *[(urn, "tagProperties", {"name": urn}) for urn in (HOT, RISKY)],
@@ -314,6 +315,30 @@ def test_the_example_of_a_refusal_keeps_what_may_be_seen(forbidden: None) -> Non
     # Who manages users sees the record, and so the person.
     answer = calling(KEEPER).post(f"/api/v1/groups/{quote(EMPTY, safe='')}/members/", {"members": [BOB]})
     assert answer.json()["example"]["actor"]["urn"] == BOB
+
+
+@pytest.mark.parametrize("world", [True], indirect=True, ids=["view authorization"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"set_domain": {"entity": ORDERS, "domain": TOP}},
+        {"move": {"entity": TOP, "parent": SALES}},
+        {"move": {"entity": SALES, "parent": TOP}},
+        {"add_tags": {"entity": SECRET, "tags": [HOT]}},
+        {"add_owners": {"entity": SECRET, "owners": [{"owner": BOB}]}},
+        {"add_members": {"group": CREW, "members": [BOB]}},
+        {"add_members": {"group": EMPTY, "members": [HIDDEN]}},
+    ],
+    ids=lambda change: f"{next(iter(change))} {MARK in str(next(iter(change.values())))}",
+)
+def test_what_is_hidden_looks_absent(world: None, change: dict[str, Any]) -> None:
+    answers = []
+    for word in (MARK, "absent"):
+        answer = preview(calling(ALICE), json.loads(json.dumps(change).replace(MARK, word)))
+        answers.append((answer.status_code, answer.content.decode().replace(MARK, word).replace("absent", MARK)))
+    assert answers[0][0] in (400, 403)
+    assert answers[0][0] == answers[1][0]
+    assert answers[0][1].replace("absent", MARK) == answers[1][1].replace("absent", MARK)
 
 
 @pytest.mark.parametrize("world", [True], indirect=True, ids=["view authorization"])

@@ -15,12 +15,13 @@ from policies.authoring.services.net_change import (
     PlatformAccess,
     Tally,
 )
+from policies.authoring.services.preview import Preview
 from policies.authoring.services.proposed_changes import Change
 from policies.engine import families
 from policies.engine.families import cdap
 from policies.engine.model import Actor
 from policies.engine.wording import word_count
-from policies.errors import Busy, Conflict, Forbidden, Invalid, NotFound
+from policies.errors import Busy, Conflict, Forbidden, Invalid, NotFound, PolicyAppError
 from policies.http.pages.change_effect import ProposedChange
 from policies.pdp import authorizer
 
@@ -44,6 +45,9 @@ _FIRST_PRIVILEGES = {
         )
     )
 }
+
+#: What a page says in place of a preview.
+REFUSALS = (Busy, Conflict, Forbidden, Invalid, NotFound)
 
 #: A verb for one person, and for several.
 _Verbs = tuple[str, str]
@@ -88,10 +92,20 @@ def word_changes(*, changes: Sequence[Change], by: Actor, is_sampled: bool = Fal
     """Return the sentences of `describe_changes`; with `is_sampled` for the first entities and people only."""
     try:
         result = preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS, is_sampled=is_sampled)
-    except Invalid as refusal:
+    except REFUSALS as refusal:
+        return word_refusal(refusal)
+    return word_preview(result, is_sampled=is_sampled)
+
+
+def word_refusal(refusal: PolicyAppError) -> ChangeWording:
+    """Return why there is no preview."""
+    if isinstance(refusal, Invalid):
         return ChangeWording([problem.detail for problem in refusal.problems[:MAX_NAMED]])
-    except (Busy, Conflict, Forbidden, NotFound) as refusal:
-        return ChangeWording([refusal.detail])
+    return ChangeWording([refusal.detail])
+
+
+def word_preview(result: Preview, *, is_sampled: bool = False) -> ChangeWording:
+    """Return the sentences of a preview, one of the first entities and people with `is_sampled`."""
     sentences = describe_net_change(result.change)
     if is_sampled and not result.change.is_exact:
         # In place of the sentence that says that these numbers are a part.

@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from policies.authoring.pages.net_change_wording import ChangeWording, word_changes
+from policies.authoring.pages.net_change_wording import (
+    MAX_ITEMS,
+    REFUSALS,
+    ChangeWording,
+    word_preview,
+    word_refusal,
+)
 from policies.authoring.services import preview
 from policies.authoring.services.change_guardrails import GuardrailVerdict
 from policies.authoring.services.change_proofs import ChangeProofs
@@ -39,11 +45,21 @@ def build_verdicts(*, changes: Sequence[Change], by: Actor, days: int | None = N
     except (Forbidden, Invalid, NotFound):
         # Why is said beside who gains and loses.
         return {}
-    return {
-        "proofs": describe_change_proofs(verdicts.proofs),
-        "guardrails": describe_verdicts(verdicts.guardrails, by=by),
-        "replay": None if verdicts.replay is None else describe_replay(verdicts.replay),
-    }
+    return _describe_all(verdicts.proofs, verdicts.guardrails, verdicts.replay, by)
+
+
+def preview_in_words(
+    *, changes: Sequence[Change], by: Actor, days: int | None = None
+) -> tuple[ChangeWording, dict[str, Any]]:
+    """Return the sentences on who gains and loses, and those of `build_verdicts`, from one preview."""
+    try:
+        result = preview.preview_changes(
+            changes=changes, by=by, limit=MAX_ITEMS, is_proved=True, is_guarded=True, replay_days=days
+        )
+    except REFUSALS as refusal:
+        return word_refusal(refusal), {}
+    proofs = result.proofs or ChangeProofs()
+    return word_preview(result), _describe_all(proofs, result.guardrails, result.replay, by)
 
 
 def describe_policy_changes(*, changes: Sequence[Change], by: Actor) -> ChangeWording:
@@ -51,12 +67,21 @@ def describe_policy_changes(*, changes: Sequence[Change], by: Actor) -> ChangeWo
 
     Guardrails that do not hold come first.
     """
-    verdicts = build_verdicts(changes=changes, by=by)
-    wording = word_changes(changes=changes, by=by)
+    wording, verdicts = preview_in_words(changes=changes, by=by)
     guardrails = verdicts.get("guardrails", [])
     is_unmet = bool(guardrails) and guardrails[0] not in (EVERY_GUARDRAIL_HOLDS, NO_GUARDRAIL_IN_THE_WAY)
     sentences = [*guardrails, *wording.sentences] if is_unmet else [*wording.sentences, *guardrails]
-    return wording._replace(sentences=list(dict.fromkeys((*sentences, *verdicts.get("proofs", ())))))
+    return wording._replace(sentences=[*sentences, *verdicts.get("proofs", ())])
+
+
+def _describe_all(
+    proofs: ChangeProofs, guardrails: Iterable[GuardrailVerdict], replay: Replay | None, by: Actor
+) -> dict[str, Any]:
+    return {
+        "proofs": describe_change_proofs(proofs),
+        "guardrails": describe_verdicts(guardrails, by=by),
+        "replay": None if replay is None else describe_replay(replay),
+    }
 
 
 def describe_change_proofs(proofs: ChangeProofs) -> list[str]:

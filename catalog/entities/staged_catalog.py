@@ -55,7 +55,7 @@ class StagedCatalog:
         self._by = by
         self._documents = StagedDocuments(by)
         self._parents: dict[str, str | None] = {}
-        #: What changes named and is known.
+        #: URNs that changes named, and that are known.
         self._known_urns: set[str] = set()
 
     def add_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:

@@ -1,7 +1,7 @@
-"""What previews and refusals by guardrails tell their caller of others (docs/threats.md, "What a preview tells").
+"""Disclosure by previews and by refusals of guardrails: how much they tell of others (docs/threats.md).
 
-Whoever may ask about others learns everything, but policies are for those who manage policies. Everybody else learns
-numbers, what concerns themselves, and names only what they may see anyway.
+A caller who may ask about others learns everything, but policies are for those who manage policies. Everybody else
+learns numbers, and of their own gains and losses what they may see anyway.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,7 +36,7 @@ _ACTOR_LISTS, _RESOURCE_LISTS = ("groups", "roles"), ("tags", "domains", "terms"
 
 @dataclass(frozen=True, slots=True)
 class PreviewDisclosure:
-    """What one caller is told: the access of others, URNs of policies, guardrails to which nothing is added."""
+    """The limits for one caller: whether it is told of others, of policies, and of guardrails that are in no way."""
 
     by: Actor
     tells_others: bool
@@ -76,7 +76,7 @@ class PreviewDisclosure:
     def redact_example(self, example: _Example | None) -> dict[str, Any] | None:
         """Return the example of a breach without what the caller may not see: its person, or the entity, is None then.
 
-        Whoever may ask about others, or keeps guardrails, sees all of it.
+        A caller who may ask about others, or keeps guardrails, sees all of it.
         """
         if example is None:
             return None

@@ -1,4 +1,4 @@
-"""What a preview tells somebody who may not ask about others: numbers, and no name of a hidden population.
+"""A preview tells somebody who may not ask about others numbers, and no name of a hidden population.
 
 Hidden are people, a group, policies, guardrails and a dataset, all called zzyx; whoever gains or loses by a change is
 one of them, or Bob, whose access is nobody's business either. Each kind of change is previewed over the API, and on
@@ -312,7 +312,7 @@ def test_the_example_of_a_refusal_keeps_what_may_be_seen(forbidden: None) -> Non
     example = answer.json()["example"]
     assert (example["actor"], example["privilege"]) == (None, "DELETE_ENTITY")
     assert example["resource"]["tags"] == [RISKY]
-    # Who manages users sees the record, and so the person.
+    # A manager of users sees the record, and so the person.
     answer = calling(KEEPER).post(f"/api/v1/groups/{quote(EMPTY, safe='')}/members/", {"members": [BOB]})
     assert answer.json()["example"]["actor"]["urn"] == BOB
 

@@ -146,6 +146,6 @@ def test_without_the_shared_cache_each_process_counts_alone(db: None, monkeypatc
     def fail(*_arguments: object, **_options: object) -> None:
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(cache, "get", fail)
+    monkeypatch.setattr(cache, "add", fail)
     with hold_turn(ADA), pytest.raises(Busy):
         account_turns._local_turns.take(ADA, 0.0)

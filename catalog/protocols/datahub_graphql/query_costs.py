@@ -1,4 +1,4 @@
-"""What the fields of a document may do to the database, added up before anything is executed.
+"""Costs of the fields of a document: how much they may do to the database, added up before anything is executed.
 
 The number of statements depends on the document and not on its answers, so each field has a cost of its own: about one
 for each statement, more where a statement goes over a whole table. Every alias counts, and long pages cost more.
@@ -33,7 +33,7 @@ _ENTRIES_PER_UNIT = 100
 
 
 class FieldCost(NamedTuple):
-    """What one field costs, and the length of its page unless the query says it; None for a field without pages."""
+    """The cost of one field, and the length of its page unless the query says it; None for a field without pages."""
 
     units: int
     page_size: int | None = None
@@ -115,7 +115,7 @@ def check_cost(
 def compute_cost(
     schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode, variables: Mapping[str, Any]
 ) -> int:
-    """Return what an operation of a valid document costs with these variables."""
+    """Return the cost of an operation of a valid document with these variables."""
     walker = _CostWalker(schema, document, _add_defaults(operation, variables))
     root = schema.get_root_type(operation.operation)
     return walker.add_up(operation.selection_set, root, ())
@@ -203,6 +203,6 @@ def _add_page(cost: FieldCost, arguments: Mapping[str, Any]) -> int:
     try:
         size = int(holder["count"])
     except (KeyError, TypeError, ValueError):
-        # What is no number is refused where it is read.
+        # Anything but a number is refused where it is read.
         size = cost.page_size
     return cost.units + min(max(size, 0), MAX_PAGE_SIZE) // _ENTRIES_PER_UNIT

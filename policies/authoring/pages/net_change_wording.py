@@ -46,7 +46,7 @@ _FIRST_PRIVILEGES = {
     )
 }
 
-#: What a page says in place of a preview.
+#: Refusals that a page shows in place of a preview.
 REFUSALS = (Busy, Conflict, Forbidden, Invalid, NotFound)
 
 #: A verb for one person, and for several.

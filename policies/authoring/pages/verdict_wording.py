@@ -93,7 +93,7 @@ def describe_change_proofs(proofs: ChangeProofs) -> list[str]:
 def describe_verdicts(verdicts: Iterable[GuardrailVerdict], *, by: Actor) -> list[str]:
     """Return a sentence on each guardrail that does not hold after the change, and one on all others.
 
-    Whoever does not manage guardrails is not told that there are others.
+    A reader who does not manage guardrails is not told that there are others.
     """
     verdict_list = list(verdicts)
     if not verdict_list and not required_privileges.is_met(required_privileges.MANAGE_GUARDRAILS, by=by):

@@ -64,9 +64,9 @@ def judge_guardrails(
 ) -> list[GuardrailVerdict]:
     """Return the verdict on each guardrail that is not off, by URN.
 
-    Whoever does not manage guardrails learns only of those to which the change adds, and of these what a refusal of it
-    would tell. `policies` are those that the change leaves, None for those that are gone; `people` whom it changes;
-    `guardrails` those that are in force after it, if not the stored ones.
+    A caller who does not manage guardrails learns only of those to which the change adds, and of these what a refusal
+    of it would tell. `policies` are those that the change leaves, None for those that are gone; `people` whom it
+    changes; `guardrails` those that are in force after it, if not the stored ones.
     """
     if not settings.AUTH_POLICIES_ENABLED:
         return []

@@ -39,7 +39,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class ChangeVerdicts:
-    """What is proved of changes, what guardrails say of them, and the replay, if it was asked for."""
+    """Proofs of changes, verdicts of guardrails on them, and the replay, if it was asked for."""
 
     proofs: ChangeProofs
     guardrails: Sequence[GuardrailVerdict]

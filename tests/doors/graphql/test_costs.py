@@ -1,4 +1,4 @@
-"""What a call of GraphQL may do to the database is bounded before it is executed, by costs of fields."""
+"""A call of GraphQL is bounded before it is executed, by what its fields may do to the database."""
 
 import operations
 import pytest
@@ -9,7 +9,7 @@ from catalog.protocols.datahub_graphql.query_costs import MAX_COST, MUTATION_COS
 
 SEARCH = 'searchAcrossEntities(input: {query: "*", start: 0, count: 100}) { total searchResults { entity { urn } } }'
 CLIENTS = operations.load_clients()
-#: What pages of DataHub ask for at most, and the SDK in a scroll.
+#: The longest pages that DataHub's web pages ask for, and the SDK in a scroll.
 PAGE, SCROLL = {"start": 0, "count": 1_000}, {"count": 5_000}
 
 

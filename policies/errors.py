@@ -120,6 +120,14 @@ class Stale(PolicyAppError):
     status = 412
 
 
+class Busy(PolicyAppError):
+    """Other work of the caller has not ended; it may ask again after the seconds in Retry-After."""
+
+    code = "busy"
+    status = 429
+    headers = MappingProxyType({"Retry-After": "5"})
+
+
 class Unavailable(PolicyAppError):
     """The facts for a decision cannot be loaded now; nothing is allowed meanwhile."""
 

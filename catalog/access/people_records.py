@@ -1,6 +1,6 @@
 """Records of people as interfaces return them: complete for callers who may see them, else the public part.
 
-The rule is that of `policies.identity.services.people_records`. Members of a group, memberships and the members listed
+The rule is that of `policies.writes.people_records`. Members of a group, memberships and the members listed
 by its identity source are visible to callers who may see the user or change the members of the group; holders of a role
 to callers who may see the user or manage policies.
 """
@@ -18,13 +18,12 @@ from catalog.access import guarded_documents
 from catalog.access.aspect_documents import StoredAspect, load_aspect, load_documents
 from catalog.access.people_conditions import PeopleConditions
 from policies.engine.model import Actor
-from policies.identity.services import people_records
 from policies.models import GroupProfile, Membership, RoleAssignment, User
 from policies.models.documents import GROUP_INFO, STATUS, SUB_TYPES, USER_EDITABLE, USER_INFO
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.per_snapshot import memoize
-from policies.writes import required_privileges
+from policies.writes import people_records, required_privileges
 from policies.writes.required_privileges import is_met
 
 USER, GROUP = "corpuser", "corpGroup"

@@ -87,7 +87,7 @@ class AnnotationEdit:
     def build_proposals(self, aspect: str, change: DocumentChange) -> list[Proposal]:
         """Return the changed documents as proposals; a document that is emptied is deleted."""
         edited_urns = list(dict.fromkeys(self.urns))
-        _require_stored(edited_urns, by=self.by)
+        self.require_stored(edited_urns)
         texts_by_key = self.load_texts({(urn, aspect) for urn in edited_urns})
         audit_stamp = stamp(by=self.by, at=timezone.now())
         new_proposals = []
@@ -105,6 +105,10 @@ class AnnotationEdit:
                 else Proposal(urn, aspect, change=ChangeType.DELETE)
             )
         return new_proposals
+
+    def require_stored(self, edited_urns: Sequence[str]) -> None:
+        """Raise NotFound for the first URN that is not stored, or that the author may not view."""
+        _require_stored(edited_urns, by=self.by)
 
     def load_texts(self, keys: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
         """Return the newest text of each existing document, as (URN, aspect name) -> text."""

@@ -40,6 +40,8 @@ def set_parent(
     for an unknown parent and for a loop.
     """
     (urn,) = edit.urns
+    # Before its place is looked at, which a hidden entity has, too.
+    edit.require_stored([urn])
     field = PARENT_FIELDS[urns.entity_type(urn)]
     if parent is not None:
         require_known(parent, field.parent_type, pointer, by=edit.by)

@@ -1,6 +1,8 @@
 """Owners, domains, tags, terms and parents of entities as changes would leave them; nothing is stored.
 
-Each change is an edit of `annotations` or `moves` whose documents are staged, so it is checked as its write is.
+Each change is an edit of `annotations` or `moves` whose documents are staged, so it is checked as its write is. All
+changes of an entity are one write of it: its documents are validated and authorized once, as the last change leaves
+them.
 """
 
 from collections import defaultdict
@@ -30,11 +32,13 @@ class StagedEdit(AnnotationEdit):
 
     def write(self, aspect: str, change: DocumentChange) -> None:
         """Change the documents and stage them."""
-        try:
-            self.documents.stage(self.build_proposals(aspect, change))
-        except Invalid as error:
-            # Places in the whole document of the entity say nothing about the change.
-            raise Invalid([Problem(problem.code, "", problem.detail) for problem in error.problems]) from error
+        self.documents.stage(self.build_proposals(aspect, change))
+
+    def require_stored(self, edited_urns: Sequence[str]) -> None:
+        """Raise NotFound for the first URN that is not stored, or that the author may not view; it is asked once."""
+        if unknown_urns := [urn for urn in edited_urns if urn not in self.documents.edited_urns]:
+            super(StagedEdit, self).require_stored(unknown_urns)
+            self.documents.edited_urns.update(unknown_urns)
 
     def load_texts(self, keys: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
         """Return the text of each document that would exist."""
@@ -51,6 +55,8 @@ class StagedCatalog:
         self._by = by
         self._documents = StagedDocuments(by)
         self._parents: dict[str, str | None] = {}
+        #: URNs that changes named, and that are known.
+        self._known_urns: set[str] = set()
 
     def add_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:
         """Add owners, each with the URN of its ownership type ('' for none)."""
@@ -97,6 +103,16 @@ class StagedCatalog:
         moves.set_parent(self._edit(entity), parent, pointer="/parent", parents=self._parents)
         self._parents[entity] = parent
 
+    def check(self) -> Mapping[str, Invalid]:
+        """Validate and authorize the staged documents; return what is wrong by entity. A constant number of queries.
+
+        Places in the whole document of an entity say nothing about a change, so the problems have none.
+        """
+        return {
+            urn: Invalid([Problem(problem.code, "", problem.detail) for problem in problems])
+            for urn, problems in self._documents.check().items()
+        }
+
     def load_changes(self) -> FactChanges:
         """Return the facts that entities would have; a constant number of queries."""
         entities = self._documents.project()
@@ -133,7 +149,9 @@ class StagedCatalog:
             for pointer, urn in urns_by_pointer
             if (problem := urns.find_problem(urn, pointer, _TYPES_BY_POINTER[pointer.rpartition("/")[2]])) is not None
         ]
-        unknown_urns = references.find_unknown(urns=[urn for _, urn in urns_by_pointer], by=self._by)
+        new_urns = {urn for _, urn in urns_by_pointer} - self._known_urns
+        unknown_urns = references.find_unknown(urns=new_urns, by=self._by) if new_urns else frozenset()
+        self._known_urns |= new_urns - unknown_urns
         problems += [
             Problem("unknown", pointer, f"There is no {urns.entity_type(urn)} {urn}.")
             for pointer, urn in urns_by_pointer

@@ -1,8 +1,8 @@
-"""Documents as changes would leave them: checked and authorized like writes, and never stored."""
+"""Documents as changes would leave them: checked and authorized like one write of them all, and never stored."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.utils import timezone
 
@@ -14,8 +14,12 @@ from catalog.ingest.apply import Proposal
 from catalog.ingest.hidden_references import detach_deleted
 from catalog.ingest.write_set import DocumentKey, WriteSet, project_entity
 from catalog.models import NODE_TYPES, Aspect, Entity, Facet
+from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
+
+if TYPE_CHECKING:
+    from catalog.ingest.validate import ValidatedProposal
 
 
 class StagedEntity(NamedTuple):
@@ -39,26 +43,47 @@ class StagedDocuments:
     def __init__(self, by: Actor) -> None:
         self._by = by
         self._texts: dict[DocumentKey, str | None] = {}
+        self._proposals: dict[DocumentKey, Proposal] = {}
+        #: Entities that are stored, and that the author may view.
+        self.edited_urns: set[str] = set()
 
     def load_texts(self, keys: Collection[DocumentKey]) -> dict[DocumentKey, str]:
         """Return (URN, aspect name) -> text of each document that would exist."""
-        texts = aspect_documents.load_texts(keys=keys) | {key: self._texts[key] for key in keys & self._texts.keys()}
-        return {key: text for key, text in texts.items() if text is not None}
+        other_keys = keys - self._texts.keys()
+        texts = dict(aspect_documents.load_texts(keys=other_keys)) if other_keys else {}
+        staged_texts = ((key, self._texts[key]) for key in keys & self._texts.keys())
+        return texts | {key: text for key, text in staged_texts if text is not None}
 
     def stage(self, proposals: Sequence[Proposal]) -> None:
-        """Take changes of documents of the catalog, judged by what earlier ones leave. Raises as `apply.apply`."""
-        items = validate.check(proposals)
-        write_set = self._build_write_set(
-            {item.urn.text for item in items},
-            {item.aspect for item in items} | required_privileges.COMPARED_ASPECTS,
-        )
-        refusal = apply.find_change_refusal(items, write_set, {}, by=self._by)
-        if refusal is not None:
-            raise refusal
-        problems = write_set.apply(items)
-        if problems:
-            raise Invalid(problems)
-        self._texts |= {item.key: write_set.document(*item.key) for item in items}
+        """Take whole documents, or deletions of them, over those that were staged before; `check` judges the last."""
+        for proposal in proposals:
+            key = (proposal.urn, proposal.aspect)
+            self._proposals[key], self._texts[key] = proposal, proposal.document
+
+    def check(self) -> dict[str, list[Problem]]:
+        """Validate and authorize the staged documents as one write; return what is wrong with them, by entity.
+
+        Raises Forbidden, naming all that is missing.
+        """
+        problems_by_urn: dict[str, list[Problem]] = defaultdict(list)
+        items: list[ValidatedProposal] = []
+        for proposal in self._proposals.values():
+            try:
+                items += validate.check([proposal])
+            except Invalid as error:
+                problems_by_urn[proposal.urn] += error.problems
+        if items:
+            write_set = WriteSet(
+                entity_urns={item.urn.text for item in items},
+                aspects={item.aspect for item in items} | required_privileges.COMPARED_ASPECTS,
+                by=self._by.urn,
+                channel="preview",
+                now=timezone.now(),
+            )
+            refusal = apply.find_change_refusal(items, write_set, {}, by=self._by)
+            if refusal is not None:
+                raise refusal
+        return problems_by_urn
 
     def project(self) -> dict[str, StagedEntity]:
         """Return the stored entities whose documents would change, by URN; four queries."""
@@ -83,18 +108,6 @@ class StagedDocuments:
             )
             for entity in entities
         }
-
-    def _build_write_set(self, urns: Collection[str], aspects: Collection[str]) -> WriteSet:
-        """Return a write of these entities that begins with what earlier changes leave; it is never saved."""
-        write_set = WriteSet(entity_urns=urns, aspects=aspects, by=self._by.urn, channel="preview", now=timezone.now())
-        for key, text in self._texts.items():
-            if key[0] not in urns:
-                continue
-            if text is None:
-                write_set.remove(key)
-            else:
-                write_set.put(key, text)
-        return write_set
 
     def _load_projected_texts(self, urns: Collection[str]) -> Mapping[str, dict[str, str]]:
         """Return the documents that facets come from, as URN -> aspect name -> text, as they would be."""

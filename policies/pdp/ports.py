@@ -10,14 +10,15 @@ from django.utils.module_loading import import_string
 from policies.engine.fact_changes import FactChanges
 from policies.engine.model import Actor, Statement
 from policies.engine.ports import FacetSource, GrantSource, PostingsSource
+from policies.errors import Invalid
 from policies.pdp.fact_cache import CachingFacetSource
 
 
 class CatalogStage(Protocol):
     """Changes of what entities carry, each checked by what its write checks; nothing is stored.
 
-    All raise NotFound for an unknown entity, Forbidden, and Invalid with pointers into the change. Owners are pairs of
-    a URN and that of an ownership type ('' for none).
+    All raise NotFound for an unknown entity, and Invalid with pointers into the change; what they leave of an entity is
+    checked once, in the end. Owners are pairs of a URN and that of an ownership type ('' for none).
     """
 
     def add_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:
@@ -43,6 +44,9 @@ class CatalogStage(Protocol):
 
     def move(self, *, entity: str, parent: str | None) -> None:
         """Move a domain, term, term group or container under another parent; None moves it to the top."""
+
+    def check(self) -> Mapping[str, Invalid]:
+        """Return what is wrong with what the changes leave, by entity. Raises Forbidden; constant queries."""
 
     def load_changes(self) -> FactChanges:
         """Return the facts that entities would have; a constant number of queries."""

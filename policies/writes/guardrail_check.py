@@ -34,10 +34,11 @@ from policies.models.guardrail import LOCKOUT_URN
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.models.writes import WriteTransaction
-from policies.pdp import actor_resolution, authorizer, later_actors, snapshot_store
+from policies.pdp import actor_resolution, later_actors, snapshot_store
 from policies.pdp.later_actors import LaterActor
 from policies.writes.guardrail_judgment import GuardedChange, Judgment
 from policies.writes.guardrail_worlds import JudgedWorld, TimedPolicy, build_timed_policy, load_timed_policies
+from policies.writes.preview_disclosure import PreviewDisclosure
 from policies.writes.promises import TodaysBreach
 
 _NAME = "guardrails"
@@ -52,10 +53,11 @@ class GuardrailCheck:
 
     `earlier_actors` are these people as they were, and `earlier_later` as they were going to be: what they could do
     before is not added. `newcomers` were no users before. `earlier_policies` are the changed policies as they were, in
-    the form of the change log (None: new).
+    the form of the change log (None: new). `by` is who writes, and is told why nothing was stored.
     """
 
     guardrails: tuple[Guardrail, ...]
+    by: Actor
     has_policies: bool = False
     user_urns: set[str] = field(default_factory=set)
     earlier_actors: dict[str, Actor] = field(default_factory=dict)
@@ -108,7 +110,7 @@ class GuardrailCheck:
         for guardrail in self.guardrails:
             breach = change.find_added_breach(guardrail)
             if breach is not None:
-                _refuse_or_report(guardrail, breach)
+                _refuse_or_report(guardrail, breach, self.by)
 
     def _find_earlier_times(self, timed_policies: Mapping[str, TimedPolicy]) -> dict[str, TimedPolicy]:
         """Return the policies that began or ended later before the write; rules are about DataHub's alone."""
@@ -135,7 +137,8 @@ def join_check(write: WriteTransaction, *, by: Actor) -> GuardrailCheck:
         return GuardrailCheck(
             tuple(guardrail for guardrail in guardrails if guardrail.urn != LOCKOUT_URN)
             if settings.AUTH_POLICIES_ENABLED
-            else ()
+            else (),
+            by,
         )
 
     return write.join_check(_NAME, build)
@@ -183,13 +186,13 @@ def serialize_breach(breach: Breach | TodaysBreach) -> dict[str, Any]:
     }
 
 
-def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach) -> None:
+def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach, by: Actor) -> None:
     serialized_breach = serialize_breach(breach)
     if guardrail.mode == Guardrail.Mode.ENFORCE:
+        disclosure = PreviewDisclosure.load(by)
+        example = disclosure.redact_example(serialized_breach["example"])
         raise GuardrailBroken(
-            _word_refusal(guardrail, breach, serialized_breach["example"]),
-            guardrail=guardrail.urn,
-            example=serialized_breach["example"],
+            _word_refusal(guardrail, breach, example, disclosure), guardrail=guardrail.urn, example=example
         )
     is_later = isinstance(breach, TodaysBreach) and breach.at is not None
     if _is_certain(breach) and not is_later:
@@ -207,9 +210,14 @@ def _is_certain(breach: Breach | TodaysBreach) -> bool:
     return isinstance(breach, TodaysBreach) or breach.is_certain
 
 
-def _word_refusal(guardrail: Guardrail, breach: Breach | TodaysBreach, example: Mapping[str, Any] | None) -> str:
+def _word_refusal(
+    guardrail: Guardrail,
+    breach: Breach | TodaysBreach,
+    example: Mapping[str, Any] | None,
+    disclosure: PreviewDisclosure,
+) -> str:
     """Return the sentences of a refusal: the guardrail by name, what it says, and the example or why there is none."""
-    names = authorizer.load_names(urns=list_rule_urns(guardrail.rule) | list_rule_urns(example))
+    names = disclosure.load_names(list_rule_urns(guardrail.rule) | list_rule_urns(example))
     clause = word_added_breach(f"The guardrail {guardrail.name}", is_certain=_is_certain(breach))
     if isinstance(breach, TodaysBreach) and breach.at is not None:
         clause = f"{clause} from {breach.at.isoformat()} on"

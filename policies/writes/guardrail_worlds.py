@@ -99,14 +99,14 @@ class JudgedWorld:
         return self._everybody
 
     def list_reached(self, statements: Iterable[Statement]) -> list[str]:
-        """Return at least the users whom these statements can reach, now or later."""
+        """Return at least the users whom these statements can reach, now or later, with those who are changed."""
         tokens = frozenset[str]().union(*(statement.actors.tokens for statement in statements))
         if EVERYONE in tokens or any(map(is_relational, tokens)):
             return self.everybody
         users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
         urns = {*users.values_list("urn", flat=True), *later_actors.list_users_named_later(tokens=tokens)}
         present_urns = User.objects.filter(urn__in=urns, is_removed=False).values_list("urn", flat=True)
-        return sorted(present_urns)
+        return sorted({*present_urns, *self.changed_actors})
 
     def load_actors(self, urns: Collection[str]) -> list[Actor]:
         """Return these users as actors, as they are now."""

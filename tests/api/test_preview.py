@@ -58,6 +58,7 @@ def test_a_new_policy_gives_what_nobody_had(manager: APIClient) -> None:
     assert body == {
         "policy_version": version,
         "is_exact": True,
+        "is_concealed": False,
         "gained": {
             **numbers,
             "by_privilege": {"EDIT_ENTITY_TAGS": numbers},

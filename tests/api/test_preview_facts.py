@@ -4,13 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from catalog.models import Aspect, Facet
-from policies.authoring.services import policies
+from policies.authoring.pages.net_change_wording import describe_changes
+from policies.authoring.pages.verdict_wording import build_verdicts
+from policies.authoring.services import policies, staged_changes
 from policies.authoring.services.policy_drafts import PolicyInput
+from policies.authoring.services.proposed_changes import read_change
 from policies.identity.services import groups
-from policies.pdp import authorizer
+from policies.pdp import account_turns, authorizer
+from policies.pdp.account_turns import hold_turn
+from policies.pdp.actor_resolution import load_actor
 from tests.api.conftest import document_of, pointers_of, problem_of
 from tests.api.test_preview import PREVIEW, TALLY_OF_NONE, previewed, put
 from tests.catalog.conftest import said, tell
@@ -23,6 +30,7 @@ FINANCE, SALES, EUROPE = (f"urn:li:domain:{name}" for name in ("finance", "sales
 SHELF, BOX = "urn:li:container:shelf", "urn:li:container:box"
 GROUP, TERM = "urn:li:glossaryNode:group", "urn:li:glossaryTerm:term"
 STEWARD = "urn:li:ownershipType:steward"
+EDITOR = "urn:li:corpuser:editor"
 
 
 @pytest.fixture(autouse=True)
@@ -243,3 +251,67 @@ def test_every_problem_of_facts_has_its_place(editor: APIClient) -> None:
 def test_what_is_no_change_of_facts_is_refused(editor: APIClient, change: dict[str, Any], pointer: str) -> None:
     answer = editor.post(PREVIEW, {"changes": [change]})
     assert f"/changes/0{pointer}" in {place for _, place in pointers_of(answer)}
+
+
+def count_queries(client: APIClient, *changes: dict[str, Any]) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        previewed(client, *changes)
+    return len(queries)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [{"add_tags": {"entity": ORDERS, "tags": [PII]}}] * 100,
+        [{"add_tags": {"entity": ORDERS, "tags": [f"urn:li:tag:t{number}"]}} for number in range(100)],
+        [{"add_owners": {"entity": ORDERS, "owners": [{"owner": JO}]}}] * 100,
+        [{"add_tags": {"entity": entity, "tags": [PII]}} for entity in (ORDERS, ITEMS) * 50],
+    ],
+    ids=["equal", "different", "owners", "two entities"],
+)
+def test_changes_of_an_entity_are_checked_once(editor: APIClient, changes: list[dict[str, Any]]) -> None:
+    previewed(editor, changes[0])
+    assert count_queries(editor, *changes) <= count_queries(editor, *changes[:2]) + 1
+
+
+def test_what_a_later_change_takes_back_is_no_change(editor: APIClient) -> None:
+    store("pii", about("TAG", PII))
+    tag = {"entity": ORDERS, "tags": [PII]}
+    assert changed(editor, {"add_tags": tag}, {"remove_tags": tag}) == (set(), set())
+    assert changed(editor, {"add_tags": tag}, {"remove_tags": tag}, {"add_tags": tag}) == ({(JO, ORDERS)}, set())
+
+
+def test_privileges_are_asked_for_by_what_the_changes_leave(client_of: Callable[..., APIClient]) -> None:
+    tagger = client_of("tagger")
+    store("tags", document_of(privileges=["EDIT_ENTITY_TAGS"], actors={"users": ["urn:li:corpuser:tagger"]}))
+    changes: list[dict[str, Any]] = [
+        {"add_tags": {"entity": ORDERS, "tags": [PII]}},
+        {"set_domain": {"entity": ORDERS, "domain": FINANCE}},
+        {"add_terms": {"entity": ITEMS, "terms": [TERM]}},
+    ]
+    refusal = problem_of(tagger.post(PREVIEW, {"changes": changes}), 403)
+    assert {missing["entity"] for missing in refusal["missing"]} == {ORDERS, ITEMS}
+    # A problem of one change does not hide that another one is forbidden.
+    changes.append({"move": {"entity": ORDERS, "parent": None}})
+    problem_of(tagger.post(PREVIEW, {"changes": changes}), 403)
+
+
+def test_changes_that_there_is_no_time_for_are_refused(editor: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staged_changes, "STAGING_SECONDS", 0.0)
+    tag = {"add_tags": {"entity": ORDERS, "tags": [PII]}}
+    previewed(editor, tag)
+    refusal = problem_of(editor.post(PREVIEW, {"changes": [tag] * 3}), 503)
+    assert refusal["detail"].startswith("Only 1 of 3 changes could be looked at in time")
+
+
+def test_an_account_has_one_preview_at_a_time(editor: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(account_turns, "WAIT_SECONDS", 0.1)
+    tag = {"add_tags": {"entity": ORDERS, "tags": [PII]}}
+    with hold_turn(EDITOR):
+        answer = editor.post(PREVIEW, {"changes": [tag]})
+        assert problem_of(answer, 429)["code"] == "busy"
+        assert answer["Retry-After"] == "5"
+        sentences = describe_changes(changes=[read_change(tag)], by=load_actor(urn=EDITOR))
+        assert sentences == ["Another preview of this account is still running. Ask again when it has ended."]
+        assert build_verdicts(changes=[read_change(tag)], by=load_actor(urn=EDITOR)) == {"proofs": sentences}
+    previewed(editor, tag)

@@ -71,7 +71,9 @@ def test_the_numbers_are_those_of_every_pair(world: World, edits: list[tuple[str
     with undone():
         stored.store(world.having([]))
         was, now = list_allowed(before), list_allowed(after)
-        change = net_change.compare_snapshots(before=before, after=after, policies=list(changes), limit=1000)
+        change = net_change.compare_snapshots(
+            before=before, after=after, policies=list(changes), by=authorizer.SYSTEM, limit=1000
+        )
     check_difference(change, was, now)
     for side, pairs in ((change.gained, now - was), (change.lost, was - now)):
         names = {privilege for _, privilege, _ in pairs}
@@ -91,7 +93,9 @@ def test_the_report_of_impact_gives_the_same_numbers_and_items(
     after = before.replace(2, changes)
     with undone():
         stored.store(world.having([]))
-        change = net_change.compare_snapshots(before=before, after=after, policies=list(changes), limit=1000)
+        change = net_change.compare_snapshots(
+            before=before, after=after, policies=list(changes), by=authorizer.SYSTEM, limit=1000
+        )
         actors = list(actor_resolution.load_actors(urns=list(User.objects.values_list("urn", flat=True))).values())
         report_change = differences.compare_policies(before, after, changes, actors)
         fields = before.tested_fields(report_change.privileges) | after.tested_fields(report_change.privileges)
@@ -135,6 +139,7 @@ def test_changes_of_people_are_those_of_the_writes_themselves(
             before=snapshot,
             after=snapshot,
             policies=(),
+            by=authorizer.SYSTEM,
             people=staged.load_actors(),
             privileges=strategies.PRIVILEGES,
             limit=1000,

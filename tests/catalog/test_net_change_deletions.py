@@ -50,6 +50,7 @@ def test_deleting_takes_what_the_preview_says(
             before=snapshot,
             after=snapshot,
             policies=(),
+            by=authorizer.SYSTEM,
             people=staged.load_actors(),
             privileges=strategies.PRIVILEGES,
             limit=1000,

@@ -155,10 +155,12 @@ def compare(
         for item in people_changes:
             test_net_change.stage(people, *item)
         staged = [is_staged(catalog, *item) for item in facts]
+        assert not catalog.check()
         change = net_change.compare_snapshots(
             before=before,
             after=after,
             policies=list(changes),
+            by=authorizer.SYSTEM,
             people=people.load_actors(),
             facts=catalog.load_changes(),
             privileges=privileges,

@@ -180,6 +180,7 @@ def test_the_pairs_are_those_of_the_writes_themselves(
             before=snapshot,
             after=snapshot,
             policies=(),
+            by=authorizer.SYSTEM,
             people=people.load_actors(),
             grants=grants,
             privileges=cdap.PRIVILEGES,

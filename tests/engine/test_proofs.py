@@ -10,7 +10,7 @@ import pytest
 from policies.authoring.services.change_proofs import find_change_proofs
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
-from policies.engine.model import Effect, Statement, StatementOrigin
+from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement, StatementOrigin
 from policies.engine.proofs import formula, prover
 from policies.engine.proofs.people import People
 from policies.engine.proofs.prover import AccessScope
@@ -293,7 +293,7 @@ def test_a_solver_that_fails_is_one_clear_error(monkeypatch):
     before, after = of(), of(p=gives(A, DATASETS))
     with pytest.raises(ProofUnavailable, match="failed"):
         prover.allows_more(before, after)
-    proofs = find_change_proofs(before, after)
+    proofs = find_change_proofs(before, after, by=Actor(SYSTEM_ACTOR))
     assert {proofs.allows_more.verdict, proofs.allows_less.verdict} == {UNKNOWN, NO}
 
 

@@ -1,4 +1,4 @@
-"""Execution of a query: parse, check limits, validate, execute."""
+"""Execution of a query: parse, check limits, validate, add up costs, execute."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from graphql import (
     GraphQLError,
     GraphQLSchema,
     MiddlewareManager,
+    OperationDefinitionNode,
     OperationType,
     execute_sync,
     get_operation_ast,
@@ -17,7 +18,7 @@ from graphql import (
 )
 
 from catalog.protocols.datahub_graphql import errors as datahub_graphql_errors
-from catalog.protocols.datahub_graphql import query_limits, refused_operations, schema_builder
+from catalog.protocols.datahub_graphql import query_costs, query_limits, refused_operations, schema_builder
 from catalog.protocols.datahub_graphql.context import Context, Info
 from catalog.protocols.datahub_graphql.request_bodies import GraphQLRequest
 from policies.errors import Invalid
@@ -48,7 +49,8 @@ def _execute_query(graphql_request: GraphQLRequest, context: Context) -> Executi
     ):
         errors = [_explain_root(schema, query_limits.explain_error(error)) for error in document_errors]
         return ExecutionResult(None, errors)
-    _check_operation(document, graphql_request.operation)
+    operation = _get_operation(document, graphql_request.operation)
+    query_costs.check_cost(schema, document, operation, graphql_request.variables)
     try:
         return execute_sync(
             schema,
@@ -88,10 +90,12 @@ def _resolve_field(resolve: Any, source: Any, info: Info, **arguments: Any) -> A
     return resolve(source, info, **arguments)
 
 
-def _check_operation(document: DocumentNode, name: str | None) -> None:
+def _get_operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
+    """Return the operation that is executed. Raises Invalid."""
     operation = get_operation_ast(document, name)
     if operation is None:
         detail = "There is no operation of this name." if name else "Name one of the operations."
         raise Invalid.from_problem(code="operation", pointer="/operationName", detail=detail)
     if operation.operation is OperationType.SUBSCRIPTION:
         raise Invalid.from_problem(code="operation", pointer="/query", detail="There are no subscriptions.")
+    return operation

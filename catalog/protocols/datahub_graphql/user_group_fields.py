@@ -11,9 +11,9 @@ from catalog.protocols.datahub_graphql.context import Context, Info, load_rows
 from catalog.protocols.datahub_graphql.datasets_and_roles import custom_properties
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import people_records
 from policies.models import GroupProfile, User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.writes import people_records
 
 user_type = ObjectType("CorpUser")
 group_type = ObjectType("CorpGroup")

@@ -203,7 +203,10 @@ class ChangeSideOut(TallyOut):
 
 
 class KeptAccessOut(serializers.Serializer[Any]):
-    """One person who keeps a privilege that a changed policy no longer gives, through these policies."""
+    """One person who keeps a privilege that a changed policy no longer gives, through these policies.
+
+    They are named to holders of MANAGE_POLICIES.
+    """
 
     actor = serializers.CharField()
     privilege = serializers.CharField()
@@ -249,8 +252,8 @@ class ChangeProofsOut(serializers.Serializer[Any]):
 class GuardrailVerdictOut(serializers.Serializer[Any]):
     """Whether a guardrail holds after the changes; `is_added`: they break it, or add to what breaks it.
 
-    In the mode `enforce` they would be refused then. Name, sentence and example of others are for those who hold
-    MANAGE_GUARDRAILS, and empty for everybody else.
+    In the mode `enforce` they would be refused then. Others are listed for holders of MANAGE_GUARDRAILS only. Of the
+    example, whoever may not see a person gets null as `actor`, and as `urn` of a resource that is hidden.
     """
 
     urn = serializers.CharField()
@@ -301,6 +304,9 @@ class PreviewOut(serializers.Serializer[Any]):
 
     policy_version = serializers.IntegerField(min_value=0)
     is_exact = serializers.BooleanField()
+    is_concealed = serializers.BooleanField(
+        help_text="Whether only numbers are told of others: the caller has neither CHECK_ACCESS nor MANAGE_POLICIES."
+    )
     gained = ChangeSideOut()
     lost = ChangeSideOut()
     kept = KeptAccessOut(many=True)
@@ -321,7 +327,8 @@ class PreviewView(ApiView):
     def post(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return who would gain and lose which privileges on which entities; nothing is stored.
 
-        It needs what the changes themselves need.
+        It needs what the changes themselves need. Without CHECK_ACCESS or MANAGE_POLICIES it tells of others numbers
+        only. An account has one preview at a time: another one waits for ten seconds, and is 429 then.
         """
         changes = [proposed_changes.read_change(change) for change in payload["changes"]]
         return _serialize_preview(
@@ -360,6 +367,7 @@ def serialize_net_change(change: NetChange) -> dict[str, Any]:
     return {
         "policy_version": change.policy_version,
         "is_exact": change.is_exact,
+        "is_concealed": not change.disclosure.tells_others,
         "gained": _serialize_side(change.gained),
         "lost": _serialize_side(change.lost),
         "kept": _list_fields(change.kept_items),

@@ -16,11 +16,11 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from policies.authoring.pages import presenters, version_diff
-from policies.authoring.pages.net_change_wording import describe_changes, word_changes
+from policies.authoring.pages.net_change_wording import ChangeWording, describe_changes, word_changes
 from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.pages.policy_templates import copy_draft, load_templates, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
-from policies.authoring.pages.verdict_wording import build_verdicts
+from policies.authoring.pages.verdict_wording import build_verdicts, preview_in_words
 from policies.authoring.queries import policies
 from policies.authoring.services import empty_reach, import_export, lints, policy_drafts, policy_storage
 from policies.authoring.services import policies as service
@@ -202,10 +202,12 @@ class PolicyEditor(View, ABC):
                 self.request, "policies/_verdicts.html", self._build_verdict_context(draft, is_sound=is_sound)
             )
         lint_problems = lints.find_lints(draft=draft, urn=policy.urn if policy else None) if is_sound else ()
+        # A whole page needs both, and takes them from one preview.
+        whole_preview = {} if self._is_aside_request() else self._preview_whole(draft, is_sound=is_sound)
         aside = {
             "sentence": presenters.get_presenter(draft.family).describe_policy(draft.document),
             "lints": lint_problems,
-            **self._describe_net_change(draft, is_sound=is_sound),
+            **(whole_preview or self._describe_net_change(draft, is_sound=is_sound)),
             "exact": import_export.format_proposal(draft=draft, urn=policy.urn if policy else "") if is_sound else "",
             "is_sound": is_sound,
             "replay_choices": _REPLAY_CHOICES,
@@ -215,7 +217,6 @@ class PolicyEditor(View, ABC):
             return render(self.request, self.aside_template, {**aside, **self.build_aside_context(lint_problems)})
         context = {
             **aside,
-            **self._build_verdict_context(draft, is_sound=is_sound),
             **self._build_frame_context(draft),
             **self.build_context(problems, lint_problems),
         }
@@ -234,24 +235,41 @@ class PolicyEditor(View, ABC):
         if not is_sound:
             return {"net_change": [], "is_sampled": False}
         changes, by = [self._build_change(draft)], get_actor(self.request)
-        if not self._is_aside_request() or self.request.POST.get("go") == EXACT_VERB:
+        if self.request.POST.get("go") == EXACT_VERB:
             return {"net_change": describe_changes(changes=changes, by=by), "is_sampled": False}
         wording = word_changes(changes=changes, by=by, is_sampled=True)
         return {"net_change": wording.sentences, "is_sampled": wording.is_sampled}
+
+    def _preview_whole(self, draft: PolicyInput, *, is_sound: bool) -> dict[str, Any]:
+        """Return the context of the net change, and that of the verdicts, for a page that has both."""
+        wording, verdicts = ChangeWording([]), dict[str, Any]()
+        if is_sound:
+            wording, verdicts = preview_in_words(
+                changes=[self._build_change(draft)], by=get_actor(self.request), days=self._find_replay_days()
+            )
+        return {
+            "net_change": wording.sentences,
+            "is_sampled": False,
+            "is_sound": is_sound,
+            "verdicts": verdicts,
+            "replay_choices": _REPLAY_CHOICES,
+        }
+
+    def _find_replay_days(self) -> int | None:
+        """Return the days of the replay whose button was pressed, if one was."""
+        verb, _, argument = self.request.POST.get("go", "").partition(":")
+        days = parse_version(argument) if verb == _REPLAY_BUTTON else None
+        return days if days in REPLAY_DAYS else None
 
     def _build_change(self, draft: PolicyInput) -> Change:
         return Change(PUT_POLICY, PolicyPut(self.policy.urn if self.policy else None, draft))
 
     def _build_verdict_context(self, draft: PolicyInput, *, is_sound: bool) -> dict[str, Any]:
         """Return the context of `policies/_verdicts.html`, with a replay if its button was pressed."""
-        verb, _, argument = self.request.POST.get("go", "").partition(":")
-        days = parse_version(argument) if verb == _REPLAY_BUTTON else None
         changes, by = [self._build_change(draft)], get_actor(self.request)
         return {
             "is_sound": is_sound,
-            "verdicts": build_verdicts(changes=changes, by=by, days=days if days in REPLAY_DAYS else None)
-            if is_sound
-            else {},
+            "verdicts": build_verdicts(changes=changes, by=by, days=self._find_replay_days()) if is_sound else {},
             "replay_choices": _REPLAY_CHOICES,
         }
 

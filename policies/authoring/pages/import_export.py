@@ -15,7 +15,8 @@ from policies.authoring.queries import policies
 from policies.authoring.services import import_effect, import_export
 from policies.authoring.services.import_export import ImportPlan
 from policies.engine.errors import Problem
-from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.engine.model import Actor
+from policies.errors import Busy, Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
 from policies.http.pages.filter_forms import PolicyFilterForm
 from policies.http.pages.list_and_form_pages import (
@@ -143,14 +144,20 @@ def _render_preview(request: HttpRequest, plan: ImportPlan, body: bytes, *, noti
             if planned_policies
         ],
         "does_something": does_something,
-        "effect": describe_net_change(import_effect.find_import_effect(plan, limit=MAX_ITEMS))
-        if does_something
-        else None,
+        "effect": _describe_effect(plan, by=get_actor(request)) if does_something else None,
         "text": body.decode(),
         "seen": plan.fingerprint,
         "breadcrumbs": SECTION.breadcrumbs((_IMPORT_LABEL, reverse("policies-import")), "What will be done"),
     }
     return render(request, "policies/import_preview.html", context, status=409 if notice else 200)
+
+
+def _describe_effect(plan: ImportPlan, *, by: Actor) -> list[str]:
+    """Return the sentences on who would gain and lose what; why there are none while another preview runs."""
+    try:
+        return describe_net_change(import_effect.find_import_effect(plan, by=by, limit=MAX_ITEMS))
+    except Busy as refusal:
+        return [refusal.detail]
 
 
 def _refill_form(body: bytes) -> ImportForm:

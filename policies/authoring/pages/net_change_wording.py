@@ -13,13 +13,15 @@ from policies.authoring.services.net_change import (
     KeptAccess,
     NetChange,
     PlatformAccess,
+    Tally,
 )
+from policies.authoring.services.preview import Preview
 from policies.authoring.services.proposed_changes import Change
 from policies.engine import families
 from policies.engine.families import cdap
 from policies.engine.model import Actor
 from policies.engine.wording import word_count
-from policies.errors import Conflict, Forbidden, Invalid, NotFound
+from policies.errors import Busy, Conflict, Forbidden, Invalid, NotFound, PolicyAppError
 from policies.http.pages.change_effect import ProposedChange
 from policies.pdp import authorizer
 
@@ -44,16 +46,25 @@ _FIRST_PRIVILEGES = {
     )
 }
 
+#: Refusals that a page shows in place of a preview.
+REFUSALS = (Busy, Conflict, Forbidden, Invalid, NotFound)
+
 #: A verb for one person, and for several.
 _Verbs = tuple[str, str]
 
 _Rest = TypeVar("_Rest", bound=Hashable)
 
 NOBODY = "Nobody gains or loses anything on what the catalog holds today, every other policy considered."
+#: For readers who may not learn what others hold on the platform.
+NOBODY_ON_ENTITIES = "Nobody gains or loses anything on the entities that the catalog holds today."
 REST = "Not everybody, or not every privilege, is named here."
+CONCEALED = "These are numbers: who it is, people see who may check the access of others (Check Access)."
 NOT_EXACT = (
     "There is too much to count it all here: these numbers are a part. The impact report counts the whole catalog."
 )
+
+#: Through what somebody keeps access, for readers who may not see policies.
+_OTHER_WAYS = "in another way"
 
 #: What stands for all grants among the policies through which somebody keeps access.
 _GRANT_NAMES = dict.fromkeys((cdap.GRANTS_POLICY_URN, cdap.CHANGED_GRANTS_URN), "a CDAP grant")
@@ -81,10 +92,20 @@ def word_changes(*, changes: Sequence[Change], by: Actor, is_sampled: bool = Fal
     """Return the sentences of `describe_changes`; with `is_sampled` for the first entities and people only."""
     try:
         result = preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS, is_sampled=is_sampled)
-    except Invalid as refusal:
+    except REFUSALS as refusal:
+        return word_refusal(refusal)
+    return word_preview(result, is_sampled=is_sampled)
+
+
+def word_refusal(refusal: PolicyAppError) -> ChangeWording:
+    """Return why there is no preview."""
+    if isinstance(refusal, Invalid):
         return ChangeWording([problem.detail for problem in refusal.problems[:MAX_NAMED]])
-    except (Conflict, Forbidden, NotFound) as refusal:
-        return ChangeWording([refusal.detail])
+    return ChangeWording([refusal.detail])
+
+
+def word_preview(result: Preview, *, is_sampled: bool = False) -> ChangeWording:
+    """Return the sentences of a preview, one of the first entities and people with `is_sampled`."""
     sentences = describe_net_change(result.change)
     if is_sampled and not result.change.is_exact:
         # In place of the sentence that says that these numbers are a part.
@@ -100,24 +121,27 @@ def describe_proposed_changes(changes: Iterable[ProposedChange], *, by: Actor) -
 def describe_net_change(change: NetChange) -> list[str]:
     """Return the sentences of a net change."""
     names = _load_names(change)
+    has_names = change.disclosure.tells_others
     sentences = [
-        *_describe_side(change.lost, ("loses", "lose"), names),
+        *_describe_side(change.lost, ("loses", "lose"), names, has_names=has_names),
         *_describe_platform(change.platform_lost, ("loses", "lose"), names),
-        *_describe_side(change.gained, ("gains", "gain"), names),
+        *_describe_side(change.gained, ("gains", "gain"), names, has_names=has_names),
         *_describe_platform(change.platform_gained, ("gains", "gain"), names),
     ]
     if not sentences and change.is_exact:
-        sentences = [NOBODY]
-    sentences += _describe_kept(change.kept_items, names)
+        sentences = [NOBODY] if has_names else [NOBODY_ON_ENTITIES]
+    elif not has_names and (change.lost.total.pairs or change.gained.total.pairs):
+        sentences.append(CONCEALED)
+    sentences += _describe_kept(change.kept_items, names, has_policies=change.disclosure.tells_policies)
     return sentences if change.is_exact else [*sentences, NOT_EXACT]
 
 
-def _describe_side(side: ChangeSide, verbs: _Verbs, names: Mapping[str, str]) -> Iterator[str]:
+def _describe_side(side: ChangeSide, verbs: _Verbs, names: Mapping[str, str], *, has_names: bool) -> Iterator[str]:
     if not side.total.pairs:
         return
-    entities = word_count(side.total.entities, "entity", "entities")
-    people = word_count(side.total.people, "person", "people")
-    yield f"{people} {_choose_verb(verbs, side.total.people)} access to {entities}."
+    yield f"{_word_tally(side.total, verbs, 'access')} to {_word_entities(side.total)}."
+    if not has_names:
+        yield from _describe_numbers(side, verbs)
     rows = [(item.actor, item.privilege, (item.entities, item.examples)) for item in side.items]
     groups = _group_items(rows)
     for actors, privileges, (number, examples) in groups[:MAX_NAMED]:
@@ -129,6 +153,23 @@ def _describe_side(side: ChangeSide, verbs: _Verbs, names: Mapping[str, str]) ->
             f" on {word_count(number, 'entity', 'entities')}{suffix}."
         )
     yield from _describe_rest(groups, rows)
+
+
+def _describe_numbers(side: ChangeSide, verbs: _Verbs) -> Iterator[str]:
+    """Yield the numbers of the first privileges, by which most is gained or lost."""
+    rows = sorted(side.by_privilege.items(), key=lambda row: (_rank_privilege(row[0]), -row[1].pairs, row[0]))
+    for privilege, tally in rows[:MAX_NAMED]:
+        yield f"{_word_tally(tally, verbs, families.display_privilege(privilege))} on {_word_entities(tally)}."
+    if len(rows) > MAX_NAMED:
+        yield f"So it is with {word_count(len(rows) - MAX_NAMED, 'other privilege', 'other privileges')}."
+
+
+def _word_tally(tally: Tally, verbs: _Verbs, thing: str) -> str:
+    return f"{word_count(tally.people, 'person', 'people')} {_choose_verb(verbs, tally.people)} {thing}"
+
+
+def _word_entities(tally: Tally) -> str:
+    return word_count(tally.entities, "entity", "entities")
 
 
 def _describe_platform(items: Sequence[PlatformAccess], verbs: _Verbs, names: Mapping[str, str]) -> Iterator[str]:
@@ -143,16 +184,16 @@ def _describe_platform(items: Sequence[PlatformAccess], verbs: _Verbs, names: Ma
     yield from _describe_rest(groups, rows)
 
 
-def _describe_kept(items: Sequence[KeptAccess], names: Mapping[str, str]) -> Iterator[str]:
+def _describe_kept(items: Sequence[KeptAccess], names: Mapping[str, str], *, has_policies: bool) -> Iterator[str]:
     rows = [(item.actor, item.privilege, (item.entities, item.through)) for item in items]
     groups = _group_items(rows)
     for actors, privileges, (number, through) in groups[:MAX_NAMED]:
         through_names = dict.fromkeys(_GRANT_NAMES.get(urn) or _name(names, urn) for urn in through)
-        through_text = ", ".join(through_names) or "a grant"
+        way = f"through {', '.join(through_names) or 'a grant'}" if has_policies else _OTHER_WAYS
         verb = _choose_verb(("keeps", "keep"), len(actors))
         yield (
             f"{_join_people(actors, names)} {verb} {_join_privileges(privileges)}"
-            f" on {word_count(number, 'entity', 'entities')}, through {through_text}."
+            f" on {word_count(number, 'entity', 'entities')}, {way}."
         )
     yield from _describe_rest(groups, rows)
 
@@ -180,8 +221,12 @@ def _join_people(actors: Sequence[str], names: Mapping[str, str]) -> str:
 
 def _join_privileges(privileges: Sequence[str]) -> str:
     """Return the first few privileges, those that matter most before the others, which stay in their order."""
-    sorted_names = sorted(privileges, key=lambda name: _FIRST_PRIVILEGES.get(name, len(_FIRST_PRIVILEGES)))
+    sorted_names = sorted(privileges, key=_rank_privilege)
     return _join([families.display_privilege(name) for name in sorted_names])
+
+
+def _rank_privilege(name: str) -> int:
+    return _FIRST_PRIVILEGES.get(name, len(_FIRST_PRIVILEGES))
 
 
 def _join(texts: Sequence[str]) -> str:

@@ -3,8 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from policies.authoring.pages.net_change_wording import ChangeWording, word_changes
-from policies.authoring.services import staged_changes
+from policies.authoring.pages.net_change_wording import (
+    MAX_ITEMS,
+    REFUSALS,
+    ChangeWording,
+    word_preview,
+    word_refusal,
+)
+from policies.authoring.services import preview
 from policies.authoring.services.change_guardrails import GuardrailVerdict
 from policies.authoring.services.change_proofs import ChangeProofs
 from policies.authoring.services.proposed_changes import Change
@@ -14,28 +20,46 @@ from policies.engine.guardrails.sentences import add_example, list_rule_urns, wo
 from policies.engine.model import Actor
 from policies.engine.proofs.sentences import describe_proofs
 from policies.engine.wording import word_count
-from policies.errors import Forbidden, Invalid, NotFound
+from policies.errors import Busy, Forbidden, Invalid, NotFound
 from policies.models import Guardrail
 from policies.pdp import authorizer
+from policies.writes import required_privileges
 
 #: Most people and privileges that a replay names.
 MAX_REPLAYED = 5
 
 EVERY_GUARDRAIL_HOLDS = "Every guardrail holds."
+#: For whoever may not learn of guardrails that stand in nobody's way.
+NO_GUARDRAIL_IN_THE_WAY = "This breaks no guardrail."
 
 
 def build_verdicts(*, changes: Sequence[Change], by: Actor, days: int | None = None) -> dict[str, Any]:
-    """Return the sentences on changes by list: `proofs`, `guardrails`, and with days the `replay`; empty if refused."""
+    """Return the sentences on changes by list: `proofs`, `guardrails`, and with days the `replay`; empty if refused.
+
+    While another preview of the account runs, that stands in the place of proofs.
+    """
     try:
-        staged = staged_changes.stage_changes(changes=changes, by=by)
+        verdicts = preview.find_verdicts(changes=changes, by=by, replay_days=days, limit=MAX_REPLAYED + 1)
+    except Busy as refusal:
+        return {"proofs": [refusal.detail]}
     except (Forbidden, Invalid, NotFound):
         # Why is said beside who gains and loses.
         return {}
-    return {
-        "proofs": describe_change_proofs(staged.prove()),
-        "guardrails": describe_verdicts(staged.judge()),
-        "replay": None if days is None else describe_replay(staged.replay(days=days, limit=MAX_REPLAYED + 1)),
-    }
+    return _describe_all(verdicts.proofs, verdicts.guardrails, verdicts.replay, by)
+
+
+def preview_in_words(
+    *, changes: Sequence[Change], by: Actor, days: int | None = None
+) -> tuple[ChangeWording, dict[str, Any]]:
+    """Return the sentences on who gains and loses, and those of `build_verdicts`, from one preview."""
+    try:
+        result = preview.preview_changes(
+            changes=changes, by=by, limit=MAX_ITEMS, is_proved=True, is_guarded=True, replay_days=days
+        )
+    except REFUSALS as refusal:
+        return word_refusal(refusal), {}
+    proofs = result.proofs or ChangeProofs()
+    return word_preview(result), _describe_all(proofs, result.guardrails, result.replay, by)
 
 
 def describe_policy_changes(*, changes: Sequence[Change], by: Actor) -> ChangeWording:
@@ -43,12 +67,21 @@ def describe_policy_changes(*, changes: Sequence[Change], by: Actor) -> ChangeWo
 
     Guardrails that do not hold come first.
     """
-    verdicts = build_verdicts(changes=changes, by=by)
-    wording = word_changes(changes=changes, by=by)
+    wording, verdicts = preview_in_words(changes=changes, by=by)
     guardrails = verdicts.get("guardrails", [])
-    is_unmet = bool(guardrails) and guardrails != [EVERY_GUARDRAIL_HOLDS]
+    is_unmet = bool(guardrails) and guardrails[0] not in (EVERY_GUARDRAIL_HOLDS, NO_GUARDRAIL_IN_THE_WAY)
     sentences = [*guardrails, *wording.sentences] if is_unmet else [*wording.sentences, *guardrails]
     return wording._replace(sentences=[*sentences, *verdicts.get("proofs", ())])
+
+
+def _describe_all(
+    proofs: ChangeProofs, guardrails: Iterable[GuardrailVerdict], replay: Replay | None, by: Actor
+) -> dict[str, Any]:
+    return {
+        "proofs": describe_change_proofs(proofs),
+        "guardrails": describe_verdicts(guardrails, by=by),
+        "replay": None if replay is None else describe_replay(replay),
+    }
 
 
 def describe_change_proofs(proofs: ChangeProofs) -> list[str]:
@@ -57,9 +90,14 @@ def describe_change_proofs(proofs: ChangeProofs) -> list[str]:
     return describe_proofs(proofs.allows_more, proofs.allows_less, authorizer.load_names(urns=urns))
 
 
-def describe_verdicts(verdicts: Iterable[GuardrailVerdict]) -> list[str]:
-    """Return a sentence on each guardrail that does not hold after the change, and one on all others."""
+def describe_verdicts(verdicts: Iterable[GuardrailVerdict], *, by: Actor) -> list[str]:
+    """Return a sentence on each guardrail that does not hold after the change, and one on all others.
+
+    A reader who does not manage guardrails is not told that there are others.
+    """
     verdict_list = list(verdicts)
+    if not verdict_list and not required_privileges.is_met(required_privileges.MANAGE_GUARDRAILS, by=by):
+        return [NO_GUARDRAIL_IN_THE_WAY]
     unmet_verdicts = [verdict for verdict in verdict_list if verdict.verdict != Guardrail.Status.HOLDS]
     names = authorizer.load_names(urns=list_rule_urns([verdict.example for verdict in unmet_verdicts]))
     sentences = [_describe_verdict(verdict, names) for verdict in unmet_verdicts]

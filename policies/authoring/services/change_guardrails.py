@@ -20,11 +20,12 @@ from policies.engine.snapshot import Snapshot
 from policies.identity.services.staged_people import ChangedActor
 from policies.models import Guardrail, Policy
 from policies.models.guardrail import LOCKOUT_URN
-from policies.pdp import display_names, later_actors
+from policies.pdp import later_actors
 from policies.pdp.later_actors import LaterActor
-from policies.writes import admin_lockout, required_privileges
+from policies.writes import admin_lockout
 from policies.writes.guardrail_judgment import GuardedChange, GuardrailJudge, Judgment, load_rule
 from policies.writes.guardrail_worlds import JudgedWorld, load_timed_policies
+from policies.writes.preview_disclosure import PreviewDisclosure
 from policies.writes.promises import TodaysBreach
 
 _Example = Mapping[str, object] | None
@@ -33,8 +34,7 @@ _Example = Mapping[str, object] | None
 class GuardrailVerdict(NamedTuple):
     """Whether a guardrail holds after a change, and whether the change adds to what breaks it (`is_added`).
 
-    A change that adds is refused, in the mode `enforce`. Name, sentence and example are empty for whoever does not
-    manage guardrails, unless the change adds: a refusal of it would tell them, too.
+    A change that adds is refused, in the mode `enforce`.
     """
 
     urn: str
@@ -64,8 +64,9 @@ def judge_guardrails(
 ) -> list[GuardrailVerdict]:
     """Return the verdict on each guardrail that is not off, by URN.
 
-    `policies` are those that the change leaves, None for those that are gone; `people` whom it changes; `guardrails`
-    those that are in force after it, if not the stored ones.
+    A caller who does not manage guardrails learns only of those to which the change adds, and of these what a refusal
+    of it would tell. `policies` are those that the change leaves, None for those that are gone; `people` whom it
+    changes; `guardrails` those that are in force after it, if not the stored ones.
     """
     if not settings.AUTH_POLICIES_ENABLED:
         return []
@@ -140,22 +141,19 @@ def _describe_breach(breach: Breach | TodaysBreach) -> _Example:
 
 
 def _build_verdicts(findings: Iterable[tuple[Guardrail, _Finding]], by: Actor) -> list[GuardrailVerdict]:
-    """Return the verdicts, with names and examples where this person would learn them by trying the change, too."""
-    rows = list(findings)
-    is_manager = required_privileges.is_met(required_privileges.MANAGE_GUARDRAILS, by=by)
-    names = display_names.load_names(
-        urns=frozenset[str]().union(*(list_rule_urns(guardrail.rule) for guardrail, _ in rows))
-    )
+    """Return the verdicts that this person may learn: those that trying the change would tell, too."""
+    disclosure = PreviewDisclosure.load(by)
+    rows = [row for row in findings if disclosure.tells_guardrails or row[1].is_added]
+    names = disclosure.load_names(frozenset[str]().union(*(list_rule_urns(guardrail.rule) for guardrail, _ in rows)))
     return [
         GuardrailVerdict(
             guardrail.urn,
-            guardrail.name if is_told else "",
+            guardrail.name,
             guardrail.mode,
-            describe_rule(guardrail.rule, names) if is_told else "",
+            describe_rule(guardrail.rule, names),
             finding.verdict,
             finding.is_added,
-            finding.example if is_told else None,
+            disclosure.redact_example(finding.example),
         )
         for guardrail, finding in rows
-        for is_told in (is_manager or finding.is_added,)
     ]

@@ -5,12 +5,16 @@ from policies.authoring.services.import_export import ImportPlan
 from policies.authoring.services.net_change import NetChange
 from policies.authoring.services.policies import generate_urn
 from policies.engine.families.validity import UNLIMITED
-from policies.engine.model import StatementOrigin
+from policies.engine.model import Actor, StatementOrigin
 from policies.pdp import snapshot_store
+from policies.pdp.account_turns import hold_turn
 
 
-def find_import_effect(plan: ImportPlan, *, limit: int) -> NetChange:
-    """Return the net change of the import, naming at most `limit` items of each kind; nothing is stored."""
+def find_import_effect(plan: ImportPlan, *, by: Actor, limit: int) -> NetChange:
+    """Return the net change of the import, naming at most `limit` items of each kind; nothing is stored.
+
+    Raises Busy while the account has another preview.
+    """
     changed = {item.urn or generate_urn(): item for item in plan.policies if not item.is_same}
     stored_validity = draft_statements.load_validity(
         [urn for urn, item in changed.items() if item.version is not None and item.draft.validity is None]
@@ -23,4 +27,7 @@ def find_import_effect(plan: ImportPlan, *, limit: int) -> NetChange:
     }
     before = snapshot_store.get_current()
     after = before.replace(before.version, statements_by_urn)
-    return net_change.compare_snapshots(before=before, after=after, policies=list(statements_by_urn), limit=limit)
+    with hold_turn(by.urn):
+        return net_change.compare_snapshots(
+            before=before, after=after, policies=list(statements_by_urn), by=by, limit=limit
+        )

@@ -36,8 +36,9 @@ from policies.engine.selectors import (
 from policies.engine.snapshot import Snapshot
 from policies.identity.services.staged_people import ChangedActor
 from policies.models.people import USER_PREFIX
-from policies.pdp import actor_resolution, authorizer, ports, users_by_actor_clause
+from policies.pdp import actor_resolution, ports, users_by_actor_clause
 from policies.pdp.ports import GrantStage
+from policies.writes.preview_disclosure import PreviewDisclosure
 
 #: Most entities and people that are compared, and most steps of comparing them: some seconds of work.
 MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 100_000
@@ -104,11 +105,13 @@ class ChangeSide:
 class NetChange:
     """The net change; unless `is_exact`, it is what was found in a sample, or before the work became too much.
 
-    `platform_gained` and `platform_lost` are cut off as the other items are.
+    `platform_gained` and `platform_lost` are cut off as the other items are. Items and policies are those that the
+    `disclosure` of its reader lets be told; numbers count everything.
     """
 
     policy_version: int
     is_exact: bool
+    disclosure: PreviewDisclosure
     gained: ChangeSide = field(default_factory=ChangeSide)
     lost: ChangeSide = field(default_factory=ChangeSide)
     kept_items: Sequence[KeptAccess] = ()
@@ -122,6 +125,7 @@ def compare_snapshots(
     before: Snapshot,
     after: Snapshot,
     policies: Collection[str],
+    by: Actor,
     people: Mapping[str, ChangedActor] = MappingProxyType({}),
     facts: FactChanges = NO_FACT_CHANGES,
     grants: GrantStage | None = None,
@@ -131,9 +135,11 @@ def compare_snapshots(
 ) -> NetChange:
     """Return the net change between two snapshots that differ in these policies, of these people, facts and grants.
 
-    Without `grants` none count. Of `privileges` only, if given. At most `limit` items of each kind are named. With
-    `is_sampled` only the first entities and people are looked at, and it is exact if there are no others.
+    Without `grants` none count. Of `privileges` only, if given. At most `limit` items of each kind are named, and only
+    what `by` may learn of others. With `is_sampled` only the first entities and people are looked at, and it is exact
+    if there are no others.
     """
+    disclosure = PreviewDisclosure.load(by)
     scope = _find_scope(before, after, policies, people, privileges)
     if facts.has_changes:
         statements = frozenset((*before.statements, *after.statements))
@@ -142,15 +148,15 @@ def compare_snapshots(
     if grant_scope is not None:
         scope = access_change.join_scopes([scope, grant_scope])
     if not settings.AUTH_POLICIES_ENABLED:
-        return NetChange(before.version, is_exact=True)
+        return NetChange(before.version, is_exact=True, disclosure=disclosure)
     max_people = SAMPLED_PEOPLE if is_sampled else MAX_PEOPLE
     postings = _load_postings(scope, before, after, is_sampled=is_sampled)
     if postings is None:
-        return NetChange(before.version, is_exact=False)
+        return NetChange(before.version, is_exact=False, disclosure=disclosure)
     if grants is not None and grant_scope is not None and grant_scope.privileges:
         sides = add_grants(grants, grant_scope, postings, before, after)
         if sides is None:
-            return NetChange(before.version, is_exact=False)
+            return NetChange(before.version, is_exact=False, disclosure=disclosure)
         before, after = sides
     changed_postings = fact_changes.apply_fact_changes(_move_members(postings, people), facts)
     actors = _load_people(scope, (postings, changed_postings), max_people)
@@ -170,6 +176,7 @@ def compare_snapshots(
                 for difference in platform_differences
                 if difference.is_gained is is_gained
                 for urn in difference.people
+                if disclosure.tells_others or urn == by.urn
             ),
         )
         for is_gained in (True, False)
@@ -177,9 +184,10 @@ def compare_snapshots(
     return NetChange(
         before.version,
         is_exact=is_complete and not budget.is_exhausted,
-        gained=_sum_side([(difference, difference.gained) for difference in differences], postings, limit),
-        lost=_sum_side([(difference, difference.lost) for difference in differences], postings, limit),
-        kept_items=_list_kept(differences, states[1], limit),
+        disclosure=disclosure,
+        gained=_sum_side([(item, item.gained) for item in differences], postings, limit, disclosure),
+        lost=_sum_side([(item, item.lost) for item in differences], postings, limit, disclosure),
+        kept_items=_list_kept(differences, states[1], limit, disclosure),
         platform_gained=platform_gained,
         platform_lost=platform_lost,
     )
@@ -261,7 +269,10 @@ class _Row(NamedTuple):
 
 
 def _sum_side(
-    differences: Iterable[tuple[AccessDifference, FrozenBitMap]], postings: Postings, limit: int
+    differences: Iterable[tuple[AccessDifference, FrozenBitMap]],
+    postings: Postings,
+    limit: int,
+    disclosure: PreviewDisclosure,
 ) -> ChangeSide:
     rows = [
         _Row(difference.people, difference.privileges, entities) for difference, entities in differences if entities
@@ -274,9 +285,17 @@ def _sum_side(
     total = _count(rows, None)
     items = (
         ChangedAccess(actor, privilege, len(entities), _list_examples(postings, entities))
-        for actor, privilege, entities in _list_largest(rows, limit)
+        for actor, privilege, entities in _list_largest(_select_told(rows, disclosure), limit)
     )
-    return ChangeSide(total, by_privilege, _filter_visible_examples(list(items)))
+    return ChangeSide(total, by_privilege, _redact_examples(list(items), disclosure))
+
+
+def _select_told(rows: Sequence[_Row], disclosure: PreviewDisclosure) -> Sequence[_Row]:
+    """Return the rows as far as their people may be named to the reader."""
+    if disclosure.tells_others:
+        return rows
+    reader = disclosure.by.urn
+    return [row._replace(people=(reader,)) for row in rows if reader in row.people]
 
 
 def _count(rows: Iterable[_Row], privilege_count: int | None) -> Tally:
@@ -321,23 +340,27 @@ def _list_examples(postings: Postings, entities: FrozenBitMap) -> tuple[str, ...
     return tuple(postings.urns[number] for number in numbers)
 
 
-def _filter_visible_examples(items: Sequence[ChangedAccess]) -> Sequence[ChangedAccess]:
-    """Return the items without examples that the viewer may not view."""
+def _redact_examples(items: Sequence[ChangedAccess], disclosure: PreviewDisclosure) -> Sequence[ChangedAccess]:
+    """Return the items without examples that the reader may not view."""
     urns = {urn for item in items for urn in item.examples}
-    hidden_urns = authorizer.directory().find_hidden_urns(urns=urns) if urns else frozenset()
-    if not hidden_urns:
+    concealed_urns = disclosure.find_concealed(urns) if urns else frozenset()
+    if not concealed_urns:
         return items
-    return [item._replace(examples=tuple(urn for urn in item.examples if urn not in hidden_urns)) for item in items]
+    return [item._replace(examples=tuple(urn for urn in item.examples if urn not in concealed_urns)) for item in items]
 
 
-def _list_kept(differences: Iterable[AccessDifference], after: AccessState, limit: int) -> list[KeptAccess]:
+def _list_kept(
+    differences: Iterable[AccessDifference], after: AccessState, limit: int, disclosure: PreviewDisclosure
+) -> list[KeptAccess]:
     rows = [_Row(item.people, item.privileges, item.kept_entities) for item in differences if item.kept_entities]
     return [
         KeptAccess(
             actor,
             privilege,
             len(entities),
-            access_change.find_policies_of(after, after.actors[actor], privilege, entities)[:MAX_THROUGH],
+            access_change.find_policies_of(after, after.actors[actor], privilege, entities)[:MAX_THROUGH]
+            if disclosure.tells_policies
+            else (),
         )
-        for actor, privilege, entities in _list_largest(rows, limit)
+        for actor, privilege, entities in _list_largest(_select_told(rows, disclosure), limit)
     ]

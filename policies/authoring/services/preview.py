@@ -1,6 +1,7 @@
 """Preview of changes: what several changes, taken as one, would give and take (api-next.md section 2).
 
-Nothing is stored; a preview needs what the changes need (`staged_changes`).
+Nothing is stored; a preview needs what the changes need (`staged_changes`), and tells its caller of others no more than
+it may learn anyway (`PreviewDisclosure`). An account has one at a time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,6 +17,7 @@ from policies.authoring.services.replay import Replay
 from policies.authoring.services.staged_changes import stage_changes
 from policies.engine.model import Actor
 from policies.models import Policy
+from policies.pdp.account_turns import hold_turn
 
 #: Report that computes what is too large here.
 REPORT_KIND = "policy_impact"
@@ -35,6 +37,15 @@ class Preview:
     replay: Replay | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeVerdicts:
+    """Proofs of changes, verdicts of guardrails on them, and the replay, if it was asked for."""
+
+    proofs: ChangeProofs
+    guardrails: Sequence[GuardrailVerdict]
+    replay: Replay | None
+
+
 def preview_changes(
     *,
     changes: Sequence[Change],
@@ -51,30 +62,43 @@ def preview_changes(
     With `is_proved` also whether they do in any catalog; changes of people are not proved. With `is_guarded` also which
     guardrails they would break, with `replay_days` which requests of these days they would answer differently. With
     `is_sampled` only the first entities and people are looked at (`NetChange.is_exact` says if these are all). Raises
-    Forbidden, or Invalid with every problem of every change, each with its place.
+    Forbidden, Invalid with every problem of every change, each with its place, and Busy while the account has another
+    preview.
     """
-    staged = stage_changes(changes=changes, by=by)
-    change_found = net_change.compare_snapshots(
-        before=staged.before,
-        after=staged.after,
-        policies=list(staged.policies),
-        people=staged.people,
-        facts=staged.facts,
-        grants=staged.grants,
-        privileges=privileges,
-        limit=limit,
-        is_sampled=is_sampled,
-    )
-    if not staged.has_everybody:
-        change_found = replace(change_found, is_exact=False)
-    has_report = staged.is_about_policies and not change_found.is_exact and not is_sampled
-    return Preview(
-        change_found,
-        _describe_report(staged.policies) if has_report else None,
-        staged.prove() if is_proved else None,
-        staged.judge() if is_guarded else (),
-        staged.replay(days=replay_days, privileges=privileges, limit=limit) if replay_days is not None else None,
-    )
+    with hold_turn(by.urn):
+        staged = stage_changes(changes=changes, by=by)
+        change_found = net_change.compare_snapshots(
+            before=staged.before,
+            after=staged.after,
+            policies=list(staged.policies),
+            by=by,
+            people=staged.people,
+            facts=staged.facts,
+            grants=staged.grants,
+            privileges=privileges,
+            limit=limit,
+            is_sampled=is_sampled,
+        )
+        if not staged.has_everybody:
+            change_found = replace(change_found, is_exact=False)
+        has_report = staged.is_about_policies and not change_found.is_exact and not is_sampled
+        return Preview(
+            change_found,
+            _describe_report(staged.policies) if has_report else None,
+            staged.prove() if is_proved else None,
+            staged.judge() if is_guarded else (),
+            staged.replay(days=replay_days, privileges=privileges, limit=limit) if replay_days is not None else None,
+        )
+
+
+def find_verdicts(
+    *, changes: Sequence[Change], by: Actor, replay_days: int | None = None, limit: int
+) -> ChangeVerdicts:
+    """Return what is said of changes beside who gains and loses. Raises as `preview_changes`."""
+    with hold_turn(by.urn):
+        staged = stage_changes(changes=changes, by=by)
+        replay = None if replay_days is None else staged.replay(days=replay_days, limit=limit)
+        return ChangeVerdicts(staged.prove(), staged.judge(), replay)
 
 
 def _describe_report(policies: Mapping[str, Policy | None]) -> dict[str, Any]:

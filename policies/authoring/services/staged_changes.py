@@ -4,9 +4,11 @@ Nothing is stored. Each change is checked as its own write checks it, so staging
 refused for the same reasons; problems have the place of the change they belong to.
 """
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from policies import deadlines
 from policies.authoring.services.change_guardrails import GuardrailVerdict, judge_guardrails
 from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
 from policies.authoring.services.proposed_changes import (
@@ -36,7 +38,7 @@ from policies.engine.errors import Problem
 from policies.engine.fact_changes import FactChanges
 from policies.engine.model import Actor
 from policies.engine.snapshot import Snapshot
-from policies.errors import Conflict, Invalid, NotFound
+from policies.errors import Conflict, Invalid, NotFound, Unavailable
 from policies.identity.services.staged_people import ChangedActor, StagedPeople
 from policies.models import Policy
 from policies.pdp import ports, snapshot_store
@@ -51,6 +53,9 @@ _SUBJECT_POINTERS = {
     UNASSIGN_ROLES: "/role",
     REVOKE: "/entity",
 } | dict.fromkeys(FACT_KINDS, "/entity")
+
+#: Seconds for which changes are checked, one after the other: longer than a hundred of any kind take.
+STAGING_SECONDS = 30.0
 
 #: Problems of a draft that are not in its document.
 _DRAFT_POINTERS = frozenset({"/family", "/urn", "/valid_from", "/valid_until"})
@@ -78,7 +83,9 @@ class StagedChange:
 
     def prove(self) -> ChangeProofs:
         """Return whether the changes allow more or less in any catalog; unknown for changes of people."""
-        return find_change_proofs(self.before, self.after) if self.is_about_policies else ChangeProofs()
+        if not self.is_about_policies:
+            return ChangeProofs()
+        return find_change_proofs(self.before, self.after, by=self.by)
 
     def judge(self) -> list[GuardrailVerdict]:
         """Return the verdict on each guardrail after the changes."""
@@ -113,11 +120,16 @@ class StagedChange:
 
 
 def stage_changes(*, changes: Sequence[Change], by: Actor) -> StagedChange:
-    """Check changes and return what they leave. Raises Forbidden, or Invalid with every problem of every change."""
+    """Check changes and return what they leave.
+
+    Raises Forbidden, Invalid with every problem of every change, and Unavailable where it takes too long.
+    """
     policies_after, people = StagedPolicies(changes, by), StagedPeople(by)
     catalog, grants = ports.stage_catalog(by), ports.stage_grants(by)
     problems: list[Problem] = []
+    ends_at = time.monotonic() + STAGING_SECONDS
     for index, change in enumerate(changes):
+        _refuse_late(index, len(changes), ends_at)
         pointer = f"/changes/{index}/{change.kind}"
         try:
             if change.kind in POLICY_KINDS:
@@ -133,6 +145,7 @@ def stage_changes(*, changes: Sequence[Change], by: Actor) -> StagedChange:
         except (Conflict, NotFound) as error:
             code = "not_found" if isinstance(error, NotFound) else "conflict"
             problems.append(Problem(code, pointer + _SUBJECT_POINTERS.get(change.kind, ""), error.detail))
+    problems += _list_document_problems(changes, catalog.check())
     if problems:
         raise Invalid(problems)
     grants.hand_over(departing=people.deleted_urns)
@@ -149,6 +162,27 @@ def stage_changes(*, changes: Sequence[Change], by: Actor) -> StagedChange:
         people.is_complete,
         by,
     )
+
+
+def _refuse_late(index: int, count: int, ends_at: float) -> None:
+    """Raise Unavailable before a change that there is no time left for: a preview that cannot end is not begun."""
+    seconds_left = deadlines.find_seconds_left()
+    if index and (time.monotonic() >= ends_at or seconds_left == 0):
+        raise Unavailable(f"Only {index} of {count} changes could be looked at in time; ask about fewer of them.")
+
+
+def _list_document_problems(changes: Sequence[Change], errors: Mapping[str, Invalid]) -> list[Problem]:
+    """Return the problems of what the changes leave of entities, each with the place of the last change of one."""
+    places = {
+        change.value.entity: f"/changes/{index}/{change.kind}"
+        for index, change in enumerate(changes)
+        if isinstance(change.value, FactChange)
+    }
+    return [
+        Problem(problem.code, f"{places[urn]}{problem.pointer}", problem.detail)
+        for urn, error in errors.items()
+        for problem in error.problems
+    ]
 
 
 def _apply_to_grants(grants: GrantStage, kind: str, change: GrantChange) -> None:

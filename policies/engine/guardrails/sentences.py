@@ -41,7 +41,7 @@ def describe_example(example: _Document, names: Mapping[str, str]) -> str:
     privilege = info.display if info is not None else example["privilege"]
     actor, resource = example["actor"], example["resource"]
     words = _RuleWords(names)
-    person = words.join_names([actor["urn"]], "and")
+    person = "somebody" if actor is None else words.join_names([actor["urn"]], "and")
     return f"{person}: {privilege} {words.describe_example_resource(resource)}."
 
 
@@ -157,7 +157,7 @@ class _RuleWords:
         ]
         owners = [owner["owner"] for owner in resource.get("owners") or ()]
         clauses += [f"owned by {self.join_names(owners, 'and')}"] if owners else []
-        name = self._names.get(resource["urn"]) or f"a {resource['type']}"
+        name = self._names.get(resource["urn"] or "") or f"a {resource['type']}"
         return f"on {name}{''.join(f' {clause}' for clause in clauses)}"
 
     def _describe_criterion(self, criterion: _Document) -> str:

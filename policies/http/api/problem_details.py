@@ -92,7 +92,7 @@ def handle_exception(error: Exception, _context: Mapping[str, Any]) -> Response 
     body = _build_body(error)
     if body is None:
         return None
-    headers: dict[str, str] = {}
+    headers = dict(error.headers) if isinstance(error, PolicyAppError) else {}
     if isinstance(error, APIException):
         if challenge := getattr(error, "auth_header", None):
             headers["WWW-Authenticate"] = challenge

@@ -47,7 +47,10 @@ class RefusalPages:
         if status == HTTPStatus.NOT_FOUND:
             return render(request, "404.html", {"reason": exception.detail}, status=status)
         context = {"code": status.value, "title": _TITLES.get(status, "This was refused"), "reason": exception.detail}
-        return render(request, "400.html", context, status=status)
+        response = render(request, "400.html", context, status=status)
+        for name, value in exception.headers.items():
+            response.headers[name] = value
+        return response
 
 
 def redirect_without_slash(request: HttpRequest) -> HttpResponse | None:

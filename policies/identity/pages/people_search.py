@@ -14,11 +14,10 @@ from policies.http.guard import get_actor, signed_in
 from policies.http.pages.list_and_form_pages import page_view
 from policies.http.pages.people_picker import PREFIXES, build_option
 from policies.identity.queries import users_groups_roles
-from policies.identity.services import people_records
 from policies.models import User
 from policies.pdp import authorizer
 from policies.pdp.access_requests import ResourceRef
-from policies.writes import required_privileges
+from policies.writes import people_records, required_privileges
 
 #: Maximum number of options that a search returns.
 MAX_OPTIONS = 20

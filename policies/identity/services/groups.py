@@ -6,16 +6,18 @@ A removed user or group is as unknown here until its `status` aspect restores it
 import uuid
 from collections.abc import Sequence
 
+from django.db.models import QuerySet
+
 from policies.engine.model import Actor
 from policies.errors import Conflict
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import membership_times, membership_writer, people_writer
 from policies.identity.services import roles as role_service
-from policies.models import GroupProfile, Membership, documents
+from policies.models import GroupProfile, Membership, User, documents
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer, database_clock
 from policies.pdp.access_requests import AccessRequest, ResourceRef
-from policies.writes import required_privileges
+from policies.writes import people_records, required_privileges
 from policies.writes.timed_holders import HolderInput, check_holders, get_urn
 from policies.writes.unit_of_work import open_unit_of_work, refuse_stale
 from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
@@ -122,12 +124,16 @@ def add_members(*, urn: str, members: Sequence[HolderInput], by: Actor, channel:
     require_member_change(urn=urn, members=members, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
         group, now, checks = get_native_group(urn), database_clock.get_now(), Checks()
-        users = {
-            user.urn: user for user in users_groups_roles.select_present_users().filter(urn__in=map(get_urn, members))
-        }
+        urns = [get_urn(member) for member in members]
+        users = {user.urn: user for user in select_known_users(urns=urns, by=by).filter(urn__in=urns)}
         check_holders(checks, members, users, pointer="/members", noun="user", now=now)
         checks.finish()
         return membership_times.add_members(group=group, holders=members, users=users, uow=uow, now=now)
+
+
+def select_known_users(*, urns: Sequence[str], by: Actor) -> QuerySet[User]:
+    """Return the users of whom these may be members: those that are not removed, nor hidden from the actor."""
+    return users_groups_roles.select_present_users().exclude(urn__in=people_records.find_hidden(urns=urns, by=by))
 
 
 def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) -> list[str]:

@@ -50,7 +50,8 @@ class StagedPeople:
         """Add users to a group. Raises as `groups.add_members`."""
         groups.require_member_change(urn=group, members=members, by=self._by)
         groups.get_native_group(group)
-        rows = users_groups_roles.get_rows(users_groups_roles.select_present_users(), urns=members, pointer="/members")
+        known_users = groups.select_known_users(urns=members, by=self._by)
+        rows = users_groups_roles.get_rows(known_users, urns=members, pointer="/members")
         for user in rows:
             self._memberships[user.urn][group] = True
 

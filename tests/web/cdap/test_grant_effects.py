@@ -5,7 +5,7 @@ import pytest
 from catalog.access import grant_source
 from catalog.cdap import grant_effect
 from catalog.models import EntityGroupGrant, EntityUserGrant, WildcardGrant
-from policies.authoring.pages.net_change_wording import NOBODY
+from policies.authoring.pages.net_change_wording import CONCEALED, NOBODY, NOBODY_ON_ENTITIES
 from policies.identity.services import groups
 from policies.pdp import authorizer
 from tests.web.cdap.conftest import CLICKS, MAKER, READER, ROOT, SHOP, STRANGER, TABLE, TEAM, give
@@ -35,11 +35,13 @@ def asked(client, urn, query):
 
 def test_granting_says_who_gains_and_stores_nothing(shop):
     maker, before = shop("maker"), EntityUserGrant.objects.count()
-    assert effect(maker, "grants", TABLE, principals=[TEAM], privileges=["WRITE"]) == [
+    said = effect(maker, "grants", TABLE, principals=[TEAM], privileges=["WRITE"])
+    assert said == ["1 person gains access to 1 entity.", "1 person gains Write on 1 entity.", CONCEALED]
+    assert effect(shop("root"), "grants", TABLE, principals=[TEAM], privileges=["WRITE"]) == [
         "1 person gains access to 1 entity.",
         "Sven gains Write on 1 entity, shop.sales.",
     ]
-    assert effect(maker, "grants", TABLE, principals=[READER], privileges=["READ"]) == [NOBODY]
+    assert effect(maker, "grants", TABLE, principals=[READER], privileges=["READ"]) == [NOBODY_ON_ENTITIES]
     assert effect(maker, "grants", TABLE, principals=[READER]) == []
     assert effect(maker, "grants", TABLE, privileges=["READ"]) == []
     assert effect(maker, "grants", TABLE, principals=["urn:li:corpuser:none"], privileges=["READ"]) == []
@@ -61,7 +63,7 @@ def test_a_grant_that_begins_later_says_so(shop):
     sent = {"principals": [TEAM], "privileges": ["WRITE"], "valid_from": "2998-01-01T00:00"}
     said = effect(shop("maker"), "grants", TABLE, **sent)
     assert said[0].startswith("It counts from 2998-01-01 00:00 UTC. Nothing changes until it begins")
-    assert "Sven gains Write on 1 entity, shop.sales." in said
+    assert "1 person gains Write on 1 entity." in said
 
 
 def test_a_pattern_says_who_gains_and_what_is_lacking(shop):

@@ -19,6 +19,7 @@ from policies.authoring.services.proposed_changes import SET_STATE, Change, Stat
 from policies.engine.families import datahub
 from policies.models import Policy
 from policies.pdp import authorizer
+from policies.writes.preview_disclosure import PreviewDisclosure
 from tests.web.conftest import DOOR, document_of
 
 BASE = "/settings/permissions/policies"
@@ -347,5 +348,7 @@ def test_a_preview_shows_what_people_know_and_a_broken_guardrail_first(browse, w
 
 def test_policies_that_are_not_stored_have_their_name(world):
     kept = KeptAccess(OTTO, "EDIT_ENTITY", 1, (datahub.VIEW_SELF.policy,))
-    (sentence,) = describe_net_change(NetChange(policy_version=1, is_exact=False, kept_items=[kept]))[:1]
+    disclosure = PreviewDisclosure.load(authorizer.SYSTEM)
+    change = NetChange(policy_version=1, is_exact=False, disclosure=disclosure, kept_items=[kept])
+    (sentence,) = describe_net_change(change)[:1]
     assert sentence == "Otto Outsider keeps Edit Entity on 1 entity, through View Self."

@@ -472,7 +472,8 @@ def test_a_step_costs_the_same_whatever_the_document_holds(browse, world, write)
             assert builder.response.context["work"].step == int(step)
             costs.append(len(found))
     assert costs[:3] == costs[3:]
-    assert max(costs) <= 40
+    # Six of them are the turn of the preview, a row of the cache where there is no Redis.
+    assert max(costs) <= 46
 
 
 def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(browse, world):

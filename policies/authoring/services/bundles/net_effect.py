@@ -14,6 +14,7 @@ from policies.authoring.services.change_proofs import ChangeProofs, find_change_
 from policies.authoring.services.net_change import NetChange
 from policies.engine.model import Actor, Statement
 from policies.pdp import snapshot_store
+from policies.pdp.account_turns import hold_turn
 
 #: People and privileges that a plan names, the largest first.
 MAX_ITEMS = 20
@@ -33,24 +34,28 @@ class PlanEffect:
 def find_plan_effect(plan: BundlePlan, *, by: Actor, limit: int = MAX_ITEMS) -> PlanEffect | None:
     """Return the net change, proofs and guardrails; None where neither a policy nor a guardrail changes.
 
-    `by` is who would apply the plan, `limit` the most people and privileges that each list names.
+    `by` is who would apply the plan, `limit` the most people and privileges that each list names. Raises Busy while
+    the account has another preview.
     """
     policy_changes, guardrail_changes = plan.changes[PolicyEntries.folder], plan.changes[GuardrailEntries.folder]
     if not choose_changes([*policy_changes, *guardrail_changes], *_WRITTEN):
         return None
-    statements_by_urn = list_changed_statements(plan)
-    before = snapshot_store.get_current()
-    after = before.replace(before.version, statements_by_urn)
-    change = net_change.compare_snapshots(before=before, after=after, policies=list(statements_by_urn), limit=limit)
-    verdicts = judge_guardrails(
-        before=before,
-        after=after,
-        policies=policy_entries.stage_policies(policy_changes, by=by),
-        people={},
-        by=by,
-        guardrails=stage_guardrails(guardrail_changes),
-    )
-    return PlanEffect(change, find_change_proofs(before, after), verdicts)
+    with hold_turn(by.urn):
+        statements_by_urn = list_changed_statements(plan)
+        before = snapshot_store.get_current()
+        after = before.replace(before.version, statements_by_urn)
+        change = net_change.compare_snapshots(
+            before=before, after=after, policies=list(statements_by_urn), by=by, limit=limit
+        )
+        verdicts = judge_guardrails(
+            before=before,
+            after=after,
+            policies=policy_entries.stage_policies(policy_changes, by=by),
+            people={},
+            by=by,
+            guardrails=stage_guardrails(guardrail_changes),
+        )
+        return PlanEffect(change, find_change_proofs(before, after, by=by), verdicts)
 
 
 def list_changed_statements(plan: BundlePlan) -> Mapping[str, tuple[Statement, ...]]:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from policies.authoring.services import preview, proposed_changes
 from policies.authoring.services.net_change import (
+    MAX_ENTITIES,
+    MAX_PEOPLE,
     SAMPLED_ENTITIES,
     SAMPLED_PEOPLE,
     ChangeSide,
@@ -51,8 +53,10 @@ _Rest = TypeVar("_Rest", bound=Hashable)
 
 NOBODY = "Nobody gains or loses anything on what the catalog holds today, every other policy considered."
 REST = "Not everybody, or not every privilege, is named here."
+NOBODY_COUNTED = "Among those who are counted nobody gains or loses anything."
 NOT_EXACT = (
-    "There is too much to count it all here: these numbers are a part. The impact report counts the whole catalog."
+    "There is too much to count it all here: these are the numbers of at most the first"
+    f" {MAX_ENTITIES:,} entities and {MAX_PEOPLE:,} people."
 )
 
 #: What stands for all grants among the policies through which somebody keeps access.
@@ -109,7 +113,8 @@ def describe_net_change(change: NetChange) -> list[str]:
     if not sentences and change.is_exact:
         sentences = [NOBODY]
     sentences += _describe_kept(change.kept_items, names)
-    return sentences if change.is_exact else [*sentences, NOT_EXACT]
+    # Nothing is confirmed without a number.
+    return sentences if change.is_exact else [*(sentences or [NOBODY_COUNTED]), NOT_EXACT]
 
 
 def _describe_side(side: ChangeSide, verbs: _Verbs, names: Mapping[str, str]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """The sentences of a net change: of whom the same is said stands together, and what is left out is said."""
 
+from django.template.loader import render_to_string
+
 from policies.authoring.pages import net_change_wording
 from policies.authoring.services.net_change import (
     ChangedAccess,
@@ -49,3 +51,14 @@ def test_who_keeps_it_through_what(world):
         "Otto Outsider keeps Edit Tags on 2 entities, through Stewards ask about others.",
         net_change_wording.NOT_EXACT,
     ]
+
+
+def test_nothing_is_confirmed_without_a_number():
+    assert net_change_wording.describe_net_change(NetChange(1, is_exact=False)) == [
+        net_change_wording.NOBODY_COUNTED,
+        net_change_wording.NOT_EXACT,
+    ]
+    for effect, is_disabled in (([], True), (["2 people lose access to 3 entities."], False), (None, False)):
+        assert (
+            "disabled" in render_to_string("components/modal.html", {"label": "Go", "effect": effect})
+        ) is is_disabled

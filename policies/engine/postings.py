@@ -63,7 +63,7 @@ class Postings:
         self._base: Postings | None = None
         self._changed_fields: frozenset[str] = frozenset()
         self._holders: frozenset[str] | None = None
-        self._held: dict[str | None, dict[str, FrozenBitMap]] = {}
+        self._limited_owners: dict[str | None, dict[str, FrozenBitMap]] = {}
 
     @property
     def fields(self) -> frozenset[str]:
@@ -113,7 +113,7 @@ class Postings:
     def _copy_facts(self, changed_fields: frozenset[str]) -> "Postings":
         """Return a copy whose facts of these fields may be replaced."""
         other = copy(self)
-        other._sorted_values, other._closed_postings, other._extents, other._held = {}, {}, {}, {}
+        other._sorted_values, other._closed_postings, other._extents, other._limited_owners = {}, {}, {}, {}
         other._values_by_entity = None
         other._base, other._changed_fields = self, changed_fields
         return other
@@ -123,7 +123,7 @@ class Postings:
         own something. Criteria about owners still test all of them.
         """
         other = copy(self)
-        other._holders, other._held = frozenset(holders), {}
+        other._holders, other._limited_owners = frozenset(holders), {}
         return other
 
     def has_same_owners(self, other: "Postings") -> bool:
@@ -177,12 +177,12 @@ class Postings:
         all_owners = self._values[OWNER] if owner_type is None else self._owners.get(owner_type, {})
         if self._holders is None:
             return all_owners
-        held = self._held.get(owner_type)
-        if held is None:
+        limited_owners = self._limited_owners.get(owner_type)
+        if limited_owners is None:
             # Many people may be compared, and few of them own something; or few people, and there are many owners.
             names = all_owners.keys() & self._holders
-            held = self._held[owner_type] = {name: all_owners[name] for name in names}
-        return held
+            limited_owners = self._limited_owners[owner_type] = {name: all_owners[name] for name in names}
+        return limited_owners
 
     def build_resource(self, number: int) -> Resource:
         """Return an entity as a Resource with every loaded facet, hierarchical ones with all ancestors."""

@@ -4,7 +4,7 @@ If another editor saved in the meantime, the page shows both versions beside the
 and saving again replaces the other editor's changes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -48,11 +48,13 @@ def handle_edit(
     record: Record | None,
     load_facts: Callable[[Record], dict[str, Any]],
     save: Callable[..., NamedRecord],
+    editable: Collection[str] | None = None,
     **texts: str,
 ) -> HttpResponse:
     """Show the form that edits a record (None if it was removed) and save it by calling `save`.
 
-    `url` is the page of the record. `texts` may replace the title and the last breadcrumb (`crumb`), the message of
+    `url` is the page of the record, `editable` are the fields that the caller may change: others are neither shown nor
+    saved (None: all are shown). `texts` may replace the title and the last breadcrumb (`crumb`), the message of
     success, and add a subtitle.
     """
     current_facts = None if record is None else load_facts(record)
@@ -68,6 +70,9 @@ def handle_edit(
         cancel_url=url,
         initial=None if current_facts is None else {**current_facts, "seen": unit_of_work.fingerprint(current_facts)},
     )
+    for field in () if editable is None else (*page.form.fields,):
+        if field not in editable and field != "seen":
+            del page.form.fields[field]
     if request.method == "POST":
         result = page.save_or_report(partial(_save, save, request, urn))
         if result is not None:

@@ -44,11 +44,10 @@ def widen_selectors(selectors: Sequence[Selector], limit: int) -> tuple[Selector
     if count_tests(selectors) <= limit:
         return tuple(selectors)
     possible_selectors = [selector for selector in selectors if not _is_impossible(selector)]
-    for has_types in (True, False):
-        wider_selectors = _build_selectors(_collect_bounds(possible_selectors, has_types=has_types))
-        if count_tests(wider_selectors) <= limit:
-            break
-    return wider_selectors
+    wider_selectors = _build_selectors(_collect_bounds(possible_selectors, has_types=True))
+    if count_tests(wider_selectors) <= limit:
+        return wider_selectors
+    return _build_selectors(_collect_bounds(possible_selectors, has_types=False))
 
 
 def _is_impossible(selector: Selector) -> bool:

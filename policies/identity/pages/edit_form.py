@@ -70,8 +70,8 @@ def handle_edit(
         cancel_url=url,
         initial=None if current_facts is None else {**current_facts, "seen": unit_of_work.fingerprint(current_facts)},
     )
-    for field in () if editable is None else (*page.form.fields,):
-        if field not in editable and field != "seen":
+    if editable is not None:
+        for field in page.form.fields.keys() - {*editable, "seen"}:
             del page.form.fields[field]
     if request.method == "POST":
         result = page.save_or_report(partial(_save, save, request, urn))

@@ -38,6 +38,7 @@ TAG, SALES, OTHER_DOMAIN = "urn:li:tag:pii", "urn:li:domain:sales", "urn:li:doma
 NODE, TERM, OTHER_TERM = "urn:li:glossaryNode:money", "urn:li:glossaryTerm:revenue", "urn:li:glossaryTerm:profit"
 OWNERSHIP, PRODUCT, QUERY = "urn:li:ownershipType:auditor", "urn:li:dataProduct:orders", "urn:li:query:q"
 LOGICAL = "urn:li:dataset:(urn:li:dataPlatform:snowflake,sales.logical,PROD)"
+ROBOT = "urn:li:corpuser:service_robot"
 HELPER, POLICY = "urn:li:dataHubRole:helper", "urn:li:dataHubPolicy:stored"
 SOURCE = "urn:li:dataHubIngestionSource:s"
 
@@ -92,6 +93,7 @@ POLICY_INPUT = {
     "privileges": ["VIEW_ENTITY_PAGE"],
     "actors": {"users": [ADA], "groups": [], "resourceOwners": False, "allUsers": False, "allGroups": False},
 }
+TOKEN = {"duration": "ONE_HOUR", "name": "T"}
 NEW_QUERY = {"properties": {"statement": {"value": "select 1", "language": "SQL"}, "name": "N"}}
 
 MUTATIONS = (
@@ -169,6 +171,7 @@ MUTATIONS = (
     Deed("updatePolicy", {"urn": POLICY, "input": POLICY_INPUT}, POLICIES),
     Deed("deletePolicy", {"urn": POLICY}, POLICIES),
     Deed("createRole", {"input": {"name": "Made", "description": "", "policyUrns": []}}, POLICIES),
+    Deed("updateRole", {"input": {"urn": HELPER, "name": "Other"}}, POLICIES),
     Deed("deleteRole", {"urn": HELPER}, POLICIES),
     Deed("batchAssignRole", {"input": {"roleUrn": HELPER, "actors": [ADA]}}, POLICIES),
     Deed(
@@ -184,8 +187,16 @@ MUTATIONS = (
     Deed("updateQuery", {"urn": QUERY, "input": {"properties": {"name": "Other"}}}, QUERIES),
     Deed("deleteQuery", {"urn": QUERY}, QUERIES),
     Deed("createServiceAccount", {"input": {"displayName": "Made"}}, SERVICES),
+    Deed("deleteServiceAccount", {"urn": ROBOT}, SERVICES),
+    Deed("createAccessToken", {"input": {**TOKEN, "type": "PERSONAL", "actorUrn": ADA}}, {"MANAGE_ACCESS_TOKENS"}),
+    Deed(
+        "createAccessToken",
+        {"input": {**TOKEN, "type": "SERVICE_ACCOUNT", "actorUrn": ROBOT}},
+        SERVICES | {"MANAGE_ACCESS_TOKENS"},
+    ),
     Deed("createTag", {"input": {"id": "made", "name": "Made"}}, CREATE | {"CREATE_TAGS", "MANAGE_TAGS"}),
     Deed("updateName", {"input": {"urn": TAG, "name": "Other"}}, EDIT | {"MANAGE_TAGS"}),
+    Deed("updateTag", {"urn": TAG, "input": {"urn": TAG, "name": "Other"}}, EDIT | {"MANAGE_TAGS"}),
     Deed("setTagColor", {"urn": TAG, "colorHex": "#00FF00"}, EDIT | {"EDIT_TAG_COLOR", "MANAGE_TAGS"}),
     Deed("deleteTag", {"urn": TAG}, DELETE | {"MANAGE_TAGS"}),
     Deed("createDomain", {"input": {"id": "made", "name": "Made"}}, CREATE | {"CREATE_DOMAINS", "MANAGE_DOMAINS"}),
@@ -194,6 +205,13 @@ MUTATIONS = (
     Deed("createGlossaryTerm", {"input": {"id": "made", "name": "Made", "parentNode": NODE}}, CREATE | GLOSSARY),
     Deed("createGlossaryNode", {"input": {"id": "made", "name": "Made"}}, CREATE | {"MANAGE_GLOSSARIES"}),
     Deed("deleteGlossaryEntity", {"urn": TERM}, DELETE | GLOSSARY),
+    # At the top level there is no group whose children one could manage.
+    Deed("updateParentNode", {"input": {"resourceUrn": TERM, "parentNode": None}}, EDIT | {"MANAGE_GLOSSARIES"}),
+    Deed(
+        "removeRelatedTerms",
+        {"input": {"urn": TERM, "termUrns": [OTHER_TERM], "relationshipType": "hasA"}},
+        EDIT | GLOSSARY,
+    ),
     Deed(
         "addRelatedTerms",
         {"input": {"urn": TERM, "termUrns": [OTHER_TERM], "relationshipType": "isA"}},
@@ -203,6 +221,11 @@ MUTATIONS = (
         "createOwnershipType",
         {"input": {"name": "Made", "description": "d"}},
         CREATE | {"MANAGE_GLOBAL_OWNERSHIP_TYPES"},
+    ),
+    Deed(
+        "updateOwnershipType",
+        {"urn": OWNERSHIP, "input": {"name": "Other", "description": ""}},
+        EDIT | {"MANAGE_GLOBAL_OWNERSHIP_TYPES"},
     ),
     Deed("deleteOwnershipType", {"urn": OWNERSHIP}, DELETE | {"MANAGE_GLOBAL_OWNERSHIP_TYPES"}),
     Deed(
@@ -309,6 +332,7 @@ def world(root: Caller) -> None:
     by: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
     for username in ("ada", "bea"):
         users.create(username=username, **by)
+    users.create(username="service_robot", kind=User.Kind.SERVICE, **by)
     groups.create(name="Crew", identifier="crew", members=[ADA], **by)
     roles.create(name="Helper", identifier="helper", **by)
     give("urn:li:corpuser:ada", "VIEW_ENTITY_PAGE")
@@ -331,6 +355,7 @@ def world(root: Caller) -> None:
         said(DATASET, "institutionalMemory", {"elements": [{"url": "https://w.example", "description": "W"}]}),
         said(PRODUCT, "dataProductProperties", {"name": "Orders", "assets": [{"destinationUrn": LOGICAL}]}),
         said(PRODUCT, "domains", {"domains": [SALES]}),
+        said(TERM, "glossaryRelatedTerms", {"hasRelatedTerms": [OTHER_TERM]}),
         said(QUERY, "queryProperties", {"name": "Q", "statement": {"value": "select 1", "language": "SQL"}}),
         said(QUERY, "querySubjects", {"subjects": [{"entity": DATASET}]}),
         *(build_proposal(deed.name, "x") for deed in DELETIONS),
@@ -368,6 +393,16 @@ def build_document(deed: Deed) -> str:
     answered: GraphQLNamedType = get_named_type(field.type)
     selected = "" if isinstance(answered, GraphQLScalarType) else " {__typename}"
     return f"mutation m({declared}) {{{deed.name}({passed}){selected}}}"
+
+
+#: Mutations that no privilege opens for everybody: an invitation is its own right, and everybody ends the own tokens.
+OPEN_MUTATIONS = {"acceptRole", "revokeAccessToken"}
+
+
+def test_every_mutation_is_walked() -> None:
+    assert SCHEMA.mutation_type is not None
+    walked = {deed.name for deed in MUTATIONS}
+    assert walked | OPEN_MUTATIONS == SCHEMA.mutation_type.fields.keys()
 
 
 @pytest.mark.usefixtures("world")

@@ -70,16 +70,18 @@ def handle_edit(
         cancel_url=url,
         initial=None if current_facts is None else {**current_facts, "seen": unit_of_work.fingerprint(current_facts)},
     )
-    if editable is not None:
-        for field in page.form.fields.keys() - {*editable, "seen"}:
-            del page.form.fields[field]
+    hidden_fields = frozenset[str]() if editable is None else page.form.fields.keys() - {*editable, "seen"}
+    for field in hidden_fields:
+        del page.form.fields[field]
     if request.method == "POST":
         result = page.save_or_report(partial(_save, save, request, urn))
         if result is not None:
             return redirect_with_message(request, texts.get("message", f"Saved {result.name}."), url)
         if current_facts is not None:
             if page.status == Stale.status:
-                page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts)
+                # Who does not see all of the form does not see the rest of the record either.
+                extra_labels = {} if hidden_fields else _EXTRA_LABELS
+                page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts, extra_labels)
             _update_fingerprint(page.form, current_facts)
     return page.render()
 
@@ -94,7 +96,9 @@ def _update_fingerprint(form: forms.Form, facts: Mapping[str, Any]) -> None:
     form.data = {**form.data.dict(), "seen": unit_of_work.fingerprint(facts)}  # type: ignore[attr-defined]  # a QueryDict
 
 
-def _build_edit_conflict(form: forms.Form, urn: str, current_facts: Mapping[str, Any]) -> dict[str, Any]:
+def _build_edit_conflict(
+    form: forms.Form, urn: str, current_facts: Mapping[str, Any], extra_labels: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the context of an edit conflict: editor, time, and each field whose three versions are not all equal."""
     events = list(change_log_queries.list_change_events(urn=urn)[:_MAX_RECENT_EVENTS])
     before = _find_original_facts(events, form.cleaned_data["seen"], current_facts)
@@ -109,7 +113,7 @@ def _build_edit_conflict(form: forms.Form, urn: str, current_facts: Mapping[str,
     ]
     rows += [
         _conflict_row(label, before, name, current_facts, None)
-        for name, label in _EXTRA_LABELS.items()
+        for name, label in extra_labels.items()
         if name in current_facts
     ]
     return {

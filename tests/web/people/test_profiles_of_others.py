@@ -86,3 +86,15 @@ def test_a_group_is_edited_as_far_as_somebody_may(holder, privilege, fields, typ
     group = GroupProfile.objects.get(urn=CREW)
     stored = {"name": "Crew", "description": "", "email": ""} | typed
     assert {field: getattr(group, field) for field in stored} == stored
+
+
+def test_a_conflict_shows_no_more_than_the_form(holder):
+    client = holder(STELLA, "EDIT_USER_PROFILE")
+    seen = client.get(f"{PAGES['user']}/edit/{STELLA}").context["page"].form.initial["seen"]
+    users.update(urn=STELLA, email="new@a.example", title="Pilot", by=authorizer.SYSTEM, channel=DOOR)
+    users.suspend(urn=STELLA, by=authorizer.SYSTEM, channel=DOOR)
+    answer = client.post(
+        f"{PAGES['user']}/edit/{STELLA}", {"display_name": "Stella Steward", "title": "Captain", "seen": seen}
+    )
+    assert [row["label"] for row in answer.context["page"].edit_conflict["rows"]] == ["Title"]
+    assert "new@a.example" not in answer.content.decode()

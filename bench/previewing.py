@@ -1,4 +1,4 @@
-"""`python -m bench.previewing WORLD`: fill an installation, preview changes of policies, print times as JSON.
+"""`python -m bench.previewing WORLD`: fill an installation, preview changes, print times as JSON.
 
 Runs in a process of its own, whose environment names the database (bench.preview).
 """
@@ -21,10 +21,21 @@ from django.db import connection  # noqa: E402
 from bench import backends  # noqa: E402
 from bench.filling import fill  # noqa: E402
 from bench.worlds import GROUPS, Company, dice_of  # noqa: E402
-from policies.authoring.services import preview  # noqa: E402
+from policies.authoring.services import policies, preview  # noqa: E402
 from policies.authoring.services.policy_drafts import PolicyInput  # noqa: E402
-from policies.authoring.services.proposed_changes import DELETE_POLICY, PUT_POLICY, Change, PolicyPut  # noqa: E402
-from policies.models import Policy  # noqa: E402
+from policies.authoring.services.proposed_changes import (  # noqa: E402
+    DELETE_GROUP,
+    DELETE_POLICY,
+    DELETE_USER,
+    PUT_POLICY,
+    REMOVE_MEMBERS,
+    SUSPEND,
+    Change,
+    MemberChange,
+    PolicyPut,
+)
+from policies.identity.services import groups  # noqa: E402
+from policies.models import Membership, Policy, PolicyVersion  # noqa: E402
 from policies.pdp import authorizer, snapshot_store  # noqa: E402
 
 #: How many policies of each kind of change; the first is not counted.
@@ -33,11 +44,11 @@ NUMBER = 41
 
 def main() -> None:
     """Fill, preview, print."""
-    policies, users, entities = (int(number) for number in sys.argv[1].split(","))
+    policy_count, users, entities = (int(number) for number in sys.argv[1].split(","))
     call_command("migrate", verbosity=0)
     call_command("createcachetable")
     call_command("bootstrap", "--restricted", verbosity=0, stdout=sys.stderr)
-    fill(Company(policies, users=users, entities=entities))
+    fill(Company(policy_count, users=users, entities=entities))
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
     snapshot_store.get_current()
@@ -75,16 +86,57 @@ def main() -> None:
         "all users on everything": lambda _: _put(wide, {"allUsers": True}),
         "owners on everything": lambda _: _put(wide, {"resourceOwners": True}),
     }
+    kinds |= _build_people_changes(users)
     found = [_measure(name, make, is_sampled=False) for name, make in kinds.items()]
     drafts = ("add a group to a policy", "all users on everything", "owners on everything")
     found += [_measure(name, kinds[name], is_sampled=True) for name in drafts]
     print(json.dumps(found))  # noqa: T201
 
 
+def _build_people_changes(users: int) -> dict[str, Callable[[int], Change]]:
+    """Return changes of people whom a good part of all policies reaches, by groups, roles and ownership."""
+    dice = dice_of("people")
+    people = [f"urn:li:corpuser:u{number}" for number in dice.sample(range(users), NUMBER)]
+    pair = groups.create(name="pair", identifier="pair", members=people[:2], by=authorizer.SYSTEM, channel="bench").urn
+    platform = {
+        "displayName": "administrators",
+        "description": "",
+        "type": "PLATFORM",
+        "state": "ACTIVE",
+        "privileges": ["MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS"],
+        "actors": {"users": people},
+    }
+    policies.create(draft=PolicyInput("datahub", platform), by=authorizer.SYSTEM, channel="bench")
+    named = dice.sample(list(Policy.objects.filter(description="Measured").order_by("urn")), 100)
+    drafts = {policy.urn: _with_member(policy, pair).draft for policy in named}
+    policies.put_many(drafts=drafts, by=authorizer.SYSTEM, channel="bench")
+    snapshot_store.get_current(at_least=PolicyVersion.load_version())
+    members = [f"urn:li:corpGroup:g{number}" for number in range(NUMBER)]
+    joined = {
+        group: list(
+            Membership.objects.filter(group__profile__urn=group).order_by("pk").values_list("user__urn", flat=True)[:3]
+        )
+        for group in members
+    }
+    return {
+        "delete a group of two": lambda _: Change(DELETE_GROUP, pair),
+        "delete a group of a hundred": lambda number: Change(DELETE_GROUP, members[number]),
+        "remove three people from a group": lambda number: Change(
+            REMOVE_MEMBERS, MemberChange(members[number], joined[members[number]])
+        ),
+        "suspend who holds platform privileges": lambda number: Change(SUSPEND, people[number]),
+        "delete a user": lambda number: Change(DELETE_USER, people[number]),
+    }
+
+
 def _with_group(policy: Policy, number: int) -> PolicyPut:
+    return _with_member(policy, f"urn:li:corpGroup:g{number % GROUPS}")
+
+
+def _with_member(policy: Policy, group: str) -> PolicyPut:
     actors = policy.document["actors"]
-    groups = [*actors.get("groups", ()), f"urn:li:corpGroup:g{number % GROUPS}"]
-    document = {"description": "", "editable": True} | policy.document | {"actors": {**actors, "groups": groups}}
+    changed_actors = {**actors, "groups": [*actors.get("groups", ()), group]}
+    document = {"description": "", "editable": True} | policy.document | {"actors": changed_actors}
     return PolicyPut(policy.urn, PolicyInput("datahub", document))
 
 

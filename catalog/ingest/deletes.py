@@ -104,10 +104,7 @@ def delete_entities(*, urns: Sequence[str], by: str, channel: str) -> frozenset[
 def _delete_entities(urns: Sequence[str], *, by: str, channel: str) -> frozenset[str]:
     deleted_urns = list(dict.fromkeys((*urns, *entity_lists.list_urns_within(urns=urns))))
     rows = list(Entity.objects.filter(urn__among=deleted_urns).order_by())
-    # A user, group or role is guarded by its own service.
-    deleted_names.refuse_narrowing_many(
-        {row.urn: row.name or row.urn for row in rows if row.type not in catalog_urns.PEOPLE_TYPES}
-    )
+    deleted_names.refuse_narrowing_many(_list_displayed_names(rows))
     projects = [row.object_id for row in rows if row.type == "project" and row.object_id is not None]
     grant_source.delete_patterns_within(urns=deleted_urns)
     _record_removal(rows, by=by, channel=channel)
@@ -119,6 +116,17 @@ def _delete_entities(urns: Sequence[str], *, by: str, channel: str) -> frozenset
     object_urns = {catalog_urns.make(row.type, row.object_id) for row in rows if row.object_id is not None}
     PolicyVersion.touch(touched_urns | object_urns, deleted_urns)
     return frozenset(touched_urns)
+
+
+def _list_displayed_names(rows: Sequence[Entity]) -> dict[str, str]:
+    """Return URN or object name -> what to call it, of what policies may name; a person's own service guards it."""
+    displayed_names: dict[str, str] = {}
+    for row in rows:
+        if row.type not in catalog_urns.PEOPLE_TYPES:
+            displayed_names[row.urn] = row.name or row.urn
+            if row.object_id is not None:
+                displayed_names[deleted_names.make_object_name(row.type, row.object_id)] = row.name or row.urn
+    return displayed_names
 
 
 def remove_references(*, urn: str, by: Actor, channel: str, dry_run: bool, is_open: bool = False) -> list[Mention]:

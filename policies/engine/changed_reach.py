@@ -53,12 +53,20 @@ class ChangedExtents(NamedTuple):
 
 
 class ChangedReach:
-    """What actors reach with one privilege before and after a change of statements, facts and actors."""
+    """What actors reach with one privilege before and after a change of statements, facts and actors.
 
-    def __init__(self, before: AccessState, after: AccessState, privilege: str, policies: Set[str]) -> None:
+    `reaching` are the numbers, on each side, of the statements that can reach one of them.
+    """
+
+    def __init__(
+        self, before: AccessState, after: AccessState, privilege: str, policies: Set[str], reaching: tuple[int, int]
+    ) -> None:
         self._states = before, after
         self._privilege = privilege
-        statements = before.snapshot.list_statements(privilege), after.snapshot.list_statements(privilege)
+        statements = (
+            before.snapshot.list_statements(privilege, among=reaching[0]),
+            after.snapshot.list_statements(privilege, among=reaching[1]),
+        )
         self.statement_count = sum(map(len, statements))
         shared_statements, *own_statements = _split_statements(*statements)
         self._has_same_facts = before.postings is after.postings
@@ -159,19 +167,27 @@ class _GivenUpReach:
         self._gone_reach = StatementReach(
             postings[0], (allow for policy, allows in before.items() if policy not in after for allow in allows)
         )
-        self._reaches = [
-            (StatementReach(postings[0], allows), StatementReach(postings[1], after[policy]), allows == after[policy])
-            for policy, allows in before.items()
-            if policy in after
-        ]
-        self._has_same_facts = postings[0] is postings[1]
+        pairs = [(allows, after[policy]) for policy, allows in before.items() if policy in after]
+        has_same_owners = postings[0].has_same_owners(postings[1])
+        kept_allows: dict[frozenset[str], list[Statement]] = defaultdict(list)
+        self._changed_reaches: list[tuple[StatementReach, StatementReach]] = []
+        for old_allows, new_allows in pairs:
+            tokens = _find_common_tokens(old_allows) if old_allows == new_allows else None
+            if tokens is not None and _has_same_extents(old_allows, postings, tokens, has_same_owners=has_same_owners):
+                kept_allows[tokens].extend(old_allows)
+            else:
+                self._changed_reaches.append(
+                    (StatementReach(postings[0], old_allows), StatementReach(postings[1], new_allows))
+                )
+        # Policies that stay as they are, and name the same, are given up together: by those who lose what these name.
+        self._kept_reaches = [StatementReach(postings[0], allows) for allows in kept_allows.values()]
         removed = (_split_statements(allows, after.get(policy, ()))[1] for policy, allows in before.items())
         self._removed_reach = StatementReach(postings[0], (allow for allows in removed for allow in allows))
 
     @property
     def policy_count(self) -> int:
         """The number of policies that are compared one by one."""
-        return len(self._reaches)
+        return len(self._changed_reaches) + len(self._kept_reaches)
 
     def can_reach(self, actor: Actor) -> bool:
         """Whether one of these policies gives an actor less than before; without looking at entities."""
@@ -179,9 +195,10 @@ class _GivenUpReach:
 
     def group_key(self, was: Actor, now: Actor) -> object:
         """Return a key that is equal for actors who give up the same entities."""
-        if not self._reaches:
+        if not self.policy_count:
             return self._gone_reach.group_key(was)
-        keys = [(old.group_key(was), new.group_key(now)) for old, new, _ in self._reaches]
+        keys = [(old.group_key(was), new.group_key(now)) for old, new in self._changed_reaches]
+        keys += [(reach.group_key(was), reach.group_key(now)) for reach in self._kept_reaches]
         return self._gone_reach.group_key(was), *keys
 
     def find_extent(self, was: Actor, now: Actor) -> FrozenBitMap:
@@ -190,11 +207,30 @@ class _GivenUpReach:
             return EMPTY
         lost_tokens = was.tokens - now.tokens
         extents = [_find_allows(self._gone_reach, was)]
-        for old, new, is_unchanged in self._reaches:
-            # What a policy that stays as it is gives up is what the actor had by a group or role.
-            if not (is_unchanged and self._has_same_facts) or old.can_depend_on(lost_tokens):
-                extents.append(_find_allows(old, was) - _find_allows(new, now))
+        extents += [_find_allows(old, was) - _find_allows(new, now) for old, new in self._changed_reaches]
+        # What a policy that stays as it is gives up is what the actor had by a group or role.
+        extents += [
+            _find_allows(reach, was) - _find_allows(reach, now)
+            for reach in self._kept_reaches
+            if reach.can_depend_on(lost_tokens)
+        ]
         return union(extents)
+
+
+def _find_common_tokens(allows: Sequence[Statement]) -> frozenset[str] | None:
+    """Return the tokens that each of these allows names; None if they differ, or it depends on more whom they reach."""
+    tokens = allows[0].actors.tokens
+    are_alike = all(allow.actors.tokens == tokens and not allow.is_actor_specific for allow in allows)
+    return tokens if are_alike else None
+
+
+def _has_same_extents(
+    allows: Iterable[Statement], postings: Sequence[Postings], tokens: Iterable[str], *, has_same_owners: bool
+) -> bool:
+    """Whether allows with these tokens give the same entities by the facts before and after a change."""
+    if not has_same_owners and any(map(is_relational, tokens)):
+        return False
+    return all(postings[0].find_extent(allow.resources) is postings[1].find_extent(allow.resources) for allow in allows)
 
 
 def _group_allows(statements: Iterable[Statement], policies: Set[str]) -> dict[str, list[Statement]]:

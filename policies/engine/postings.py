@@ -60,6 +60,10 @@ class Postings:
         self._closed_postings: dict[tuple[str, str], FrozenBitMap] = {}
         self._extents: dict[Selector, FrozenBitMap] = {}
         self._values_by_entity: dict[int, dict[str, set[str]]] | None = None
+        self._base: Postings | None = None
+        self._changed_fields: frozenset[str] = frozenset()
+        self._holders: frozenset[str] | None = None
+        self._limited_owners: dict[str | None, dict[str, FrozenBitMap]] = {}
 
     @property
     def fields(self) -> frozenset[str]:
@@ -68,7 +72,7 @@ class Postings:
 
     def replace_values(self, field: str, values_by_entity: Mapping[int, Collection[str]]) -> "Postings":
         """Return the same entities, of which these have these values of a field other than OWNER, and no others."""
-        other = self._copy_facts()
+        other = self._copy_facts(frozenset({field}))
         other._values = self._values | {field: _replace_postings(self.values(field), values_by_entity)}
         return other
 
@@ -76,7 +80,7 @@ class Postings:
         """Return the same entities, of which these have these owners, and no others."""
         holders_by_entity = {number: {owner.actor for owner in owners} for number, owners in owners_by_entity.items()}
         types = {owner.type for owners in owners_by_entity.values() for owner in owners} - {""}
-        other = self._copy_facts()
+        other = self._copy_facts(frozenset({OWNER}))
         other._values = self._values | {OWNER: _replace_postings(self.values(OWNER), holders_by_entity)}
         other._owners = {
             owner_type: _replace_postings(
@@ -98,7 +102,7 @@ class Postings:
         for node, ancestors in ancestors_by_node.items():
             for ancestor in ancestors:
                 nodes_by_ancestor.setdefault(ancestor, set()).add(node)
-        other = self._copy_facts()
+        other = self._copy_facts(HIERARCHICAL_FIELDS)
         other._descendants = nodes_by_ancestor
         return other
 
@@ -106,12 +110,25 @@ class Postings:
         """Return the nodes below these that an entity has as a value."""
         return frozenset[str]().union(*(self._descendants.get(node, ()) for node in nodes))
 
-    def _copy_facts(self) -> "Postings":
-        """Return a copy whose facts may be replaced."""
+    def _copy_facts(self, changed_fields: frozenset[str]) -> "Postings":
+        """Return a copy whose facts of these fields may be replaced."""
         other = copy(self)
-        other._sorted_values, other._closed_postings, other._extents = {}, {}, {}
+        other._sorted_values, other._closed_postings, other._extents, other._limited_owners = {}, {}, {}, {}
         other._values_by_entity = None
+        other._base, other._changed_fields = self, changed_fields
         return other
+
+    def limit_owners(self, holders: Collection[str]) -> "Postings":
+        """Return the same entities with the same facts, where `owners` names only these owners: thousands of others may
+        own something. Criteria about owners still test all of them.
+        """
+        other = copy(self)
+        other._holders, other._limited_owners = frozenset(holders), {}
+        return other
+
+    def has_same_owners(self, other: "Postings") -> bool:
+        """Whether other postings have the owners of these; they may be copies of which other facts were replaced."""
+        return self._values.get(OWNER) is other._values.get(OWNER) and self._owners is other._owners
 
     def number(self, urn: str) -> int | None:
         """Return the number of an entity, or None if it is not one of these."""
@@ -123,6 +140,8 @@ class Postings:
         Raises MissingFact if it tests a field that was not loaded.
         """
         extent = self._extents.get(selector)
+        if extent is None and self._base is not None and self._changed_fields.isdisjoint(selector.fields):
+            extent = self._extents[selector] = self._base.find_extent(selector)
         if extent is None:
             extent = self.everything
             for criterion in selector.criteria:
@@ -155,7 +174,15 @@ class Postings:
         """
         if OWNER not in self._values:
             raise MissingFact(OWNER, "")
-        return self._values[OWNER] if owner_type is None else self._owners.get(owner_type, {})
+        all_owners = self._values[OWNER] if owner_type is None else self._owners.get(owner_type, {})
+        if self._holders is None:
+            return all_owners
+        limited_owners = self._limited_owners.get(owner_type)
+        if limited_owners is None:
+            # Many people may be compared, and few of them own something; or few people, and there are many owners.
+            names = all_owners.keys() & self._holders
+            limited_owners = self._limited_owners[owner_type] = {name: all_owners[name] for name in names}
+        return limited_owners
 
     def build_resource(self, number: int) -> Resource:
         """Return an entity as a Resource with every loaded facet, hierarchical ones with all ancestors."""

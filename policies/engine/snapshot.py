@@ -169,9 +169,20 @@ class Snapshot(StatementIndex):
             _remember(self._tested_fields, key, tested_fields)
         return tested_fields
 
-    def list_statements(self, privilege: str) -> tuple[Statement, ...]:
-        """Return the statements that list a privilege, for questions without sub-resources."""
-        return self.select(self._apply_subresource_constraints(self._by_privilege.get(privilege, 0), ()))
+    def list_statements(self, privilege: str, *, among: int | None = None) -> tuple[Statement, ...]:
+        """Return the statements that list a privilege, for questions without sub-resources; `among` these numbers."""
+        candidates = self._by_privilege.get(privilege, 0)
+        if among is not None:
+            candidates &= among
+        return self.select(self._apply_subresource_constraints(candidates, ()))
+
+    def find_reaching(self, tokens: Iterable[str]) -> int:
+        """Return the numbers of the statements that may reach an actor who has some of these tokens and no others.
+
+        Those about owners and about oneself may reach anybody.
+        """
+        get_bits = self._by_token.get
+        return union(get_bits(token, 0) for token in tokens) | union(self._by_relational_token.values())
 
     def list_policy_statements(self, policy: str) -> tuple[Statement, ...]:
         """Return the statements of one policy, none if it has none here."""

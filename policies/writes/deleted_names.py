@@ -13,9 +13,10 @@ from django.db.models import Exists, OuterRef, Q, TextField
 from django.db.models.functions import Cast
 
 from policies.engine import families
-from policies.engine.families import datahub, datahub_fields
+from policies.engine.families import datahub, datahub_fields, datazone
+from policies.engine.families.datazone_resource_patterns import PROJECT_TYPE
 from policies.engine.model import Effect, Statement, StatementOrigin
-from policies.engine.selectors import ONESELF, OWNER, Condition, is_relational, owner_type
+from policies.engine.selectors import ID, ONESELF, OWNER, PROJECT, TYPE, Condition, Selector, is_relational, owner_type
 from policies.errors import Conflict
 from policies.models import Policy, PolicyEffect, PolicyFacet, PolicyVersion, Tombstone
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
@@ -90,13 +91,19 @@ def list_allowing_policies(urns: Collection[str]) -> Mapping[int, frozenset[str]
     return names_by_policy
 
 
-def refuse_narrowing(*, urn: str, name: str) -> None:
+def refuse_narrowing(*, urn: str, name: str, object_name: str = "") -> None:
     """Raise Conflict if a policy that denies or excludes names what is to be deleted, in whatever state it is.
 
     Without the name it would reach others than before: the members of the group, or entities that carry the name. A
-    user may be named as an actor, since the name of a deleted user stays there and the user is refused.
+    user may be named as an actor, since the name of a deleted user stays there and the user is refused. `object_name`
+    is the one of `make_object_name`, of what has an object id.
     """
-    refuse_narrowing_many({urn: name})
+    refuse_narrowing_many({urn: name, object_name: name} if object_name else {urn: name})
+
+
+def make_object_name(kind: str, object_id: str) -> str:
+    """Return the name by which a Datazone statement names one object, as its patterns spell it."""
+    return f"{kind}:{object_id}"
 
 
 def list_narrowing_policies(urn: str) -> list[str]:
@@ -104,11 +111,11 @@ def list_narrowing_policies(urn: str) -> list[str]:
     return sorted(_load_narrowing_policies().get(urn, ()))
 
 
-def refuse_narrowing_many(names_by_urn: Mapping[str, str]) -> None:
-    """Raise Conflict as `refuse_narrowing` for the first of these URNs that is named; one query."""
+def refuse_narrowing_many(displayed_names: Mapping[str, str]) -> None:
+    """Raise Conflict as `refuse_narrowing` for the first URN or object name, each with what to call it; one query."""
     policies_by_name = _load_narrowing_policies()
-    for urn, name in names_by_urn.items():
-        if policy_urns := sorted(policies_by_name.get(urn, ())):
+    for key, name in displayed_names.items():
+        if policy_urns := sorted(policies_by_name.get(key, ())):
             named_policies = ", ".join(policy_urns[:_MAX_NAMED_POLICIES])
             suffix = " and others" if len(policy_urns) > _MAX_NAMED_POLICIES else ""
             verb = "names it" if len(policy_urns) == 1 else "name it"
@@ -150,9 +157,11 @@ def _read_narrowing_policies() -> _Index:
     is_narrowing = Q(Exists(narrowing_facets))
     for word in _NARROWING_WORDS:
         is_narrowing |= Q(text__contains=word)
-    rows = Policy.objects.annotate(text=Cast("document", TextField())).filter(is_narrowing, family=datahub.NAME)
-    family = families.get(datahub.NAME)
-    for urn, name, document in rows.order_by().values_list("urn", "name", "document"):
+    rows = Policy.objects.annotate(text=Cast("document", TextField())).filter(
+        is_narrowing, family__in=(datahub.NAME, datazone.NAME)
+    )
+    for family_name, urn, name, document in rows.order_by().values_list("family", "urn", "name", "document"):
+        family = families.get(family_name)
         for statement in family.compile(family.as_active(document), StatementOrigin(urn, name)):
             for narrowing_name in _list_narrowing_names(statement):
                 policies_by_name.setdefault(narrowing_name, set()).add(urn)
@@ -173,3 +182,21 @@ def _list_narrowing_names(statement: Statement) -> Iterable[str]:
                 yield from (
                     value for value in criterion.values if criterion.field == OWNER or not value.startswith(USER_PREFIX)
                 )
+    if is_deny:
+        yield from _list_object_names(statement.resources)
+
+
+def _list_object_names(resources: Selector) -> Iterable[str]:
+    """Return the objects that a selector of a Datazone pattern names by their ids: one object, and its project.
+
+    A wildcard names nothing: `dataset:*` is about whatever is there, and `project:<id>:*` about what the project
+    contains, so this one names the project.
+    """
+    values_by_field: dict[str, frozenset[str]] = {
+        criterion.field: criterion.values
+        for criterion in resources.criteria
+        if criterion.condition is Condition.EQUALS and criterion.field in (ID, PROJECT, TYPE)
+    }
+    for object_id in values_by_field.get(ID, ()):
+        yield from (make_object_name(kind, object_id) for kind in values_by_field.get(TYPE, ()))
+    yield from (make_object_name(PROJECT_TYPE, object_id) for object_id in values_by_field.get(PROJECT, ()))

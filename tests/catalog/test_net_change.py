@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.access.facet_source import OrmFacetSource
-from catalog.models import Entity
+from catalog.models import Entity, Facet
 from catalog.reports.kinds.policy_impact import differences
 from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.snapshot.partitions import Partition, SnapshotState
@@ -83,6 +83,105 @@ def test_the_numbers_are_those_of_every_pair(world: World, edits: list[tuple[str
         assert numbers == sorted(numbers, reverse=True)
 
 
+#: More policies for owners, and for a group, than the database tests one by one.
+MANY = 1_200
+
+
+@pytest.fixture(scope="module")
+def many_policies() -> Snapshot:
+    """Policies for owners of each of many tags, for a group on each, and one on the platform."""
+    world = World(
+        policies=[
+            *(
+                (f"p{number}", build_policy(f"urn:li:tag:{number}", {"resourceOwners": True} if number % 2 else CREW))
+                for number in range(MANY)
+            ),
+            ("administrators", {**build_policy("", {"users": [ANN]}), "type": "PLATFORM", "privileges": PLATFORM}),
+        ]
+    )
+    return world.snapshot()
+
+
+ANN, BEN = "urn:li:corpuser:ann", "urn:li:corpuser:ben"
+CREW = {"groups": ["urn:li:corpGroup:crew"]}
+PLATFORM = ["MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS"]
+
+
+def build_policy(tag: str, actors: dict[str, Any]) -> dict[str, Any]:
+    criteria = [{"field": "TYPE", "values": ["dataset"]}, {"field": "TAG", "values": [tag]}]
+    return {
+        "displayName": tag,
+        "type": "METADATA",
+        "state": "ACTIVE",
+        "privileges": ["EDIT_ENTITY_TAGS"],
+        "actors": actors,
+        "resources": {"filter": {"criteria": criteria}},
+    }
+
+
+@pytest.fixture
+def crew(db: None) -> None:
+    """Two people in a group, a dataset that it reaches by its tag, one that it owns, and others."""
+    for name in ("ann", "ben"):
+        users.create(username=name, **BY_SYSTEM)
+    groups.create(identifier="crew", name="Crew", members=[ANN, BEN], **BY_SYSTEM)
+    for name, tag, owners in (("tagged", 2, ()), ("owned", 3, CREW["groups"]), ("other", 5, ())):
+        entity = Entity.objects.create(urn=f"urn:li:dataset:{name}", type="dataset")
+        Facet.objects.create(entity=entity, field="TAG", value=f"urn:li:tag:{tag}")
+        Facet.objects.bulk_create(Facet(entity=entity, field="OWNER", value=owner) for owner in owners)
+
+
+@pytest.mark.usefixtures("crew")
+@pytest.mark.parametrize("kind", ["delete a group", "take three out", "suspend"])
+def test_what_people_lose_is_counted_exactly_however_many_policies_there_are(
+    many_policies: Snapshot, kind: str
+) -> None:
+    staged = StagedPeople(authorizer.SYSTEM)
+    match kind:
+        case "delete a group":
+            staged.delete_group(group=CREW["groups"][0])
+        case "take three out":
+            staged.remove_members(group=CREW["groups"][0], members=[ANN, BEN])
+        case _:
+            staged.set_active(user=ANN, is_active=False)
+    change = net_change.compare_snapshots(
+        before=many_policies,
+        after=many_policies,
+        policies=(),
+        by=authorizer.SYSTEM,
+        people=staged.load_actors(),
+        # Without what everybody may do with oneself.
+        privileges=["EDIT_ENTITY_TAGS", *PLATFORM],
+        limit=10,
+    )
+    losing = [ANN] if kind == "suspend" else [ANN, BEN]
+    lost = {(person, "EDIT_ENTITY_TAGS", f"urn:li:dataset:{name}") for person in losing for name in ("tagged", "owned")}
+    assert change.is_exact
+    assert (change.lost.total, change.gained.total.pairs) == (tally(lost), 0)
+    assert [tuple(item) for item in change.platform_lost] == (
+        [(ANN, privilege) for privilege in PLATFORM] if kind == "suspend" else []
+    )
+
+
+@pytest.mark.usefixtures("crew")
+def test_of_too_many_entities_the_first_are_counted(many_policies: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(net_change, "MAX_ENTITIES", 1)
+    staged = StagedPeople(authorizer.SYSTEM)
+    staged.set_active(user=ANN, is_active=False)
+    change = net_change.compare_snapshots(
+        before=many_policies,
+        after=many_policies,
+        policies=(),
+        by=authorizer.SYSTEM,
+        people=staged.load_actors(),
+        # Without what everybody may do with oneself.
+        privileges=["EDIT_ENTITY_TAGS", *PLATFORM],
+        limit=10,
+    )
+    assert (change.is_exact, change.lost.total) == (False, Tally(1, 1, 1))
+    assert [item.privilege for item in change.platform_lost] == PLATFORM
+
+
 @with_database
 @given(world=strategies.worlds(), edits=EDITS)
 def test_the_report_of_impact_gives_the_same_numbers_and_items(
@@ -124,12 +223,13 @@ def test_the_report_of_impact_gives_the_same_numbers_and_items(
 
 
 @with_database
-@given(world=strategies.worlds(), changes=PEOPLE_CHANGES)
+@given(world=strategies.worlds(), changes=PEOPLE_CHANGES, most_criteria=st.sampled_from([net_change.MAX_CRITERIA, 3]))
 def test_changes_of_people_are_those_of_the_writes_themselves(
-    world: World, changes: list[tuple[str, str, str, str]]
+    world: World, changes: list[tuple[str, str, str, str]], most_criteria: int
 ) -> None:
     snapshot = world.snapshot()
-    with undone():
+    with undone(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(net_change, "MAX_CRITERIA", most_criteria)
         stored.store(world.having([]))
         add_roles()
         staged = StagedPeople(authorizer.SYSTEM)

@@ -93,6 +93,18 @@ def test_a_grant_reaches_what_lies_below_and_nothing_is_stored(manager: APIClien
     assert not WildcardGrant.objects.exists()
 
 
+def test_of_more_entities_than_grants_are_read_of_the_first_are_counted(
+    manager: APIClient, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.INHERIT_PRIVILEGES = True
+    monkeypatch.setattr(net_change, "MAX_GRANTED_ENTITIES", 2)
+    give("alice", "application:ns1.app", "READ")
+    body = post(manager, change("grant", "alice", "namespace:ns1", "READ")).json()
+    assert not body["is_exact"]
+    # Of the first two entities, of which the grant below the namespace is known.
+    assert 0 < body["gained"]["pairs"] <= 2
+
+
 def test_what_is_held_by_another_grant_is_no_gain_and_is_kept(manager: APIClient, settings: Any) -> None:
     settings.INHERIT_PRIVILEGES = True
     give("group:crew", "namespace:ns1", "READ")

@@ -5,10 +5,12 @@ And where it keeps access from somebody, it is not deleted.
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.apps import apps
 
 from catalog.ingest import apply as ingest
 from catalog.ingest import deletes, rebuild_projection
@@ -16,8 +18,10 @@ from catalog.ingest.hidden_references import REFERENCE_FIELDS
 from catalog.ingest.validate import Proposal
 from catalog.models import Aspect, Entity, Facet
 from policies.authoring.services import removed_names
+from policies.identity.services import users
 from policies.models import ChangeEvent, Tombstone
 from policies.pdp import authorizer
+from policies.propagation.invalidating_cache import process_cache
 from tests.doors.conftest import DATASET, DOOR, Caller, give, proposal
 
 pytestmark = pytest.mark.django_db
@@ -280,3 +284,61 @@ def test_other_references_of_the_asset_stay(root, person):
     assert [json.loads(text) for text in texts] == [{"tags": [{"tag": "urn:li:tag:Other"}]}] * 2
     assert Aspect.objects.filter(name="globalTags", version=1).count() == 1
     assert Entity.objects.filter(urn=urn).count() == 0
+
+
+def test_the_migration_marks_what_was_deleted_before_and_hides_what_refers_to_it(root, person):
+    migration = import_module("catalog.migrations.0018_deleted_objects")
+    assert set(migration.REFERENCE_FIELDS) == REFERENCE_FIELDS
+    assert set(migration.TYPES) == deletes._REFERRED_TYPES
+    owner_type, again = "urn:li:ownershipType:steward", "urn:li:tag:Again"
+    keeper, leaver = "urn:li:corpuser:keeper", "urn:li:corpuser:leaver"
+    for username in ("jo", "keeper", "leaver"):
+        person(username)
+    assigned = {kind: urn for kind, (urn, *_) in KINDS.items() if kind != "group that owns"}
+    for kind, urn in assigned.items():
+        write(urn, *KINDS[kind][1])
+        refer(kind, *([urn, again] if kind == "tag" else [urn]))
+    write(again, "tagProperties", {"name": "Again"})
+    write(owner_type, "ownershipTypeInfo", {"name": "Steward"})
+    write("urn:li:tag:Edited", "tagProperties", {"name": "Edited"})
+    owners = [{"owner": owner, "type": "CUSTOM", "typeUrn": owner_type} for owner in (keeper, leaver)]
+    write(DATASET, "ownership", {"owners": owners})
+    facets = set(Facet.objects.values_list("entity__urn", "field", "value", "type"))
+    for urn in (*assigned.values(), again, owner_type):
+        deletes.delete(urn=urn, by=authorizer.SYSTEM, channel=DOOR)
+    users.remove(urn=leaver, by=authorizer.SYSTEM, channel=DOOR)
+    ingest.apply(
+        proposals=[Proposal(urn="urn:li:tag:Edited", aspect="tagProperties", document=None, change="DELETE")],
+        by=authorizer.SYSTEM,
+        channel=DOOR,
+    )
+    write(again, "tagProperties", {"name": "Again"})
+    # As it was before there were tombstones.
+    Tombstone.objects.exclude(urn=leaver).delete()
+    Facet.objects.filter(entity__urn=DATASET).delete()
+    entity = Entity.objects.get(urn=DATASET)
+    Facet.objects.bulk_create(
+        Facet(entity=entity, field=field, value=value, type=type_)
+        for urn, field, value, type_ in facets
+        if urn == DATASET
+    )
+    # One that a later write has hidden already.
+    Facet.objects.create(entity=entity, field="GONE_TAG", value=KINDS["tag"][0])
+    for field, kind in (("TAG", "tag"), ("DOMAIN", "domain"), ("GLOSSARY", "term")):
+        give(JO, "EDIT_ENTITY_DOCS", resources=criterion(field, KINDS[kind][0]))
+    assert ask(root) == "ALLOW"
+    for run in (migration.mark_deleted, migration.hide_references):
+        run(apps, None)
+    gone = {*assigned.values(), owner_type, leaver}
+    assert set(Tombstone.objects.values_list("urn", flat=True)) == gone
+    shown = set(Facet.objects.filter(entity__urn=DATASET).values_list("field", "value", "type"))
+    assert ("TAG", again, "") in shown
+    assert ("OWNER", keeper, "") in shown
+    assert not {facet for facet in shown if facet[0] in REFERENCE_FIELDS and gone & {*facet[1:]}}
+    process_cache.clear()
+    assert (ask(root), list_entities(root)) == ("DENY", [])
+    removed_names.remove_names()
+    texts = "".join(Aspect.objects.filter(entity__urn=DATASET, version=0).values_list("document", flat=True))
+    assert not [urn for urn in gone if f'"{urn}"' in texts]
+    assert again in texts
+    assert not Facet.objects.filter(field__startswith="GONE_").exists()

@@ -1,4 +1,7 @@
-"""People in every state, named by policies in every way: all answers about them are the one of a single decision."""
+"""People in every state, named by policies in every way: all answers about them are the one of a single decision.
+
+The policies are drawn anew on each run, by its seed; more such worlds are drawn in a whole run.
+"""
 
 import json
 import random
@@ -15,6 +18,7 @@ from policies.authoring.services import removed_names
 from policies.identity.services import groups, roles, users
 from policies.models import Membership, RoleAssignment
 from policies.pdp import authorizer
+from tests.depth import count_examples
 from tests.doors.conftest import DOOR, Caller, give
 from tests.doors.graphql.conftest import close_the_reading_policies
 
@@ -50,62 +54,76 @@ def own(asset: str, owners: list[str]) -> None:
     ingest.apply(proposals=[Proposal(asset, "ownership", document)], by=authorizer.SYSTEM, channel=DOOR)
 
 
-def draw_policies(seed: int) -> None:
-    """Policies that name some people, groups and owners, allow and deny, and except somebody."""
-    drawn = random.Random(seed)
+def draw_policies(draw: random.Random) -> None:
+    """Policies that name some people, groups and owners, allow and deny, and except somebody.
+
+    Of groups that are to be deleted only policies that allow: others keep a group from being deleted.
+    """
     for number in range(14):
+        is_deny = draw.random() < 0.2
+        named_groups = [group_urn(name) for name in (GROUPS[:2] if is_deny else GROUPS)]
         actors: dict[str, Any] = {
-            "users": drawn.sample(list(PEOPLE.values()), drawn.randint(0, 4)),
-            "groups": drawn.sample([group_urn(name) for name in GROUPS[:2]], drawn.randint(0, 1)),
-            "roles": [ROLE] * drawn.randint(0, 1),
-            "allUsers": drawn.random() < 0.15,
-            "resourceOwners": drawn.random() < 0.4,
+            "users": draw.sample(list(PEOPLE.values()), draw.randint(0, 4)),
+            "groups": draw.sample(named_groups, draw.randint(0, 1)),
+            "roles": [ROLE] * draw.randint(0, 1),
+            "allUsers": draw.random() < 0.15 and not is_deny,
+            "resourceOwners": draw.random() < 0.4,
         }
-        if drawn.random() < 0.3:
-            actors["excludedUsers"] = drawn.sample(list(PEOPLE.values()), 2)
-        is_deny = number % 5 == 4
-        criteria = [{"field": "URN", "condition": "EQUALS", "values": drawn.sample(ASSETS, 2)}]
+        if draw.random() < 0.3:
+            actors["excludedUsers"] = draw.sample(list(PEOPLE.values()), 2)
+        if draw.random() < 0.2:
+            actors["excludedGroups"] = [group_urn(draw.choice(GROUPS[:2]))]
+        criteria = [{"field": "URN", "condition": "EQUALS", "values": draw.sample(ASSETS, 2)}]
         give(
             f"urn:li:corpuser:drawn-{number}",
-            *drawn.sample(PRIVILEGES, 2),
-            actors=actors | {"allUsers": actors["allUsers"] and not is_deny},
-            resources={"filter": {"criteria": criteria if drawn.random() < 0.5 else []}},
+            # What the policy for everybody gives is denied to nobody.
+            *draw.sample(PRIVILEGES[1:] if is_deny else PRIVILEGES, 2),
+            actors=actors,
+            resources={"filter": {"criteria": criteria if draw.random() < 0.5 else []}},
             effect="DENY" if is_deny else "ALLOW",
         )
+    everybody = {"users": list(PEOPLE.values()), "groups": [group_urn(name) for name in GROUPS]}
+    first_asset = [{"field": "URN", "condition": "EQUALS", "values": ASSETS[:1]}]
+    give("urn:li:corpuser:everybody", PRIVILEGES[0], actors=everybody, resources={"filter": {"criteria": first_asset}})
+
+
+KNOWN = [urn for state, urn in PEOPLE.items() if state != "unknown"]
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
 
 
 @pytest.fixture
-def office(installed: None, root: Caller) -> Caller:
-    """A company in which everybody has come and gone."""
-    by: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
+def company(installed: None, root: Caller) -> Caller:
+    """People, and groups with a role, of whom nobody has gone yet."""
     close_the_reading_policies()
-    roles.create(name="Helper", identifier="helper", **by)
-    known = [urn for state, urn in PEOPLE.items() if state != "unknown"]
-    for urn in known:
-        users.create(username=urn.removeprefix("urn:li:corpuser:"), **by)
+    roles.create(name="Helper", identifier="helper", **BY)
+    for urn in KNOWN:
+        users.create(username=urn.removeprefix("urn:li:corpuser:"), **BY)
+    return root
+
+
+def draw_office(draw: random.Random) -> None:
+    """Give the company drawn memberships, policies and assets, and let everybody come and go."""
     for name in GROUPS:
-        groups.create(name=name, identifier=name, members=known, **by)
-        roles.grant(urn=ROLE, actors=[group_urn(name)] if name != "crew" else [PEOPLE["active"]], **by)
-    draw_policies(seed=11)
-    give("urn:li:corpuser:drawn-groups", PRIVILEGES[0], actors={"groups": [group_urn("deleted-crew")]})
-    give("urn:li:corpuser:drawn-again", PRIVILEGES[1], actors={"groups": [group_urn("crew-again")]})
-    own(ASSETS[0], list(PEOPLE.values()))
+        members = KNOWN if draw.random() < 0.5 else draw.sample(KNOWN, 4)
+        groups.create(name=name, identifier=name, members=members, **BY)
+        roles.grant(urn=ROLE, actors=[group_urn(name)] if name != "crew" else [PEOPLE["active"]], **BY)
+    draw_policies(draw)
+    own(ASSETS[0], draw.sample(list(PEOPLE.values()), 6))
     own(ASSETS[1], [group_urn(name) for name in GROUPS])
     own(ASSETS[2], [])
     for name in ("removed", "restored"):
         set_removed(PEOPLE[name], removed=True)
     set_removed(group_urn("removed-crew"), removed=True)
-    users.suspend(urn=PEOPLE["suspended"], **by)
+    users.suspend(urn=PEOPLE["suspended"], **BY)
     for state in ("cleaned", "created again"):
-        users.remove(urn=PEOPLE[state], **by)
-    groups.remove(urn=group_urn("crew-again"), **by)
+        users.remove(urn=PEOPLE[state], **BY)
+    groups.remove(urn=group_urn("crew-again"), **BY)
     removed_names.remove_names()
-    users.create(username="created-again", **by)
-    groups.create(name="Again", identifier="crew-again", members=[PEOPLE["active"]], **by)
+    users.create(username="created-again", **BY)
+    groups.create(name="Again", identifier="crew-again", members=[PEOPLE["active"]], **BY)
     set_removed(PEOPLE["restored"], removed=False)
-    users.remove(urn=PEOPLE["deleted"], **by)
-    groups.remove(urn=group_urn("deleted-crew"), **by)
-    return root
+    users.remove(urn=PEOPLE["deleted"], **BY)
+    groups.remove(urn=group_urn("deleted-crew"), **BY)
 
 
 def tokens_of(urn: str) -> set[str]:
@@ -117,7 +135,10 @@ def tokens_of(urn: str) -> set[str]:
     return {urn, *memberships, *own_roles, *group_roles}
 
 
-def test_every_answer_is_that_of_the_single_decision(office: Caller) -> None:
+@pytest.mark.parametrize("number", range(count_examples(usual=1, whole=16)))
+def test_every_answer_is_that_of_the_single_decision(company: Caller, pytestconfig: pytest.Config, number: int) -> None:
+    draw_office(random.Random(f"{pytestconfig.getoption('hypothesis_seed', None)} {number}"))
+    office = company
     asked = [(state, privilege, asset) for state in STATES for privilege in PRIVILEGES for asset in ASSETS]
     questions = [
         {"actor": PEOPLE[state], "privilege": privilege, "resource": {"urn": asset}}

@@ -15,15 +15,15 @@ import pytest
 
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
-from policies.aspects import services as people_aspects
 from policies.engine.families import vocabulary
 from policies.engine.families.privilege_effects import load_effects
 from policies.errors import Forbidden
 from policies.identity.services import groups, users
-from policies.pdp import actor_resolution, authorizer, snapshot_store
+from policies.pdp import actor_resolution, authorizer
 from tests.catalog.conftest import said, tell, undone
 from tests.depth import IS_WHOLE
 from tests.doors.conftest import DATASET, DOOR, Caller, calling, proposal
+from tests.doors.holders import holder_urn, make_holders
 
 pytestmark = pytest.mark.django_db
 
@@ -190,31 +190,11 @@ def world(root: Caller) -> None:
         *(said(urn, "status", {}) for urn in sorted(bare)),
         *(said(urn, aspect, document) for (urn, aspect), document in sorted(stored.items(), key=str)),
     )
-    holders = [f"urn:li:corpuser:holder_{name}" for name in sorted(REGISTRY.names)]
-    changes = [people_aspects.AspectChange(urn, "corpuser", "corpUserInfo", {"active": True}) for urn in holders]
-    changes += [
-        people_aspects.AspectChange(
-            f"urn:li:dataHubPolicy:only_{name}",
-            "dataHubPolicy",
-            "dataHubPolicyInfo",
-            {
-                "displayName": f"only {name}",
-                "description": "",
-                "type": "METADATA",
-                "state": "ACTIVE",
-                "editable": True,
-                "privileges": [name],
-                "actors": {"users": [f"urn:li:corpuser:holder_{name}"]},
-            },
-        )
-        for name in sorted(REGISTRY.names)
-    ]
-    people_aspects.apply(changes=changes, by=authorizer.SYSTEM, channel=DOOR)
-    snapshot_store.reset()
+    make_holders({name: [name] for name in sorted(REGISTRY.names)})
 
 
 def may_write(deed: Deed, privilege: str) -> bool:
-    by = actor_resolution.load_actor(urn=f"urn:li:corpuser:holder_{privilege}")
+    by = actor_resolution.load_actor(urn=holder_urn(privilege))
     with undone():
         try:
             apply.apply(proposals=[deed.propose(1)], by=by, channel=DOOR)
@@ -245,7 +225,7 @@ def test_what_a_privilege_opens_it_opens_at_every_interface(pytestconfig: pytest
     wrong, callers = [], {}
     for privilege, deed in pairs if IS_WHOLE else draw.sample(pairs, len(pairs) // 4):
         if privilege not in callers:
-            callers[privilege] = calling(f"urn:li:corpuser:holder_{privilege}")
+            callers[privilege] = calling(holder_urn(privilege))
         with undone():
             statuses = [answer.status_code for answer in write_everywhere(callers[privilege], deed)]
         if set(statuses) != {200}:

@@ -54,6 +54,9 @@ _PRIVILEGE_SWITCHES: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "canEditLineage": (("EDIT_ENTITY", "EDIT_LINEAGE"), _ASSET_TYPES),
     "canEditDataProducts": (("EDIT_ENTITY", "EDIT_ENTITY_DATA_PRODUCTS"), _ASSET_TYPES),
     "canEditQueries": (("EDIT_ENTITY", "EDIT_ENTITY_QUERIES"), _DATASET_TYPES),
+    # Assertions and incidents are entities of their own, written by who holds this on each asset that they are about.
+    "canEditAssertions": (("EDIT_ENTITY", "EDIT_ENTITY_ASSERTIONS"), _ASSET_TYPES),
+    "canEditIncidents": (("EDIT_ENTITY", "EDIT_ENTITY_INCIDENTS"), _ASSET_TYPES),
     "canViewDatasetUsage": (("VIEW_DATASET_USAGE",), _DATASET_TYPES),
     "canViewDatasetProfile": (("VIEW_DATASET_PROFILE",), _DATASET_TYPES),
     "canViewDatasetOperations": (("VIEW_DATASET_OPERATIONS",), _DATASET_TYPES),
@@ -68,8 +71,6 @@ _COLUMN_SWITCHES: Mapping[str, str] = {
 
 #: Switches of features that this site does not have.
 _UNSUPPORTED_SWITCHES = (
-    "canEditAssertions",
-    "canEditIncidents",
     "canEditMonitors",
     "canEditSqlAssertionMonitors",
     "canProposeDescription",

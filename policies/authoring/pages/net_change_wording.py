@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from policies.authoring.services import preview, proposed_changes
 from policies.authoring.services.net_change import (
+    MAX_ENTITIES,
+    MAX_PEOPLE,
     SAMPLED_ENTITIES,
     SAMPLED_PEOPLE,
     ChangeSide,
@@ -59,8 +61,10 @@ NOBODY = "Nobody gains or loses anything on what the catalog holds today, every 
 NOBODY_ON_ENTITIES = "Nobody gains or loses anything on the entities that the catalog holds today."
 REST = "Not everybody, or not every privilege, is named here."
 CONCEALED = "These are numbers: who it is, people see who may check the access of others (Check Access)."
+NOBODY_COUNTED = "Among those who are counted nobody gains or loses anything."
 NOT_EXACT = (
-    "There is too much to count it all here: these numbers are a part. The impact report counts the whole catalog."
+    "There is too much to count it all here: these are the numbers of at most the first"
+    f" {MAX_ENTITIES:,} entities and {MAX_PEOPLE:,} people."
 )
 
 #: Through what somebody keeps access, for readers who may not see policies.
@@ -133,7 +137,8 @@ def describe_net_change(change: NetChange) -> list[str]:
     elif not has_names and (change.lost.total.pairs or change.gained.total.pairs):
         sentences.append(CONCEALED)
     sentences += _describe_kept(change.kept_items, names, has_policies=change.disclosure.tells_policies)
-    return sentences if change.is_exact else [*sentences, NOT_EXACT]
+    # Nothing is confirmed without a number.
+    return sentences if change.is_exact else [*(sentences or [NOBODY_COUNTED]), NOT_EXACT]
 
 
 def _describe_side(side: ChangeSide, verbs: _Verbs, names: Mapping[str, str], *, has_names: bool) -> Iterator[str]:

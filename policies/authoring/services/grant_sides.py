@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from pyroaring import FrozenBitMap
+
 from policies.engine import access_change
 from policies.engine.access_change import ChangeScope
 from policies.engine.families import cdap
@@ -15,7 +17,7 @@ from policies.pdp.ports import GrantStage
 #: The facets by which grants reach entities.
 GRANT_FIELDS = frozenset({cdap.WITHIN, cdap.VERSION_OF})
 
-#: Most entities of which all grants are read.
+#: Most entities of which all grants are read; of more the first are.
 MAX_GRANTED_ENTITIES = 50_000
 
 
@@ -38,12 +40,15 @@ def find_grant_scope(
     return access_change.find_scope(statements, privileges)
 
 
+def find_granted_entities(scope: ChangeScope, postings: Postings) -> FrozenBitMap:
+    """Return the entities that a scope of grants covers."""
+    return union(postings.find_extent(selector) for selector in scope.selectors)
+
+
 def add_grants(
     stage: GrantStage, scope: ChangeScope, postings: Postings, before: Snapshot, after: Snapshot
-) -> tuple[Snapshot, Snapshot] | None:
-    """Return both sides with the grants that reach what a scope of grants covers; None if that is too much."""
-    entities = union(postings.find_extent(selector) for selector in scope.selectors)
-    if len(entities) > MAX_GRANTED_ENTITIES:
-        return None
+) -> tuple[Snapshot, Snapshot]:
+    """Return both sides with the grants that reach what a scope of grants covers."""
+    entities = find_granted_entities(scope, postings)
     old_grants, new_grants = stage.load_sides(urns=[postings.urns[number] for number in entities])
     return before.replace(before.version, old_grants), after.replace(after.version, new_grants)

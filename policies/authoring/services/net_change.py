@@ -15,14 +15,20 @@ from typing import NamedTuple
 from django.conf import settings
 from pyroaring import BitMap, FrozenBitMap
 
-from policies.authoring.services.grant_sides import GRANT_FIELDS, add_grants, find_grant_scope
+from policies.authoring.services.grant_sides import (
+    GRANT_FIELDS,
+    MAX_GRANTED_ENTITIES,
+    add_grants,
+    find_grant_scope,
+    find_granted_entities,
+)
 from policies.engine import access_change, fact_changes
 from policies.engine.access_change import AccessDifference, ChangeScope, WorkBudget
 from policies.engine.changed_reach import AccessState
 from policies.engine.fact_changes import NO_FACT_CHANGES, FactChanges
 from policies.engine.families import cdap
 from policies.engine.gc_pause import pause_gc
-from policies.engine.model import Actor
+from policies.engine.model import Actor, Statement
 from policies.engine.postings import Postings
 from policies.engine.selectors import (
     GROUP_MEMBERSHIP,
@@ -34,17 +40,19 @@ from policies.engine.selectors import (
     is_relational,
 )
 from policies.engine.snapshot import Snapshot
+from policies.engine.wider_selectors import widen_selectors
 from policies.identity.services.staged_people import ChangedActor
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, ports, users_by_actor_clause
 from policies.pdp.ports import GrantStage
 from policies.writes.preview_disclosure import PreviewDisclosure
 
-#: Most entities and people that are compared, and most steps of comparing them: some seconds of work.
+#: Most entities and people that are compared, and most steps of comparing them: some seconds of work. Of more entities
+#: and people the first are, by age and by URN.
 MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 100_000
 #: Entities and people of a sample, the first by age and by URN: what is shown while somebody types.
 SAMPLED_ENTITIES, SAMPLED_PEOPLE = 1_000, 300
-#: Most different selectors and criteria of changed statements together: the database tests each.
+#: Most different selectors and criteria of changed statements together: the database tests each. More are widened.
 MAX_CRITERIA = 1_000
 
 #: Entities that stand for those of one person and privilege, and policies through which somebody keeps access.
@@ -142,7 +150,7 @@ def compare_snapshots(
     disclosure = PreviewDisclosure.load(by)
     scope = _find_scope(before, after, policies, people, privileges)
     if facts.has_changes:
-        statements = frozenset((*before.statements, *after.statements))
+        statements = _list_statements(before, after)
         scope = access_change.join_scopes([scope, fact_changes.find_fact_scope(statements, facts, privileges)])
     grant_scope = None if grants is None else find_grant_scope(grants, people, privileges)
     if grant_scope is not None:
@@ -150,24 +158,21 @@ def compare_snapshots(
     if not settings.AUTH_POLICIES_ENABLED:
         return NetChange(before.version, is_exact=True, disclosure=disclosure)
     max_people = SAMPLED_PEOPLE if is_sampled else MAX_PEOPLE
-    postings = _load_postings(scope, before, after, is_sampled=is_sampled)
-    if postings is None:
-        return NetChange(before.version, is_exact=False, disclosure=disclosure)
+    max_entities = SAMPLED_ENTITIES if is_sampled else MAX_ENTITIES
+    postings, has_all_entities = _load_postings(scope, before, after, max_entities, is_sampled=is_sampled)
     if grants is not None and grant_scope is not None and grant_scope.privileges:
-        sides = add_grants(grants, grant_scope, postings, before, after)
-        if sides is None:
-            return NetChange(before.version, is_exact=False, disclosure=disclosure)
-        before, after = sides
+        if len(find_granted_entities(grant_scope, postings)) > MAX_GRANTED_ENTITIES:
+            postings, has_all_entities = _load_postings(scope, before, after, MAX_GRANTED_ENTITIES, is_sampled=True)
+        before, after = add_grants(grants, grant_scope, postings, before, after)
     changed_postings = fact_changes.apply_fact_changes(_move_members(postings, people), facts)
     actors = _load_people(scope, (postings, changed_postings), max_people)
-    is_complete = len(actors) <= max_people and not (is_sampled and len(postings.urns) >= SAMPLED_ENTITIES)
     budget = WorkBudget(MAX_STEPS)
     states = (
         AccessState(before, postings, actors | {urn: changed.was for urn, changed in people.items()}),
         AccessState(after, changed_postings, actors | {urn: changed.now for urn, changed in people.items()}),
     )
     differences = list(access_change.compare_access(*states, scope.privileges, scope.policies, budget))
-    platform_differences = list(access_change.compare_platform(*states, scope.platform_privileges, budget))
+    platform_differences = list(access_change.compare_platform(*states, scope.platform_privileges))
     platform_gained, platform_lost = (
         nsmallest(
             limit,
@@ -183,7 +188,7 @@ def compare_snapshots(
     )
     return NetChange(
         before.version,
-        is_exact=is_complete and not budget.is_exhausted,
+        is_exact=has_all_entities and len(actors) <= max_people and not budget.is_exhausted,
         disclosure=disclosure,
         gained=_sum_side([(item, item.gained) for item in differences], postings, limit, disclosure),
         lost=_sum_side([(item, item.lost) for item in differences], postings, limit, disclosure),
@@ -204,7 +209,7 @@ def _find_scope(
     scope = access_change.find_scope(changed_statements, privileges)
     if not people:
         return scope
-    statements = frozenset((*before.statements, *after.statements))
+    statements = _list_statements(before, after)
     moved = Criterion(URN, Condition.EQUALS, frozenset(_list_moved(people)))
     # Whoever enters or leaves a group is another entity for statements about members of groups.
     about_members = [
@@ -221,6 +226,11 @@ def _find_scope(
     )
 
 
+def _list_statements(before: Snapshot, after: Snapshot) -> Collection[Statement]:
+    """Return the statements of both sides; a snapshot that replaces another one shares most of its statements."""
+    return {id(statement): statement for statement in (*before.statements, *after.statements)}.values()
+
+
 def _list_moved(people: Mapping[str, ChangedActor]) -> list[str]:
     return [urn for urn, changed in people.items() if changed.was.groups != changed.now.groups]
 
@@ -233,19 +243,26 @@ def _move_members(postings: Postings, people: Mapping[str, ChangedActor]) -> Pos
     return postings.replace_values(GROUP_MEMBERSHIP, groups_by_number) if groups_by_number else postings
 
 
-def _load_postings(scope: ChangeScope, before: Snapshot, after: Snapshot, *, is_sampled: bool) -> Postings | None:
-    """Return the covered entities, or a sample of them; None where they are too many."""
+def _load_postings(
+    scope: ChangeScope, before: Snapshot, after: Snapshot, limit: int, *, is_sampled: bool
+) -> tuple[Postings, bool]:
+    """Return the entities that can differ, at least, and whether these are all: else they are the first ones.
+
+    With `is_sampled` the first ones are read at once, and it is not known whether there are more when the limit is met.
+    """
     if not scope.privileges:
-        return Postings(urns=(), types=(), fields=())
-    if sum(1 + len(selector.criteria) for selector in scope.selectors) > MAX_CRITERIA:
-        return None
+        return Postings(urns=(), types=(), fields=()), True
+    covering = widen_selectors(scope.selectors, MAX_CRITERIA)
     fields = before.tested_fields(scope.privileges) | after.tested_fields(scope.privileges)
     if cdap.is_granted(scope.privileges):
         fields |= GRANT_FIELDS
     source = ports.postings_source()
-    if is_sampled:
-        return source.load_sample(covering=scope.selectors, fields=fields, limit=SAMPLED_ENTITIES)
-    return source.load_postings(covering=scope.selectors, fields=fields, limit=MAX_ENTITIES, with_people=True)
+    if not is_sampled:
+        postings = source.load_postings(covering=covering, fields=fields, limit=limit, with_people=True)
+        if postings is not None:
+            return postings, True
+    postings = source.load_sample(covering=covering, fields=fields, limit=limit)
+    return postings, len(postings.urns) < limit
 
 
 def _load_people(scope: ChangeScope, sides: tuple[Postings, Postings], limit: int) -> dict[str, Actor]:

@@ -73,6 +73,14 @@ def account_facts(user: User) -> list[dict[str, Any]]:
     ]
 
 
+def name_facts(user: User) -> list[dict[str, Any]]:
+    """Return what everybody may know of an account, for its page."""
+    return [
+        {"label": "User name", "value": user.username},
+        {"label": "URN", "template": "policies/_urn.html", "urn": user.urn},
+    ]
+
+
 def list_account_losses(user: User) -> list[str]:
     """Return sentences about everything that is deleted with an account."""
     counts = (

@@ -4,7 +4,7 @@ If another editor saved in the meantime, the page shows both versions beside the
 and saving again replaces the other editor's changes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -48,11 +48,13 @@ def handle_edit(
     record: Record | None,
     load_facts: Callable[[Record], dict[str, Any]],
     save: Callable[..., NamedRecord],
+    editable: Collection[str] | None = None,
     **texts: str,
 ) -> HttpResponse:
     """Show the form that edits a record (None if it was removed) and save it by calling `save`.
 
-    `url` is the page of the record. `texts` may replace the title and the last breadcrumb (`crumb`), the message of
+    `url` is the page of the record, `editable` are the fields that the caller may change: others are neither shown nor
+    saved (None: all are shown). `texts` may replace the title and the last breadcrumb (`crumb`), the message of
     success, and add a subtitle.
     """
     current_facts = None if record is None else load_facts(record)
@@ -68,13 +70,18 @@ def handle_edit(
         cancel_url=url,
         initial=None if current_facts is None else {**current_facts, "seen": unit_of_work.fingerprint(current_facts)},
     )
+    hidden_fields = frozenset[str]() if editable is None else page.form.fields.keys() - {*editable, "seen"}
+    for field in hidden_fields:
+        del page.form.fields[field]
     if request.method == "POST":
         result = page.save_or_report(partial(_save, save, request, urn))
         if result is not None:
             return redirect_with_message(request, texts.get("message", f"Saved {result.name}."), url)
         if current_facts is not None:
             if page.status == Stale.status:
-                page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts)
+                # Who does not see all of the form does not see the rest of the record either.
+                extra_labels = {} if hidden_fields else _EXTRA_LABELS
+                page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts, extra_labels)
             _update_fingerprint(page.form, current_facts)
     return page.render()
 
@@ -89,7 +96,9 @@ def _update_fingerprint(form: forms.Form, facts: Mapping[str, Any]) -> None:
     form.data = {**form.data.dict(), "seen": unit_of_work.fingerprint(facts)}  # type: ignore[attr-defined]  # a QueryDict
 
 
-def _build_edit_conflict(form: forms.Form, urn: str, current_facts: Mapping[str, Any]) -> dict[str, Any]:
+def _build_edit_conflict(
+    form: forms.Form, urn: str, current_facts: Mapping[str, Any], extra_labels: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the context of an edit conflict: editor, time, and each field whose three versions are not all equal."""
     events = list(change_log_queries.list_change_events(urn=urn)[:_MAX_RECENT_EVENTS])
     before = _find_original_facts(events, form.cleaned_data["seen"], current_facts)
@@ -104,7 +113,7 @@ def _build_edit_conflict(form: forms.Form, urn: str, current_facts: Mapping[str,
     ]
     rows += [
         _conflict_row(label, before, name, current_facts, None)
-        for name, label in _EXTRA_LABELS.items()
+        for name, label in extra_labels.items()
         if name in current_facts
     ]
     return {

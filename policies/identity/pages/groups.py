@@ -113,11 +113,19 @@ def create_group(request: HttpRequest) -> HttpResponse:
 def edit_group(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that edits the profile of a group."""
     require_on_group(request, required_privileges.group_profile(), urn)
+    resource = ResourceRef(urn, groups.ENTITY_TYPE)
+    may = list_and_form_pages.check_permissions(
+        request,
+        **{column: (required_privileges.group_profile(column), resource) for column in groups.PROFILE_LENGTHS},
+        members=(required_privileges.group_members(), resource),
+    )
     return handle_edit(
         request,
         GroupForm,
         section=SECTION,
-        url=reverse("group", args=[urn]),
+        # Who may change ways to reach the group, and not its members, does not see its page.
+        url=reverse("group" if may["members"] else "group-edit", args=[urn]),
+        editable=[column for column in groups.PROFILE_LENGTHS if may[column]],
         urn=urn,
         record=find_posted_group(request, urn),
         load_facts=people_writer.facts,

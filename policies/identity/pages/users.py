@@ -7,25 +7,29 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from policies.http.guard import Guard
+from policies.engine.requirements import Requirement, any_of_requirement
+from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import Section, form_view, page_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
-from policies.identity.pages.account_presenter import account_facts, account_row, get_person
+from policies.identity.pages.account_presenter import account_facts, account_row, get_person, name_facts
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import NewUserForm, UserFilterForm, UserForm
 from policies.identity.queries import credentials, policy_mentions, users_groups_roles
 from policies.identity.services import people_writer, users
 from policies.models import User
+from policies.pdp import authorizer
+from policies.pdp.access_requests import ResourceRef
 from policies.writes import required_privileges
 
 SECTION = Section("Users", "users", ("Settings", "Users & Groups"))
 
 #: Guard of the pages that show people: any privilege to change them.
 VIEW_GUARD = Guard(any_of=required_privileges.VIEW_USERS)
-CREATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("user.create"))
+_VIEWING = any_of_requirement(required_privileges.VIEW_USERS)
 UPDATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("user.update"))
+CREATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("user.create"))
 
 
 @page_view(VIEW_GUARD)
@@ -44,9 +48,14 @@ def list_users(request: HttpRequest) -> HttpResponse:
     )
 
 
-@page_view(VIEW_GUARD)
+@page_view(signed_in)
 def show_user(request: HttpRequest, urn: str) -> HttpResponse:
-    """Page of one person: profile, groups, roles, policies and actions."""
+    """Page of one person: profile, groups, roles, policies and actions.
+
+    To who may only change something in the profile it shows the name alone.
+    """
+    if not required_privileges.is_met(_VIEWING, by=get_actor(request)):
+        return _show_name(request, urn)
     user = get_person(urn)
     context = {
         "user_shown": user,
@@ -55,10 +64,18 @@ def show_user(request: HttpRequest, urn: str) -> HttpResponse:
         "assignments": sorted(user.role_assignments.all(), key=lambda row: row.role.name.casefold()),
         "through_groups": credentials.list_roles_through_groups(urn=urn),
         "policies": policy_mentions.list_mentions(actor=urn),
-        "may": _check_rights(request),
+        "may": _check_rights(request, urn),
         "breadcrumbs": SECTION.breadcrumbs(user.name),
     }
     return render(request, "people/user.html", context)
+
+
+def _show_name(request: HttpRequest, urn: str) -> HttpResponse:
+    """Page of one person for who may change something in the profile, and may not see the record."""
+    _require_profile_change(request, urn, or_else=VIEW_GUARD)
+    user = get_person(urn)
+    context = {"user_shown": user, "facts": name_facts(user), "breadcrumbs": [{"label": user.name}]}
+    return render(request, "people/user_name.html", context)
 
 
 @form_view(CREATE_GUARD)
@@ -82,9 +99,13 @@ def create_user(request: HttpRequest) -> HttpResponse:
     )
 
 
-@form_view(UPDATE_GUARD)
+@form_view(signed_in)
 def edit_user(request: HttpRequest, urn: str) -> HttpResponse:
-    """Page that edits the profile of a person."""
+    """Page that edits the profile of a person: those parts of it that the viewer may change."""
+    _require_profile_change(request, urn, or_else=UPDATE_GUARD)
+    may = list_and_form_pages.check_permissions(
+        request, **{column: _build_profile_question(column, urn) for column in users.PROFILE_LENGTHS}
+    )
     return handle_edit(
         request,
         UserForm,
@@ -94,14 +115,35 @@ def edit_user(request: HttpRequest, urn: str) -> HttpResponse:
         record=get_person(urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn),
         load_facts=people_writer.facts,
         save=users.update,
+        editable=[column for column, is_allowed in may.items() if is_allowed],
     )
 
 
-def _check_rights(request: HttpRequest) -> dict[str, bool]:
+def _build_profile_question(column: str | None, urn: str) -> tuple[Requirement, ResourceRef]:
+    return users.build_profile_requirement(column), ResourceRef(urn, users.ENTITY_TYPE)
+
+
+def _require_profile_change(request: HttpRequest, urn: str, *, or_else: Guard) -> None:
+    """Raise Forbidden unless the caller may change something in the profile of somebody else, or meets the guard.
+
+    Everybody may change something in the own profile, which has a page of its own.
+    """
+    by = get_actor(request)
+    if urn == by.urn:
+        or_else.check_access(request)
+        return
+    requirement, resource = _build_profile_question(None, urn)
+    either = Requirement((*any_of_requirement(or_else.any_of).any_of, *requirement.any_of))
+    authorizer.require(by=by, requirement=either, resource=resource)
+
+
+def _check_rights(request: HttpRequest, urn: str = "") -> dict[str, bool]:
+    update = required_privileges.privilege_group("user.update")
     return list_and_form_pages.check_permissions(
         request,
+        edit=_build_profile_question(None, urn) if urn else update,
         create=required_privileges.privilege_group("user.create"),
-        update=required_privileges.privilege_group("user.update"),
+        update=update,
         remove=required_privileges.privilege_group("user.delete"),
         credentials=required_privileges.MANAGE_CREDENTIALS,
         assign=required_privileges.MANAGE_POLICIES,

@@ -14,6 +14,7 @@ from policies.identity.queries import users_groups_roles
 from policies.identity.services import membership_times, membership_writer, people_writer
 from policies.identity.services import roles as role_service
 from policies.models import GroupProfile, Membership, User, documents
+from policies.models.fields import is_storable
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer, database_clock
 from policies.pdp.access_requests import AccessRequest, ResourceRef
@@ -83,7 +84,13 @@ def update(
     Raises Forbidden, NotFound, Stale, Invalid with every problem.
     """
     values = {"name": name, "description": description, "email": email}
-    profile = {column: value for column, value in values.items() if value is not None}
+    stored_group = users_groups_roles.find_group(urn=urn) if is_storable(urn) else None
+    # A write is judged by the difference that it makes.
+    profile = {
+        column: value
+        for column, value in values.items()
+        if value is not None and (stored_group is None or getattr(stored_group, column) != value)
+    }
     for part in sorted(profile) or (None,):
         requirement = required_privileges.group_profile(part)
         required_privileges.require(by=by, requirement=requirement, urn=urn, type=ENTITY_TYPE)

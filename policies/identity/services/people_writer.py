@@ -113,7 +113,8 @@ def remove(row: UserOrGroup, *, uow: UnitOfWork) -> None:
 
     Raises Conflict for a name by which a policy keeps access from somebody.
     """
-    deleted_names.refuse_narrowing(urn=row.urn, name=row.name)
+    object_name = deleted_names.make_object_name("user", row.object_id) if isinstance(row, User) else ""
+    deleted_names.refuse_narrowing(urn=row.urn, name=row.name, object_name=object_name)
     _announce_loss(row, uow)
     uow.audit(urn=row.urn, name=row.name, verb=Verb.DELETED, before=facts(row))
     (row if isinstance(row, User) else row.group).delete()

@@ -255,11 +255,14 @@ def get_role(urn: str) -> Role:
 
 
 def get_deletable_role(urn: str, *, by: Actor) -> Role:
-    """Return a role to delete. Raises Forbidden, NotFound, Conflict while policies name it."""
+    """Return a role to delete. Raises Forbidden, NotFound, Conflict while policies name it, or deny its object id."""
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     role = _get_editable_role(urn, by=by)
     if policy_urns := users_groups_roles.load_policy_urns_by_actor(actors=[urn])[urn]:
         raise Conflict(f"{role.name} is named by {len(policy_urns)} policies: {', '.join(policy_urns[:5])}.")
+    deleted_names.refuse_narrowing(
+        urn=urn, name=role.name, object_name=deleted_names.make_object_name("role", role.object_id)
+    )
     return role
 
 

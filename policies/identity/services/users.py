@@ -12,12 +12,14 @@ from typing import Any, TypedDict, Unpack
 from django.db.models import Q
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
+from policies.engine.requirements import Requirement
 from policies.errors import Conflict, Forbidden
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups as group_service
 from policies.identity.services import membership_writer, people_writer
 from policies.identity.services import roles as role_service
 from policies.models import ResetToken, User, Verb, documents
+from policies.models.fields import is_storable
 from policies.models.lookalikes import fold_name
 from policies.models.people import HAS_PASSWORD, MAX_NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
 from policies.writes import delegation, required_privileges
@@ -148,6 +150,7 @@ def update(
     """
     changes = _drop_unchanged(profile)
     if state is None and not _is_service(urn):
+        changes = _drop_stored(changes, urn)
         _require_profile_change(changes, urn=urn, by=by)
     else:
         require_state_change(urn=urn, by=by)
@@ -167,11 +170,22 @@ def update(
     return user
 
 
+def build_profile_requirement(column: str | None) -> Requirement:
+    """Return the requirement for changing a column of a person's profile; None stands for a change of nothing."""
+    part = None if column is None else _PROFILE_PARTS[column]
+    return required_privileges.user_profile(part, is_address=part == "email")
+
+
+def _drop_stored(changes: Mapping[str, str], urn: str) -> dict[str, str]:
+    """Return the columns that get another value: a write is judged by the difference that it makes."""
+    user = users_groups_roles.find_user(urn=urn) if is_storable(urn) else None
+    return {column: value for column, value in changes.items() if user is None or getattr(user, column) != value}
+
+
 def _require_profile_change(columns: Collection[str], *, urn: str, by: Actor) -> None:
     """Raise Forbidden unless the actor may change these columns of a person."""
-    for part in sorted(_PROFILE_PARTS[column] for column in columns) or (None,):
-        requirement = required_privileges.user_profile(part, is_address=part == "email")
-        required_privileges.require(by=by, requirement=requirement, urn=urn, type=ENTITY_TYPE)
+    for column in sorted(columns) or (None,):
+        required_privileges.require(by=by, requirement=build_profile_requirement(column), urn=urn, type=ENTITY_TYPE)
 
 
 def suspend(*, urn: str, by: Actor, channel: str) -> User:

@@ -156,6 +156,25 @@ def test_switches_of_a_dataset(world, person):
     assert (everything["canEditOwners"], everything["canManageEntity"]) == (True, None)
 
 
+@pytest.mark.parametrize(
+    ("switch", "privilege", "aspect", "document"),
+    [
+        ("canEditAssertions", "EDIT_ENTITY_ASSERTIONS", "assertionInfo", {"customAssertion": {"entity": DATASET}}),
+        ("canEditIncidents", "EDIT_ENTITY_INCIDENTS", "incidentInfo", {"entities": [DATASET]}),
+    ],
+)
+def test_switches_about_assertions_and_incidents_say_what_a_write_is_answered(
+    world, person, switch, privilege, aspect, document
+):
+    query = f"query p($urn: String!) {{dataset(urn: $urn) {{privileges {{{switch}}}}}}}"
+    urn = f"urn:li:{aspect.removesuffix('Info')}:made"
+    for name, held in (("holder", privilege), ("editor", "EDIT_ENTITY"), ("other", "EDIT_ENTITY_TAGS")):
+        by = person(name, held, **on(DATASET))
+        may = by.ask(query, urn=DATASET)["dataset"]["privileges"][switch]
+        answer = calling(by.urn).write(proposal(f"{urn}-{name}", aspect, document))
+        assert (may, answer.status_code) == ((True, 200) if name != "other" else (False, 403)), answer.content
+
+
 # -- the glossary -----------------------------------------------------------------------------------------------------
 
 

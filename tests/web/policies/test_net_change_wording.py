@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from django.template.loader import render_to_string
+
 from policies.authoring.pages import net_change_wording
 from policies.authoring.services.net_change import (
     ChangedAccess,
@@ -82,3 +84,14 @@ def test_whoever_may_not_ask_about_others_reads_numbers_and_what_concerns_them(w
     ]
     nothing = NetChange(1, is_exact=True, disclosure=disclosure)
     assert net_change_wording.describe_net_change(nothing) == [net_change_wording.NOBODY_ON_ENTITIES]
+
+
+def test_nothing_is_confirmed_without_a_number():
+    assert net_change_wording.describe_net_change(NetChange(1, is_exact=False, disclosure=TOLD)) == [
+        net_change_wording.NOBODY_COUNTED,
+        net_change_wording.NOT_EXACT,
+    ]
+    for effect, is_disabled in (([], True), (["2 people lose access to 3 entities."], False), (None, False)):
+        assert (
+            "disabled" in render_to_string("components/modal.html", {"label": "Go", "effect": effect})
+        ) is is_disabled

@@ -105,7 +105,7 @@ def compare_platform(current_snapshot: Snapshot, change: PolicyChange) -> Iterat
     before, after = (
         AccessState(snapshot, _NO_ENTITIES, people) for snapshot in (current_snapshot, change.proposed_snapshot)
     )
-    for difference in access_change.compare_platform(before, after, change.platform_privileges, WorkBudget(_NO_LIMIT)):
+    for difference in access_change.compare_platform(before, after, change.platform_privileges):
         is_gained, snapshot = difference.is_gained, (after if difference.is_gained else before).snapshot
         for person in difference.people:
             row = AccessChange(difference.privilege, person, int(is_gained), int(not is_gained))

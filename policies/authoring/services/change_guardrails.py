@@ -124,10 +124,11 @@ def _apply_change(actor: Actor, was: Actor, now: Actor) -> Actor:
 
 def _judge_lockout(policies: Mapping[str, Policy | None], actors: Mapping[str, Actor]) -> _Finding:
     """Return the finding on the built-in guardrail, by what refuses writes that break it."""
-    after = admin_lockout.find_manageability(policies, actors)
-    is_added = after < admin_lockout.find_manageability()
-    verdict = Guardrail.Status.HOLDS if after and not is_added else Guardrail.Status.BROKEN
-    return _Finding(verdict, is_added=is_added)
+    before, after = admin_lockout.find_management(), admin_lockout.find_management(policies, actors)
+    is_added = after.lasts < before.lasts
+    verdict = Guardrail.Status.HOLDS if after.lasts and not is_added else Guardrail.Status.BROKEN
+    example = admin_lockout.describe_manager(after if after.lasts else before) if is_added else None
+    return _Finding(verdict, is_added=is_added, example=example)
 
 
 def _find_example(judgment: Judgment) -> _Example:

@@ -249,8 +249,8 @@ class ChangeProofsOut(serializers.Serializer[Any]):
 class GuardrailVerdictOut(serializers.Serializer[Any]):
     """Whether a guardrail holds after the changes; `is_added`: they break it, or add to what breaks it.
 
-    In the mode `enforce` they would be refused then. Name, sentence and example of others are for those who hold
-    MANAGE_GUARDRAILS, and empty for everybody else.
+    In the mode `enforce` they would be refused then. Name, sentence, example and `breaks_at` of others are for those
+    who hold MANAGE_GUARDRAILS, and empty for everybody else.
     """
 
     urn = serializers.CharField()
@@ -260,6 +260,9 @@ class GuardrailVerdictOut(serializers.Serializer[Any]):
     verdict = serializers.ChoiceField(Guardrail.Status.choices)
     is_added = serializers.BooleanField()
     example = strict_fields.AnyJson(allow_null=True)
+    breaks_at = serializers.CharField(
+        allow_null=True, help_text="The later instant at which it breaks; null: now, or never as far as is known."
+    )
 
 
 class ReplayedAccessOut(serializers.Serializer[Any]):

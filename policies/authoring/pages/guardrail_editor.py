@@ -206,7 +206,7 @@ class GuardrailEditor(View):
         return render(self.request, "policies/guardrail_form.html", context, status=self.status)
 
     def _build_aside_context(self) -> dict[str, Any]:
-        """Return the sentence of the rule and, where it can be judged, what breaks it already."""
+        """Return the sentence of the rule and, where it can be judged, what breaks it already or is going to."""
         rule, _ = self._read_rule()
         is_sound = not self._find_problems()
         judgment = service.judge_rule(rule) if is_sound else None
@@ -214,6 +214,7 @@ class GuardrailEditor(View):
         return {
             "sentence": describe_incomplete_rule(rule),
             "is_sound": is_sound,
+            "is_broken": judgment is not None and judgment.status is not Guardrail.Status.HOLDS,
             "breach_rows": build_breach_rows(breaches),
             "breach_count": 0 if judgment is None else judgment.count,
         }

@@ -33,8 +33,9 @@ _Example = Mapping[str, object] | None
 class GuardrailVerdict(NamedTuple):
     """Whether a guardrail holds after a change, and whether the change adds to what breaks it (`is_added`).
 
-    A change that adds is refused, in the mode `enforce`. Name, sentence and example are empty for whoever does not
-    manage guardrails, unless the change adds: a refusal of it would tell them, too.
+    A change that adds is refused, in the mode `enforce`. `breaks_at` is the later time at which it breaks, as breaches
+    have it; None: at once, or never as far as is known. Name, sentence, example and this time are left out for whoever
+    does not manage guardrails, unless the change adds: a refusal of it would tell them, too.
     """
 
     urn: str
@@ -44,12 +45,14 @@ class GuardrailVerdict(NamedTuple):
     verdict: Guardrail.Status
     is_added: bool
     example: _Example
+    breaks_at: str | None
 
 
 class _Finding(NamedTuple):
     verdict: Guardrail.Status
     is_added: bool = False
     example: _Example = None
+    breaks_at: str | None = None
 
 
 def judge_guardrails(
@@ -94,14 +97,16 @@ def _judge(guardrail: Guardrail, change: GuardedChange, *, has_fact_changes: boo
     if breach is not None:
         is_certain = isinstance(breach, TodaysBreach) or breach.is_certain
         verdict = Guardrail.Status.BROKEN if is_certain else Guardrail.Status.UNKNOWN
-        return _Finding(verdict, is_added=True, example=_describe_breach(breach))
+        return _Finding(verdict, is_added=True, example=_describe_breach(breach), breaks_at=_find_time([breach]))
     if has_fact_changes and load_rule(guardrail).kind is RuleKind.ALWAYS:
         return _Finding(Guardrail.Status.UNKNOWN)
-    if guardrail.status == Guardrail.Status.HOLDS:
+    if guardrail.status == Guardrail.Status.HOLDS and guardrail.breaks_at is None:
         return _Finding(Guardrail.Status.HOLDS)
-    # What broke it already may be gone after the change.
+    # What broke it already, or was going to, may be gone after the change.
     judgment = GuardrailJudge(load_rule(guardrail), change.after).judge()
-    return _Finding(judgment.status, example=_find_example(judgment))
+    is_later = judgment.status is Guardrail.Status.HOLDS
+    breaks_at = _find_time(judgment.todays_breaches) if is_later else None
+    return _Finding(judgment.status, example=_find_example(judgment), breaks_at=breaks_at)
 
 
 def _change_later(
@@ -136,6 +141,12 @@ def _find_example(judgment: Judgment) -> _Example:
     return next((example for breach in breaches if (example := _describe_breach(breach)) is not None), None)
 
 
+def _find_time(breaches: Iterable[Breach | TodaysBreach]) -> str | None:
+    """Return the first of the later times at which these break a guardrail; None if there is none."""
+    times = [breach.at for breach in breaches if isinstance(breach, TodaysBreach) and breach.at is not None]
+    return min(times).isoformat() if times else None
+
+
 def _describe_breach(breach: Breach | TodaysBreach) -> _Example:
     return None if breach.question is None else describe_question(breach.question)
 
@@ -156,6 +167,7 @@ def _build_verdicts(findings: Iterable[tuple[Guardrail, _Finding]], by: Actor) -
             finding.verdict,
             finding.is_added,
             finding.example if is_told else None,
+            finding.breaks_at if is_told else None,
         )
         for guardrail, finding in rows
         for is_told in (is_manager or finding.is_added,)

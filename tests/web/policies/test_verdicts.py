@@ -107,6 +107,26 @@ def test_guardrails_are_judged_before_saving(builder):
     assert builder.press("save", users=[OTTO, STELLA]).status_code == 409
 
 
+def test_a_later_break_is_said_with_its_time(builder, browse, write):
+    promise = {"always": {"actors": {"users": [OTTO]}, "privileges": ["MANAGE_TAGS"]}}
+    guard(promise, mode="warn")
+    builder.press("refresh", validUntil="2099-01-01T00:00")
+    (sentence, _) = builder.response.context["verdicts"]["guardrails"]
+    assert sentence == (
+        "The guardrail Tags would be broken by this from 2099-01-01 00:00 UTC on, which is saved and reported."
+        " Otto Outsider must always be able to Manage Tags."
+        " For example Otto Outsider: Manage Tags across the platform."
+    )
+    assert builder.press("save").status_code == 302
+    # From then on it was due before.
+    other = Builder(browse("root"), f"{BASE}/edit/{write('other', actors={'users': [STELLA]}, **MANAGING_TAGS).urn}")
+    (sentence, _) = other.response.context["verdicts"]["guardrails"]
+    assert sentence == (
+        "The guardrail Tags holds until 2099-01-01 00:00 UTC, with or without this, and is broken then."
+        " For example Otto Outsider: Manage Tags across the platform."
+    )
+
+
 def test_the_decision_log_is_replayed_on_request(builder):
     log(STELLA)
     log(STELLA, days=20)

@@ -101,7 +101,10 @@ def _measure(name: str, write: Any) -> dict[str, Any]:
         **{f"{mode} median": statistics.median(found) for mode, found in times.items()},
         "added": statistics.median(times["warn"]) - statistics.median(times["off"]),
         "added p95": statistics.quantiles(times["warn"], n=20)[-1] - statistics.median(times["off"]),
+        "off work": statistics.median(work["off"]),
         "added work": statistics.median(work["warn"]) - statistics.median(work["off"]),
+        "most work": max(work["warn"]) - statistics.median(work["off"]),
+        "times": statistics.median(work["warn"]) / statistics.median(work["off"]),
     }
 
 

@@ -26,6 +26,8 @@ ROLE, OWNER_TYPE = "urn:li:dataHubRole:r", "urn:li:ownershipType:t"
 TAGS, UMBRELLA, OTHER = "EDIT_ENTITY_TAGS", "EDIT_ENTITY", "EXECUTE_ENTITY"
 #: Privileges of rules and of policies; EDIT_ENTITY is accepted in place of EDIT_ENTITY_TAGS.
 ASKED, HELD = [TAGS, OTHER], [TAGS, UMBRELLA, OTHER]
+#: Privileges of promises.
+PROMISED = ["MANAGE_TAGS", "MANAGE_SECRETS"]
 TAG_URNS = ["urn:li:tag:a", "urn:li:tag:ab"]
 TYPES = ["dataset", "chart", "dashboard"]
 
@@ -74,8 +76,8 @@ class DrawnPolicy(NamedTuple):
         return (self.begins is None or self.begins <= at) and (self.ends is None or at < self.ends)
 
 
-def draw_policy(draw: random.Random) -> DrawnPolicy:
-    """Return a policy."""
+def draw_policy(draw: random.Random, *, is_platform: bool = False) -> DrawnPolicy:
+    """Return a policy, about entities or the platform."""
     document = {
         "displayName": "p",
         "type": "METADATA",
@@ -85,6 +87,8 @@ def draw_policy(draw: random.Random) -> DrawnPolicy:
         "privileges": draw.sample(HELD, draw.randint(1, 2)),
         "resources": draw_block(draw),
     }
+    if is_platform:
+        document |= {"type": "PLATFORM", "privileges": draw.sample(PROMISED, draw.randint(1, 2)), "resources": None}
     times = draw.choice([(None, None)] * 4 + [(TIMES[0], None), (None, TIMES[0]), (None, TIMES[1]), tuple(TIMES)])
     return DrawnPolicy(document, *times)
 
@@ -119,11 +123,19 @@ def draw_rule(draw: random.Random) -> _Document:
     return {kind: {"actors": draw.choice(people), **draw.choice(scopes)}}
 
 
+def draw_promise(draw: random.Random) -> _Document:
+    """Return a rule about what people hold on the platform."""
+    privileges = draw.sample(PROMISED, draw.randint(1, 2))
+    if draw.random() < 0.5:
+        return {"always": {"actors": {"users": draw.sample(USERS, draw.randint(1, 2))}, "privileges": privileges}}
+    return {"at_least": {"number": draw.randint(1, 3), "privileges": privileges}}
+
+
 class Drawn:
     """Both states of a small world: 0 is before the change, 1 after it."""
 
-    def __init__(self, draw: random.Random) -> None:
-        self.rule = draw_rule(draw)
+    def __init__(self, draw: random.Random, *, is_promise: bool = False) -> None:
+        self.rule = draw_promise(draw) if is_promise else draw_rule(draw)
         self.people: list[dict[str, tuple[Actor, tuple[LaterActor, ...]]]] = [{}, {}]
         self.policies: list[dict[str, DrawnPolicy]] = [{}, {}]
         for urn in USERS:
@@ -131,8 +143,10 @@ class Drawn:
             self.people[0][urn] = before
             self.people[1][urn] = draw_states(draw, urn) if draw.random() < 0.25 else before
         for number in range(draw.randint(1, 4)):
-            policy = draw_policy(draw) if draw.random() < 0.85 else None
-            changed = (draw_policy(draw) if draw.random() < 0.8 else None) if draw.random() < 0.4 else policy
+            policy = draw_policy(draw, is_platform=is_promise) if draw.random() < 0.85 else None
+            changed = policy
+            if draw.random() < 0.4:
+                changed = draw_policy(draw, is_platform=is_promise) if draw.random() < 0.8 else None
             for side, version in enumerate((policy, changed)):
                 if version is not None:
                     self.policies[side][f"urn:li:dataHubPolicy:p{number}"] = version
@@ -278,12 +292,29 @@ def adds(drawn: Drawn) -> bool:
     ((kind, body),) = drawn.rule.items()
     if kind == "no_policy":
         return any(_list_spoken(drawn, body))
+    if kind in ("always", "at_least"):
+        return any(_breaks_promise(drawn, body, at) for at in INSTANTS)
     for at, urn in product(INSTANTS, USERS):
         before, after = (drawn.list_uses(side, at, urn) for side in (0, 1))
         gains = [now & ~was for was, now in zip(before, after, strict=True)]
         if any(gains) and all(after):
             return True
     return False
+
+
+def _breaks_promise(drawn: Drawn, body: _Document, at: datetime) -> bool:
+    """Whether a change takes what is promised and was given before, at an instant."""
+    held: list[dict[str, frozenset[str]]] = [{}, {}]
+    for side, urn in product((0, 1), USERS):
+        actor, policies = drawn.find_actor(side, urn, at), drawn.list_current(side, at)
+        platform = 1 << count_entities(urn)
+        held[side][urn] = frozenset(
+            name for name in body["privileges"] if actor.is_active and find_allowed(policies, actor, name)[0] & platform
+        )
+    if "actors" in body:
+        return any(held[0][urn] - held[1][urn] for urn in body["actors"]["users"])
+    counts = [sum(len(names) == len(body["privileges"]) for names in side.values()) for side in held]
+    return counts[1] < min(body["number"], counts[0])
 
 
 def _list_spoken(drawn: Drawn, body: _Document) -> Iterator[int]:

@@ -18,7 +18,9 @@ from policies.engine.guardrails.breaches import Breach
 from policies.engine.guardrails.rules import read_rule
 from policies.engine.model import Question, StatementOrigin
 from policies.engine.snapshot import Snapshot
+from policies.identity.services import users
 from policies.models import Guardrail
+from policies.pdp import authorizer
 from policies.writes.guardrail_judgment import GuardedChange
 from policies.writes.guardrail_worlds import JudgedWorld, TimedPolicy
 from tests.policies import small_worlds
@@ -54,6 +56,13 @@ def judge(drawn):
     return change.find_added_breach(Guardrail(rule=drawn.rule))
 
 
+@pytest.fixture
+def people(db):
+    """The people of the worlds, in whatever state these have them."""
+    for urn in USERS:
+        users.create(username=urn.removeprefix("urn:li:corpuser:"), by=authorizer.SYSTEM, channel="test")
+
+
 def is_about_nothing(rule):
     try:
         read_rule(rule)
@@ -62,12 +71,12 @@ def is_about_nothing(rule):
     return False
 
 
-def check(draw):
-    drawn = Drawn(draw)
+def check(draw, *, is_promise=False):
+    drawn = Drawn(draw, is_promise=is_promise)
     if is_about_nothing(drawn.rule):
         return
     breach = judge(drawn)
-    assert breach is None or (isinstance(breach, Breach) and breach.is_certain), breach
+    assert not isinstance(breach, Breach) or breach.is_certain, breach
     assert (breach is not None) == small_worlds.adds(drawn), (drawn.rule, drawn.policies, drawn.people, breach)
 
 
@@ -86,6 +95,12 @@ def test_a_guardrail_refuses_what_adds_and_nothing_else(draw):
 def test_in_thousands_of_worlds_no_verdict_differs(number):
     for seed in range(1000):
         check(random.Random(f"guardrail verdicts {number} {seed}"))
+
+
+@pytest.mark.parametrize("number", [50, pytest.param(2_000, marks=pytest.mark.deep)])
+def test_a_change_breaks_a_promise_when_it_takes_what_was_given(people, number):
+    for seed in range(number):
+        check(random.Random(f"promises {seed}"), is_promise=True)
 
 
 def test_the_worlds_are_those_of_the_product():

@@ -20,7 +20,8 @@ from django.db import connection  # noqa: E402
 from bench import backends  # noqa: E402
 from bench.filling import fill  # noqa: E402
 from bench.worlds import Company  # noqa: E402
-from policies.authoring.services import guardrails, policies, policy_drafts  # noqa: E402
+from policies.authoring.services import policies, policy_drafts  # noqa: E402
+from policies.guardrails.services import guardrails  # noqa: E402
 from policies.identity.services import groups  # noqa: E402
 from policies.models import Guardrail, User  # noqa: E402
 from policies.pdp import actor_resolution, authorizer, snapshot_store  # noqa: E402

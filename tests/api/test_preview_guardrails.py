@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles, users
 from policies.models import Guardrail, Policy
 from policies.pdp import authorizer

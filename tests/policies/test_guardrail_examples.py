@@ -13,11 +13,12 @@ from catalog.cdap.grant_requests import GrantRequest
 from catalog.entities import bootstrap
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
-from policies.authoring import tasks
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import policies
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, DecisionCode, Question
 from policies.errors import GuardrailBroken
+from policies.guardrails import tasks
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles, users
 from policies.models import Guardrail, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store

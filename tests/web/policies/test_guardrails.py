@@ -6,9 +6,10 @@ import pytest
 from django.urls import reverse
 
 from catalog.models import Finding
-from policies.authoring.pages import guardrail_shapes
-from policies.authoring.services import guardrails, policies, policy_drafts
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.guardrails.rules import RuleKind
+from policies.guardrails.pages import shapes as guardrail_shapes
+from policies.guardrails.services import guardrails
 from policies.models import Guardrail
 from policies.pdp import authorizer, snapshot_store
 from tests.web.conftest import DOOR

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from policies.authoring.services import change_proofs, guardrails
+from policies.authoring.services import change_proofs
 from policies.engine.proofs import sentences
+from policies.guardrails.services import guardrails
 from policies.models import LoggedDecision
 from policies.pdp import authorizer
 from tests.web.policies.writing import BASE, Builder

@@ -8,11 +8,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from policies.authoring.pages import guardrail_fields
-from policies.authoring.queries import guardrails
-from policies.authoring.services import guardrails as service
 from policies.engine.guardrails.sentences import describe_example, describe_rule, list_rule_urns
 from policies.engine.wording import word_time
+from policies.guardrails.pages import fields as guardrail_fields
+from policies.guardrails.queries import guardrails
+from policies.guardrails.services import guardrails as service
 from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.filter_forms import GuardrailFilterForm

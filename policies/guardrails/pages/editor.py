@@ -12,15 +12,15 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from policies.authoring.pages.form_values import FieldNotes
-from policies.authoring.pages.guardrail_draft import EVERYBODY, GuardrailDraft
-from policies.authoring.pages.guardrail_fields import build_parts_context, describe_incomplete_rule
-from policies.authoring.pages.guardrails import MANAGE_GUARD, MODE_LABELS, SECTION, build_breach_rows
 from policies.authoring.pages.policy_actions import parse_version
-from policies.authoring.queries import guardrails
-from policies.authoring.services import guardrails as service
 from policies.engine.errors import Problem
 from policies.engine.guardrails.rules import RuleKind
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.guardrails.pages.draft import EVERYBODY, GuardrailDraft
+from policies.guardrails.pages.fields import build_parts_context, describe_incomplete_rule
+from policies.guardrails.pages.guardrails import MANAGE_GUARD, MODE_LABELS, SECTION, build_breach_rows
+from policies.guardrails.queries import guardrails
+from policies.guardrails.services import guardrails as service
 from policies.http.guard import get_actor
 from policies.http.pages.list_and_form_pages import CHANNEL, UNPROCESSABLE_STATUS, redirect_with_message
 from policies.models import Guardrail

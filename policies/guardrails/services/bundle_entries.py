@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from policies.authoring.services import guardrails
 from policies.authoring.services.bundles.files import BundleFile
 from policies.authoring.services.bundles.kinds import (
     BundleChange,
@@ -19,6 +18,7 @@ from policies.engine.errors import Problem
 from policies.engine.families.document_reader import escape
 from policies.engine.model import Actor
 from policies.errors import Invalid
+from policies.guardrails.services import guardrails
 from policies.models import Guardrail
 from policies.models.guardrail import LOCKOUT_URN
 from policies.pdp import snapshot_store

@@ -6,9 +6,9 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from policies.authoring.queries import guardrails
-from policies.authoring.services import guardrails as service
 from policies.errors import Invalid
+from policies.guardrails.queries import guardrails
+from policies.guardrails.services import guardrails as service
 from policies.http.api import strict_fields
 from policies.http.api.managed_fields import KeptMark, ManagedOut
 from policies.http.api.operations import api_operation, list_operation

@@ -49,9 +49,10 @@ def draw_block(draw: random.Random) -> _Document | None:
 
 def draw_people(draw: random.Random) -> _Document:
     """Return the actors of a policy."""
-    named = {"users": draw.sample(USERS, 1), "groups": draw.sample(GROUPS, draw.randrange(2))}
-    owners = {"resourceOwners": True} | draw.choice([{}, {"resourceOwnersTypes": [OWNER_TYPE]}])
-    actors = dict(draw.choice([named, {"roles": [ROLE]}, {"allUsers": True}, {"allGroups": True}, owners, owners]))
+    named: _Document = {"users": draw.sample(USERS, 1), "groups": draw.sample(GROUPS, draw.randrange(2))}
+    owners: _Document = {"resourceOwners": True} | draw.choice([{}, {"resourceOwnersTypes": [OWNER_TYPE]}])
+    choices: list[_Document] = [named, {"roles": [ROLE]}, {"allUsers": True}, {"allGroups": True}, owners, owners]
+    actors = draw.choice(choices)
     exclusion: _Document = draw.choice(
         [
             {},
@@ -314,7 +315,7 @@ def _breaks_promise(drawn: Drawn, body: _Document, at: datetime) -> bool:
     if "actors" in body:
         return any(held[0][urn] - held[1][urn] for urn in body["actors"]["users"])
     counts = [sum(len(names) == len(body["privileges"]) for names in side.values()) for side in held]
-    return counts[1] < min(body["number"], counts[0])
+    return bool(counts[1] < min(body["number"], counts[0]))
 
 
 def _list_spoken(drawn: Drawn, body: _Document) -> Iterator[int]:

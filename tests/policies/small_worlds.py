@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 from policies.engine.model import Actor
@@ -28,7 +28,9 @@ TAGS, UMBRELLA, OTHER = "EDIT_ENTITY_TAGS", "EDIT_ENTITY", "EXECUTE_ENTITY"
 ASKED, HELD = [TAGS, OTHER], [TAGS, UMBRELLA, OTHER]
 #: Privileges of promises.
 PROMISED = ["MANAGE_TAGS", "MANAGE_SECRETS"]
+#: Tags of policies and rules, and two more: one begins with the first alone, one with both.
 TAG_URNS = ["urn:li:tag:a", "urn:li:tag:ab"]
+EVERY_TAG = [*TAG_URNS, "urn:li:tag:ac", "urn:li:tag:abc"]
 TYPES = ["dataset", "chart", "dashboard"]
 
 _Document = dict[str, Any]
@@ -42,7 +44,8 @@ def draw_block(draw: random.Random) -> _Document | None:
     criteria = []
     for _ in range(draw.choice([0, 0, 1, 1, 2])):
         field, values = draw.choice([(TAG, TAG_URNS), (TYPE, TYPES[:2]), (OWNER, [USERS[0], GROUPS[0]])])
-        condition = draw.choice(["EQUALS", "EQUALS", "NOT_EQUALS"])
+        conditions = ["EQUALS", "EQUALS", "NOT_EQUALS", *(["STARTS_WITH"] if field == TAG else [])]
+        condition = draw.choice(conditions)
         criteria.append({"field": field, "condition": condition, "values": draw.sample(values, draw.randint(1, 2))})
     return {"filter": {"criteria": criteria}} if criteria or draw.random() < 0.5 else None
 
@@ -185,7 +188,7 @@ def list_entities(urn: str) -> tuple[Resource, ...]:
         [(), (Owner(holder, ""),), (Owner(holder, OWNER_TYPE),)] for holder in (urn, *GROUPS)
     ]
     choices += [[(), (Owner(USERS[0], ""),)]] if urn != USERS[0] else []
-    tag_sets = [frozenset(), *(frozenset({tag}) for tag in TAG_URNS), frozenset(TAG_URNS)]
+    tag_sets = [frozenset(chosen) for size in range(5) for chosen in combinations(EVERY_TAG, size)]
     return tuple(
         Resource(f"urn:li:{kind}:(x)", kind, {TAG: tags, OWNER: frozenset(o.actor for o in owners)}, owners)
         for kind, tags in product(TYPES, tag_sets)
@@ -205,7 +208,8 @@ def _find_criterion(urn: str, field: str, condition: str, values: frozenset[str]
     found = 0
     for number, entity in enumerate(list_entities(urn)):
         held = {entity.type} if field == TYPE else set(entity.facets[field])
-        if bool(held & values) == (condition == "EQUALS"):
+        is_met = any(value.startswith(tuple(values)) for value in held) if condition == "STARTS_WITH" else held & values
+        if bool(is_met) != (condition == "NOT_EQUALS"):
             found |= 1 << number
     return found
 
@@ -289,49 +293,77 @@ def _is_concerned(body: _Document, actor: Actor) -> bool:
 
 
 def adds(drawn: Drawn) -> bool:
-    """Whether at some time somebody may after the change what breaks the rule and could not be done before."""
+    """Whether at some time somebody may after the change what breaks the rule and could not be done before.
+
+    Or may not what is promised, and could before.
+    """
     ((kind, body),) = drawn.rule.items()
-    if kind == "no_policy":
-        return any(_list_spoken(drawn, body))
-    if kind in ("always", "at_least"):
-        return any(_breaks_promise(drawn, body, at) for at in INSTANTS)
-    for at, urn in product(INSTANTS, USERS):
-        before, after = (drawn.list_uses(side, at, urn) for side in (0, 1))
-        gains = [now & ~was for was, now in zip(before, after, strict=True)]
-        if any(gains) and all(after):
-            return True
+    for at in INSTANTS:
+        if kind in ("always", "at_least"):
+            before, after = (_list_held(drawn, body, side, at) for side in (0, 1))
+            if _is_unkept(body, after, before):
+                return True
+        for before_and_after in _list_sides(drawn, kind, body, at):
+            gains = [now & ~was for was, now in before_and_after]
+            if any(gains) and all(now for _, now in before_and_after):
+                return True
     return False
 
 
-def _breaks_promise(drawn: Drawn, body: _Document, at: datetime) -> bool:
-    """Whether a change takes what is promised and was given before, at an instant."""
-    held: list[dict[str, frozenset[str]]] = [{}, {}]
-    for side, urn in product((0, 1), USERS):
-        actor, policies = drawn.find_actor(side, urn, at), drawn.list_current(side, at)
-        platform = 1 << count_entities(urn)
-        held[side][urn] = frozenset(
+def find_break(drawn: Drawn) -> datetime | None:
+    """Return the first instant at which the rule is broken after the change; None if there is none."""
+    ((kind, body),) = drawn.rule.items()
+    for at in INSTANTS:
+        if kind in ("always", "at_least"):
+            if _is_unkept(body, _list_held(drawn, body, 1, at), None):
+                return at
+        elif any(all(now for _, now in both) for both in _list_sides(drawn, kind, body, at)):
+            return at
+    return None
+
+
+def _list_sides(drawn: Drawn, kind: str, body: _Document, at: datetime) -> Iterator[list[tuple[int, int]]]:
+    """Yield for each person, of each part of a rule, where they use it before the change and after it."""
+    if kind == "no_policy":
+        yield from ([pair] for pair in _list_spoken(drawn, body, at))
+    elif kind not in ("always", "at_least"):
+        for urn in USERS:
+            yield list(zip(*(drawn.list_uses(side, at, urn) for side in (0, 1)), strict=True))
+
+
+def _list_held(drawn: Drawn, body: _Document, side: int, at: datetime) -> dict[str, frozenset[str]]:
+    """Return by user which of the promised privileges they hold at an instant."""
+    policies, held = drawn.list_current(side, at), {}
+    for urn in USERS:
+        actor, platform = drawn.find_actor(side, urn, at), 1 << count_entities(urn)
+        held[urn] = frozenset(
             name for name in body["privileges"] if actor.is_active and find_allowed(policies, actor, name)[0] & platform
         )
+    return held
+
+
+def _is_unkept(body: _Document, after: dict[str, frozenset[str]], before: dict[str, frozenset[str]] | None) -> bool:
+    """Whether a promise is not kept, by fewer than before, if that is given."""
+    promised = frozenset(body["privileges"])
     if "actors" in body:
-        return any(held[0][urn] - held[1][urn] for urn in body["actors"]["users"])
-    counts = [sum(len(names) == len(body["privileges"]) for names in side.values()) for side in held]
-    return bool(counts[1] < min(body["number"], counts[0]))
+        return any((promised if before is None else before[urn]) - after[urn] for urn in body["actors"]["users"])
+    counts = [sum(names == promised for names in held.values()) for held in (after, before or {})]
+    return counts[0] < body["number"] and (before is None or counts[0] < counts[1])
 
 
-def _list_spoken(drawn: Drawn, body: _Document) -> Iterator[int]:
-    """Yield for each time and person where a policy speaks to them after the change and none did before."""
-    for at in INSTANTS:
-        policies = [
-            [document for document in drawn.list_current(side, at) if document["effect"] == "ALLOW"] for side in (0, 1)
-        ]
-        if body["actors"].get("allUsers"):
-            policies = [[_widen(one) for one in listed if one["actors"].get("allUsers")] for listed in policies]
-        for was, now in _list_people(drawn, body["actors"], at):
-            before, after = (
-                _find_uses(listed, actor, body) if actor is not None and actor.is_active else 0
-                for listed, actor in zip(policies, (was, now), strict=True)
-            )
-            yield after & ~before
+def _list_spoken(drawn: Drawn, body: _Document, at: datetime) -> Iterator[tuple[int, int]]:
+    """Yield for each person where a policy speaks to them, before the change and after it."""
+    policies = [
+        [document for document in drawn.list_current(side, at) if document["effect"] == "ALLOW"] for side in (0, 1)
+    ]
+    if body["actors"].get("allUsers"):
+        policies = [[_widen(one) for one in listed if one["actors"].get("allUsers")] for listed in policies]
+    for was, now in _list_people(drawn, body["actors"], at):
+        before, after = (
+            _find_uses(listed, actor, body) if actor is not None and actor.is_active else 0
+            for listed, actor in zip(policies, (was, now), strict=True)
+        )
+        yield before, after
 
 
 def _list_people(drawn: Drawn, clause: _Document, at: datetime) -> Iterator[tuple[Actor | None, Actor | None]]:

@@ -308,10 +308,20 @@ def test_no_policy_speaks_to_who_is_suspended_or_gone_only_once_they_are_back(au
     users.suspend(urn=JO, by=author, channel=DOOR)
     users.activate(urn=JO, by=author, channel=DOOR)
     users.suspend(urn=JO, by=author, channel=DOOR)
-    give("crew", author, actors={"groups": [CREW]})
-    with pytest.raises(GuardrailBroken):
-        users.activate(urn=JO, by=author, channel=DOOR)
+    for name, actors in (("crew", {"groups": [CREW]}), ("jo", {"users": [JO]})):
+        give(name, author, actors=actors)
+        assert tasks.judge_guardrails() == 0
+        with pytest.raises(GuardrailBroken):
+            users.activate(urn=JO, by=author, channel=DOOR)
+        policies.delete(urn=f"{POLICY}-{name}", by=author, channel=DOOR)
+    give("others", author, actors={"allUsers": True, "excludedGroups": [CREW]}, description="Again")
     users.remove(urn=JO, by=author, channel=DOOR)
+    give("jo", author, actors={"users": [JO]})
+    assert tasks.judge_guardrails() == 0
+    # Somebody who was never registered is spoken to.
+    make({"no_policy": {"actors": {"users": ["urn:li:corpuser:stranger"]}, "privileges": [INGESTION]}})
+    with pytest.raises(GuardrailBroken):
+        give("stranger", author, privilege=INGESTION, actors={"users": ["urn:li:corpuser:stranger"]})
 
 
 def test_the_built_in_one_names_who_was_there_and_who_is_left(author):

@@ -60,8 +60,15 @@ def main() -> None:
 
 
 def _build_rule(number: int) -> dict[str, Any]:
-    """Return a rule that every policy can break, and the measured writes do not."""
-    scope = {"resources": {"filter": {"criteria": [{"field": "TAG", "values": [f"urn:li:tag:secret{number}"]}]}}}
+    """Return a rule that every policy can break, and the measured writes do not.
+
+    It is not about what the measured group owns: whoever joins that gains what owners may.
+    """
+    criteria = [
+        {"field": "TAG", "values": [f"urn:li:tag:secret{number}"]},
+        {"field": "OWNER", "condition": "NOT_EQUALS", "values": ["urn:li:corpGroup:measured"]},
+    ]
+    scope = {"resources": {"filter": {"criteria": criteria}}}
     if number % 2:
         return {"no_policy": {"actors": {"allUsers": True}, "privileges": ["DELETE_ENTITY"], **scope}}
     people = {"everybody_except": {"users": [_ROOT]}}

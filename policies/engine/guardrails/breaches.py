@@ -210,7 +210,10 @@ class RuleJudge:
         """Yield the policies that speak after to the rule's people about something of which none spoke before."""
         (scope,) = self.rule.scopes
         after = build_spoken_side(self.rule, self.after)
-        before = None if self.before is None else build_spoken_side(self.rule, self.before)
+        before = None
+        if self.before is not None:
+            is_same = self.before.snapshot is self.after.snapshot
+            before = build_spoken_side(self.rule, self.before, allows=after.snapshot if is_same else None)
         for use in self._find_gains(scope, after, before):
             yield self._build_spoken(use, scope)
 

@@ -21,9 +21,12 @@ _USER, _GROUP, _ROLE = "urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubR
 _SOMEBODY = f"{_USER}another-person"
 
 
-def build_spoken_side(rule: Rule, state: JudgedState) -> Side:
-    """Return a state of allows alone, with those to whom a policy may not speak as its people."""
-    snapshot = _build_allows(rule, state.snapshot)
+def build_spoken_side(rule: Rule, state: JudgedState, *, allows: Snapshot | None = None) -> Side:
+    """Return a state of allows alone, with those to whom a policy may not speak as its people.
+
+    `allows` are those of another state with the same policies.
+    """
+    snapshot = _build_allows(rule, state.snapshot) if allows is None else allows
     if rule.people.is_complement:
         people = state.people
         return Side(snapshot, people, people.everybody & ~people.find_named(rule.people.match))

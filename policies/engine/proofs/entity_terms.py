@@ -73,6 +73,9 @@ class EntityTerms:
         if self._formula.solve([storable, dataset]):
             return True
         if not self._has_types:
+            # What no entity of any type can be needs no terms for each type that there is.
+            if not self._formula.solve():
+                return False
             self._has_types = True
             names = sorted(self._named_types | vocabulary.load_datahub().resource_types.keys())
             self._formula.require(*(self._resource.type.value(name) for name in names))

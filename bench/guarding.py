@@ -20,7 +20,8 @@ from django.db import connection  # noqa: E402
 from bench import backends  # noqa: E402
 from bench.filling import fill  # noqa: E402
 from bench.worlds import Company  # noqa: E402
-from policies.authoring.services import guardrails, policies, policy_drafts  # noqa: E402
+from policies.authoring.services import policies, policy_drafts  # noqa: E402
+from policies.guardrails.services import guardrails  # noqa: E402
 from policies.identity.services import groups  # noqa: E402
 from policies.models import Guardrail, User  # noqa: E402
 from policies.pdp import actor_resolution, authorizer, snapshot_store  # noqa: E402
@@ -59,8 +60,15 @@ def main() -> None:
 
 
 def _build_rule(number: int) -> dict[str, Any]:
-    """Return a rule that every policy can break, and the measured writes do not."""
-    scope = {"resources": {"filter": {"criteria": [{"field": "TAG", "values": [f"urn:li:tag:secret{number}"]}]}}}
+    """Return a rule that every policy can break, and the measured writes do not.
+
+    It is not about what the measured group owns: whoever joins that gains what owners may.
+    """
+    criteria = [
+        {"field": "TAG", "values": [f"urn:li:tag:secret{number}"]},
+        {"field": "OWNER", "condition": "NOT_EQUALS", "values": ["urn:li:corpGroup:measured"]},
+    ]
+    scope = {"resources": {"filter": {"criteria": criteria}}}
     if number % 2:
         return {"no_policy": {"actors": {"allUsers": True}, "privileges": ["DELETE_ENTITY"], **scope}}
     people = {"everybody_except": {"users": [_ROOT]}}
@@ -101,7 +109,10 @@ def _measure(name: str, write: Any) -> dict[str, Any]:
         **{f"{mode} median": statistics.median(found) for mode, found in times.items()},
         "added": statistics.median(times["warn"]) - statistics.median(times["off"]),
         "added p95": statistics.quantiles(times["warn"], n=20)[-1] - statistics.median(times["off"]),
+        "off work": statistics.median(work["off"]),
         "added work": statistics.median(work["warn"]) - statistics.median(work["off"]),
+        "most work": max(work["warn"]) - statistics.median(work["off"]),
+        "times": statistics.median(work["warn"]) / statistics.median(work["off"]),
     }
 
 

@@ -6,8 +6,9 @@ URN in a path is decoded once, by the server, so it may contain slashes and anyt
 
 from django.urls import URLPattern, path
 
-from policies.authoring.api import bundles, guardrails, policies, preview, privilege_registry
+from policies.authoring.api import bundles, policies, preview, privilege_registry
 from policies.decisions.api import audit, status
+from policies.guardrails.api import guardrails
 from policies.http.api.paths import api_paths
 from policies.http.guard import API, public, signed_in
 from policies.http.lazy_view import lazy_view

@@ -16,10 +16,11 @@ from django.utils.module_loading import import_string
 
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
-from policies.authoring.services import guardrails, policies, policy_drafts
+from policies.authoring.services import policies, policy_drafts
 from policies.engine import wording
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
+from policies.guardrails.services import guardrails
 from policies.identity.services import roles
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, Role, User, Verb, documents, open_write
 from policies.models.people import USER_PREFIX

@@ -4,6 +4,7 @@ from django.urls import path
 
 from policies.authoring.pages import urls as authoring_urls
 from policies.decisions.pages import audit, explore, status, why
+from policies.guardrails.pages import urls as guardrail_urls
 from policies.http.guard import public
 from policies.http.lazy_view import lazy_view
 from policies.http.pages import refresh
@@ -23,6 +24,7 @@ urlpatterns = [
     path("why/who", explore.show_actors, name="why-who"),
     path("why/what", explore.show_entities, name="why-what"),
     *authoring_urls.urlpatterns,
+    *guardrail_urls.urlpatterns,
     *identity_urls.urlpatterns,
     path("settings/audit", audit.list_decisions, name="audit"),
     path("settings/audit/policies", audit.list_policy_changes, name="audit-policies"),

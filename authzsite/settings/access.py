@@ -75,7 +75,7 @@ GUARDRAIL_HOOKS: tuple[str, ...] = ("catalog.reports.guardrail_findings.record_b
 # What a folder of policies as code may hold: classes with the methods of
 # `policies.authoring.services.bundles.kinds.BundleKind`, in the order in which they are written.
 BUNDLE_KINDS: tuple[str, ...] = (
-    "policies.authoring.services.bundles.guardrail_entries.GuardrailEntries",
+    "policies.guardrails.services.bundle_entries.GuardrailEntries",
     "policies.authoring.services.bundles.role_entries.RoleEntries",
     "policies.authoring.services.bundles.policy_entries.PolicyEntries",
     "catalog.reports.services.assertion_entries.AssertionEntries",

@@ -1,20 +1,11 @@
-"""Background tasks: guardrails are judged, and deleted names removed from what was given to them."""
+"""Background tasks: deleted names are removed from what was given to them."""
 
 from typing import Any
 
 from celery import shared_task
 
-from policies.authoring.services import guardrails, removed_names
+from policies.authoring.services import removed_names
 from policies.writes import deleted_names
-
-
-@shared_task(name="policies.judge_guardrails", ignore_result=True)
-def judge_guardrails(**_: Any) -> int:
-    """Judge every guardrail that is not off, and return how many are broken.
-
-    Facts about entities and the passing of time are never refused: what they break is a finding after this.
-    """
-    return guardrails.refresh_statuses()
 
 
 @shared_task(name=deleted_names.REMOVE_TASK, ignore_result=True)

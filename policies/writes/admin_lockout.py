@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -18,6 +19,7 @@ from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
 from policies.engine.families.validity import Phase
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement, StatementOrigin
+from policies.engine.proofs.verdicts import describe_question
 from policies.engine.snapshot import Snapshot
 from policies.engine.way_ends import without_ending
 from policies.errors import GuardrailBroken
@@ -40,6 +42,13 @@ class Manageability(IntEnum):
     LASTING = 2
 
 
+class Management(NamedTuple):
+    """How long somebody who can sign in may manage policies, and one who may."""
+
+    lasts: Manageability = Manageability.LOST
+    manager: Actor | None = None
+
+
 @contextmanager
 def guard_policies(*, policies: Collection[Policy], by: Actor, loss: str) -> Iterator[None]:
     """Run a write of policies; raises Conflict if it takes MANAGE_POLICIES from the last person who had it.
@@ -47,29 +56,37 @@ def guard_policies(*, policies: Collection[Policy], by: Actor, loss: str) -> Ite
     They are in memory as they will be, and stored as they are; `loss` names what is lost.
     """
     is_watched = _may_give(policies) or any(map(_may_take, policies))
-    before = measure_risk(by=by) if is_watched else Manageability.LOST
+    before = measure_risk(by=by) if is_watched else Management()
     yield
     refuse_loss(before=before, loss=loss)
 
 
-def measure_risk(*, by: Actor) -> Manageability:
+def measure_risk(*, by: Actor) -> Management:
     """Return what a change by this actor may not diminish (`refuse_loss`); call it before the change."""
-    return Manageability.LOST if by.urn == SYSTEM_ACTOR else find_manageability()
+    return Management() if by.urn == SYSTEM_ACTOR else find_management()
 
 
-def refuse_loss(*, before: Manageability, loss: str) -> None:
-    """Raise Conflict if policies can be managed less long than before; `loss` names what is revoked."""
-    if not before:
+def refuse_loss(*, before: Management, loss: str) -> None:
+    """Raise GuardrailBroken if policies can be managed less long than before; `loss` names what is revoked."""
+    if not before.lasts:
         return
-    after = find_manageability()
-    if not after:
-        raise _build_refusal(f"Nobody who can sign in could manage policies without {loss}.")
-    if after < before:
-        raise _build_refusal(f"There would come a time at which nobody could manage policies without {loss}.")
+    after = find_management()
+    if not after.lasts:
+        raise _build_refusal(f"Nobody who can sign in could manage policies without {loss}.", before)
+    if after.lasts < before.lasts:
+        detail = f"There would come a time at which nobody could manage policies without {loss}."
+        raise _build_refusal(detail, after)
 
 
-def _build_refusal(detail: str) -> GuardrailBroken:
-    return GuardrailBroken(detail, guardrail=LOCKOUT_URN, example=None)
+def _build_refusal(detail: str, management: Management) -> GuardrailBroken:
+    """Return the refusal with the example of who is left, or was there where nobody is."""
+    return GuardrailBroken(detail, guardrail=LOCKOUT_URN, example=describe_manager(management))
+
+
+def describe_manager(management: Management) -> dict[str, Any] | None:
+    """Return the example of somebody who manages policies, if there is one."""
+    manager = management.manager
+    return None if manager is None else describe_question(Question(manager, _MANAGE_POLICIES))
 
 
 def can_narrow(*, by: Actor) -> bool:
@@ -82,11 +99,11 @@ def can_narrow(*, by: Actor) -> bool:
     return by.urn != SYSTEM_ACTOR and _list_granting_policies().filter(Exists(narrowing_facets)).exists()
 
 
-def find_manageability(
+def find_management(
     staged_policies: Mapping[str, Policy | None] = MappingProxyType({}),
     changed_actors: Mapping[str, Actor] = MappingProxyType({}),
-) -> Manageability:
-    """Return how long some active person with a usable password may manage policies.
+) -> Management:
+    """Return how long some active person with a usable password may manage policies, and one of them.
 
     It is lasting by policies without an end alone, against each deny that has begun or will begin, and whatever groups
     and roles the person leaves or gets by then. What is given counts in place of what is stored: policies by URN (None
@@ -103,16 +120,16 @@ def find_manageability(
             current_policies.append((policy.urn, statements))
         if _is_deny(statements) or (is_current and policy.valid_until is None):
             lasting_policies.append((policy.urn, statements))
-    if _has_manager(lasting_policies, changed_actors, is_lasting=True):
-        return Manageability.LASTING
-    is_managed = _has_manager(current_policies, changed_actors, is_lasting=False)
-    return Manageability.FOR_NOW if is_managed else Manageability.LOST
+    if manager := _find_manager(lasting_policies, changed_actors, is_lasting=True):
+        return Management(Manageability.LASTING, manager)
+    manager = _find_manager(current_policies, changed_actors, is_lasting=False)
+    return Management(Manageability.LOST if manager is None else Manageability.FOR_NOW, manager)
 
 
-def _has_manager(
+def _find_manager(
     policies: Iterable[tuple[str, tuple[Statement, ...]]], changed_actors: Mapping[str, Actor], *, is_lasting: bool
-) -> bool:
-    """Whether somebody manages policies by these policies now and, if it has to be lasting, in each later state."""
+) -> Actor | None:
+    """Return who manages policies by these policies now and, if it has to be lasting, in each later state."""
     snapshot = Snapshot.build(0, policies)
     if changed_actors:
         people = User.objects.filter(
@@ -121,8 +138,8 @@ def _has_manager(
         changed_urns = people.values_list("urn", flat=True)
         actors = [changed_actors[urn] for urn in changed_urns]
         states = {actor.urn: (without_ending(actor),) for actor in actors if is_lasting}
-        if _list_managers(snapshot, actors, states):
-            return True
+        if managers := _list_managers(snapshot, actors, states):
+            return managers[0]
     statements = snapshot.list_statements(_MANAGE_POLICIES)
     tokens = frozenset[str]().union(*(item.actors.tokens for item in statements if item.effect is Effect.ALLOW))
     users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).exclude(urn__in=list(changed_actors))
@@ -130,12 +147,12 @@ def _has_manager(
     batch_urns = list(urns[:_USER_BATCH_SIZE])
     while batch_urns:
         managers = _list_managers(snapshot, actor_resolution.load_actors(urns=batch_urns).values())
-        if managers and (
-            not is_lasting or _list_managers(snapshot, managers, later_actors.load_later_actors(actors=managers))
-        ):
-            return True
+        if managers and is_lasting:
+            managers = _list_managers(snapshot, managers, later_actors.load_later_actors(actors=managers))
+        if managers:
+            return managers[0]
         batch_urns = list(urns.filter(urn__gt=batch_urns[-1])[:_USER_BATCH_SIZE])
-    return False
+    return None
 
 
 def _list_managers(

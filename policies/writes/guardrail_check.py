@@ -52,8 +52,9 @@ class GuardrailCheck:
     """What one write changes, as far as guardrails need to know: whether policies, and which people.
 
     `earlier_actors` are these people as they were, and `earlier_later` as they were going to be: what they could do
-    before is not added. `newcomers` were no users before. `earlier_policies` are the changed policies as they were, in
-    the form of the change log (None: new). `by` is who writes, and is told why nothing was stored.
+    before is not added. `newcomers` were no users before, `earlier_people` people who were there. `earlier_policies`
+    are the changed policies as they were, in the form of the change log (None: new). `by` is who writes, and is told
+    why nothing was stored.
     """
 
     guardrails: tuple[Guardrail, ...]
@@ -63,6 +64,7 @@ class GuardrailCheck:
     earlier_actors: dict[str, Actor] = field(default_factory=dict)
     earlier_later: dict[str, tuple[LaterActor, ...]] = field(default_factory=dict)
     newcomers: set[str] = field(default_factory=set)
+    earlier_people: set[str] = field(default_factory=set)
     earlier_policies: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
 
     def note_policies(self, earlier_policies: Mapping[str, Mapping[str, Any] | None]) -> None:
@@ -80,7 +82,11 @@ class GuardrailCheck:
             new_actors = actor_resolution.load_actors(urns=new_urns)
             self.earlier_actors |= new_actors
             users = User.objects.filter(urn__in=filter_storable(new_urns))
-            self.newcomers |= new_urns.difference(users.values_list("urn", flat=True))
+            rows = users.values_list("urn", "kind", "is_removed")
+            self.newcomers |= new_urns.difference(urn for urn, _, _ in rows)
+            self.earlier_people |= {
+                urn for urn, kind, is_removed in rows if kind == User.Kind.PERSON and not is_removed
+            }
             self.earlier_later |= later_actors.load_later_states(actors=new_actors.values())
 
     def run(self) -> None:
@@ -92,9 +98,7 @@ class GuardrailCheck:
             snapshot_store.load_uncommitted() if self.has_policies else (earlier_snapshot, frozenset[str]())
         )
         timed_policies = load_timed_policies()
-        present_urns = frozenset(
-            User.objects.filter(urn__in=filter_storable(self.user_urns)).values_list("urn", flat=True)
-        )
+        present_urns = User.objects.filter(urn__in=filter_storable(self.user_urns)).values_list("urn", flat=True)
         change = GuardedChange(
             JudgedWorld(
                 earlier_snapshot,
@@ -102,10 +106,12 @@ class GuardrailCheck:
                 self.earlier_actors,
                 self.earlier_later,
                 self.newcomers,
+                self.earlier_people,
             ),
             JudgedWorld(snapshot, timed_policies),
             changed_policies | self.earlier_policies.keys(),
-            present_urns,
+            # Whom the write deletes, too: a promise may count them.
+            frozenset(present_urns) | (self.user_urns - self.newcomers),
         )
         for guardrail in self.guardrails:
             breach = change.find_added_breach(guardrail)
@@ -218,9 +224,11 @@ def _word_refusal(
 ) -> str:
     """Return the sentences of a refusal: the guardrail by name, what it says, and the example or why there is none."""
     names = disclosure.load_names(list_rule_urns(guardrail.rule) | list_rule_urns(example))
-    clause = word_added_breach(f"The guardrail {guardrail.name}", is_certain=_is_certain(breach))
-    if isinstance(breach, TodaysBreach) and breach.at is not None:
-        clause = f"{clause} from {breach.at.isoformat()} on"
+    clause = word_added_breach(
+        f"The guardrail {guardrail.name}",
+        is_certain=_is_certain(breach),
+        breaks_at=breach.at if isinstance(breach, TodaysBreach) else None,
+    )
     sentences = f"{clause}, so nothing is stored. {describe_rule(guardrail.rule, names)}"
     if example is None and isinstance(breach, Breach) and breach.reason:
         return f"{sentences} {breach.reason}"

@@ -13,11 +13,12 @@ from django.conf import settings
 from policies.engine.errors import InvalidPolicy
 from policies.engine.guardrails.breaches import Breach, RuleJudge
 from policies.engine.guardrails.judged_state import JudgedState
-from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule, read_rule
+from policies.engine.guardrails.rules import TIMELESS_KINDS, Rule, RuleKind, read_rule
 from policies.engine.model import Effect, Statement
 from policies.engine.proofs.population import Population
 from policies.errors import Invalid
 from policies.models import Guardrail
+from policies.models.people import USER_PREFIX
 from policies.writes.guardrail_worlds import JudgedWorld, Period, list_pairs, list_periods
 from policies.writes.promises import PromiseJudge, TodaysBreach
 
@@ -59,8 +60,9 @@ class GuardrailJudge:
             return Judgment(todays_breaches=tuple(PromiseJudge(self.rule, self.world).find_breaches()))
         is_over, breaches = _limit_time(_JUDGMENT_SECONDS), list[Breach]()
         privileges = self.rule.counted_privileges
+        urns = list(dict.fromkeys([*self.world.everybody, *_list_named_users(self.rule)]))
         for period in list_periods([self.world], privileges):
-            pairs = list_pairs(self.world, self.world, self.world.everybody, period)
+            pairs = list_pairs(self.world, self.world, urns, period)
             state = JudgedState(self.world.find_snapshot(period.begins), Population(pair.now for pair in pairs))
             period_breaches = RuleJudge(self.rule, state, is_over).find_breaches(policies=policies)
             breaches += [breach for breach in period_breaches if not _is_known(breach, breaches)]
@@ -105,9 +107,9 @@ class GuardedChange:
         added = [statement for statement in later if statement.effect is Effect.ALLOW and statement not in earlier]
         removed = [statement for statement in earlier if statement.effect is Effect.DENY and statement not in later]
         changed = self.after.list_reached([*added, *removed]) if added or removed else []
-        urns = sorted({*changed, *self.users})
-        if not urns and not added:
+        if not (changed or self.users or added):
             return None
+        urns = sorted({*changed, *self.users, *_list_named_users(rule)})
         pairs = list(list_pairs(earlier_world, self.after, urns, period))
         before, after = (
             JudgedState(snapshot, Population(actors))
@@ -133,6 +135,13 @@ class GuardedChange:
 
 def _is_touching(statement: Statement, rule: Rule) -> bool:
     return not statement.privileges.isdisjoint(rule.counted_privileges)
+
+
+def _list_named_users(rule: Rule) -> list[str]:
+    """Return the users whom *no policy* names: a policy may speak to them, unless they are suspended or gone."""
+    if rule.kind is not RuleKind.NO_POLICY or rule.people.is_complement:
+        return []
+    return sorted(token for token in rule.people.match.tokens if token.startswith(USER_PREFIX))
 
 
 def _is_known(breach: Breach, breaches: Collection[Breach]) -> bool:

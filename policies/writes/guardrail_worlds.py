@@ -40,7 +40,8 @@ class ActorPair(NamedTuple):
 class JudgedWorld:
     """Policies with their times, and whoever is asked about: people as stored, but for `changed_actors`.
 
-    `changed_later` are the states in which these will be later. `newcomers` are those of them who are no users yet.
+    `changed_later` are the states in which these will be later. `newcomers` are those of them who are no users yet,
+    `known_people` people among them: the table of users does not have everybody who was there before a change.
     """
 
     snapshot: Snapshot
@@ -48,6 +49,7 @@ class JudgedWorld:
     changed_actors: Mapping[str, Actor] = field(default_factory=dict)
     changed_later: Mapping[str, tuple[LaterActor, ...]] = field(default_factory=dict)
     newcomers: Collection[str] = ()
+    known_people: Collection[str] = ()
     _snapshots: dict[frozenset[str], Snapshot] = field(default_factory=dict)
     _actors: dict[str, Actor] = field(default_factory=dict)
     _later: dict[str, tuple[LaterActor, ...]] = field(default_factory=dict)
@@ -106,7 +108,14 @@ class JudgedWorld:
         users = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
         urns = {*users.values_list("urn", flat=True), *later_actors.list_users_named_later(tokens=tokens)}
         present_urns = User.objects.filter(urn__in=urns, is_removed=False).values_list("urn", flat=True)
-        return sorted({*present_urns, *self.changed_actors})
+        return sorted({*present_urns, *self._list_changed_reached(tokens)})
+
+    def _list_changed_reached(self, tokens: frozenset[str]) -> Iterator[str]:
+        """Yield those whom the tables have in another state and whom one of these tokens names in this world."""
+        for urn, actor in self.changed_actors.items():
+            states = (actor, *(later.actor for later in self.changed_later.get(urn, ())))
+            if any(not tokens.isdisjoint(state.tokens) for state in states):
+                yield urn
 
     def load_actors(self, urns: Collection[str]) -> list[Actor]:
         """Return these users as actors, as they are now."""

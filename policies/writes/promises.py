@@ -162,7 +162,8 @@ class PromiseJudge:
         ]
         named_urns = {urn for world in self._worlds for urn in (*world.list_reached(statements), *world.changed_actors)}
         people = User.objects.filter(urn__in=named_urns, kind=User.Kind.PERSON, is_removed=False)
-        return sorted(people.values_list("urn", flat=True))
+        known_people = (urn for world in self._worlds for urn in world.known_people)
+        return sorted({*people.values_list("urn", flat=True), *known_people})
 
     def _list_holders(self, world: JudgedWorld, urns: Sequence[str], at: datetime | None) -> list[Actor]:
         """Return people who hold all privileges at an instant, as many as are needed."""

@@ -15,7 +15,7 @@ from policies.errors import Stale
 from policies.models import ChangeEvent, Gate, PolicyVersion, Verb, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.writes import admin_lockout, guardrail_check
-from policies.writes.admin_lockout import Manageability
+from policies.writes.admin_lockout import Management
 from policies.writes.delegation import Delegation
 from policies.writes.guardrail_check import GuardrailCheck
 
@@ -36,7 +36,7 @@ _VERBS_WITHOUT_GAIN = frozenset(
 class UnitOfWork:
     """A write in progress by an actor through a channel. Its events are stored when it ends without an error.
 
-    `revocation` describes the access it revokes, None if none is; `manageability` is what it may not diminish.
+    `revocation` describes the access it revokes, None if none is; `management` is what it may not diminish.
     `touched_urns` are the URNs whose cached facts, and facts known through them, every process drops: those of all
     events and of the members concerned. `delegation` compares privileges before and after. `has_additions` says that
     somebody was announced.
@@ -48,7 +48,7 @@ class UnitOfWork:
     guardrail_check: GuardrailCheck
     events: list[ChangeEvent] = field(default_factory=list)
     revocation: str | None = None
-    manageability: Manageability = Manageability.LOST
+    management: Management = field(default_factory=Management)
     touched_urns: set[str] = field(default_factory=set)
     hooks: ExitStack = field(default_factory=ExitStack)
     has_additions: bool = False
@@ -88,7 +88,7 @@ class UnitOfWork:
     def announce_revocation(self, description: str) -> None:
         """Announce, before it is written, a revocation: the write ends with Conflict if nobody can manage policies."""
         if self.revocation is None:
-            self.revocation, self.manageability = description, admin_lockout.measure_risk(by=self.by)
+            self.revocation, self.management = description, admin_lockout.measure_risk(by=self.by)
 
     def touch_members(self, *, added_urns: Collection[str], removed_urns: Collection[str]) -> None:
         """Mark the users added to or removed from a group as touched. Raises LookupError as `audit`."""
@@ -139,7 +139,7 @@ def open_unit_of_work(
             yield uow
         uow.delegation.refuse_gain()
         if uow.revocation is not None:
-            admin_lockout.refuse_loss(before=uow.manageability, loss=uow.revocation)
+            admin_lockout.refuse_loss(before=uow.management, loss=uow.revocation)
         uow.guardrail_check.announce(uow.touched_urns)
         PolicyVersion.touch(uow.touched_urns, uow.touched_urns)
         write.record(uow.events)

@@ -8,8 +8,8 @@ from rest_framework.test import APIClient
 
 from catalog.models import Finding
 from policies import bootstrap
-from policies.authoring.services import guardrails
 from policies.errors import Invalid
+from policies.guardrails.services import guardrails
 from policies.models import ChangeEvent, Guardrail, Policy, User
 from policies.pdp import authorizer
 from tests.catalog.conftest import said, tell

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles, users
 from policies.models import Guardrail, Policy
 from policies.pdp import authorizer
@@ -127,6 +128,42 @@ def test_a_change_that_the_preview_calls_broken_is_refused_and_no_other(
     assert status == 409 if is_broken else status < 300
 
 
+LATER, LATEST = "2099-01-01T00:00:00+00:00", "2099-06-01T00:00:00+00:00"
+
+
+def keep_until(instant: str | None) -> dict[str, Any]:
+    """The change that lets the policy about tags end."""
+    until = {} if instant is None else {"validUntil": instant}
+    return put(platform("MANAGE_TAGS", roles=[READER]) | until, urn=f"{OLD}-tags")
+
+
+@pytest.mark.parametrize("mode", ["enforce", "warn"])
+@pytest.mark.parametrize("rule", [TWO_MANAGERS, RUTH_ALWAYS])
+def test_a_preview_says_when_a_promise_will_be_broken(
+    manager: APIClient, admin: APIClient, rule: dict[str, Any], mode: str
+) -> None:
+    guard(rule, mode=mode)
+    assert find_verdict(admin, keep_until(None))["breaks_at"] is None
+    # By this change, so it is told to who makes it, as the refusal does.
+    verdict = find_verdict(manager, keep_until(LATER))
+    assert (verdict["verdict"], verdict["is_added"], verdict["breaks_at"]) == ("broken", True, LATER)
+    assert verdict["example"]["actor"]["urn"] in {ADA, RUTH}
+    response = admin.put(
+        f"/api/v1/policies/{OLD}-tags/", keep_until(LATER)["put_policy"] | {"urn": f"{OLD}-tags"}, format="json"
+    )
+    assert response.status_code == (409 if mode == "enforce" else 200)
+    assert Guardrail.objects.get(urn=RAIL).breaks_at == (None if mode == "enforce" else LATER)
+    if mode == "enforce":
+        assert "from 2099-01-01 00:00 UTC on" in response.json()["detail"]
+        return
+    # It was due before, and the change may mend or delay it.
+    for change, breaks_at in (({"suspend": JO}, LATER), (keep_until(LATEST), LATEST), (keep_until(None), None)):
+        verdict = find_verdict(admin, change)
+        assert (verdict["verdict"], verdict["is_added"], verdict["breaks_at"]) == ("holds", False, breaks_at)
+    # Nobody else learns of guardrails to which a change adds nothing.
+    assert manager.post(PREVIEW, {"changes": [{"suspend": JO}]}).json()["guardrails"] == []
+
+
 def test_people_are_judged_as_the_changes_leave_them(admin: APIClient) -> None:
     guard(NOBODY_BUT_ADA)
     both = ({"add_members": {"group": CREW, "members": [JO]}}, {"delete_policy": f"{OLD}-deny"})
@@ -170,6 +207,7 @@ def test_names_are_told_to_those_who_would_learn_them_from_a_refusal(manager: AP
         "verdict": "holds",
         "is_added": False,
         "example": None,
+        "breaks_at": None,
     }
     assert find_verdict(manager, put(deleting(users=[JO])))["name"] == "Rail"
     guardrails.update(urn=RAIL, mode="off", by=authorizer.SYSTEM, channel="test")

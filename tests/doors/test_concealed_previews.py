@@ -19,8 +19,9 @@ from catalog.cdap.grant_requests import GrantRequest
 from catalog.entities import services as entity_services
 from policies.authoring.api.preview import ChangeIn
 from policies.authoring.pages.net_change_wording import CONCEALED
-from policies.authoring.services import guardrails, policies, policy_drafts
+from policies.authoring.services import policies, policy_drafts
 from policies.authoring.services.proposed_changes import read_change
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles, users
 from policies.models import User
 from policies.pdp import authorizer

@@ -16,9 +16,10 @@ from django.db import transaction
 from django.db.models import Model
 
 from catalog.models import Finding
-from policies.authoring import tasks
-from policies.authoring.services import guardrails, policies, policy_drafts
+from policies.authoring.services import policies, policy_drafts
 from policies.errors import GuardrailBroken
+from policies.guardrails import tasks
+from policies.guardrails.services import guardrails
 from policies.identity.services import external_sign_in, groups
 from policies.identity.services.oidc_claims import ExternalIdentity
 from policies.models import (

@@ -156,8 +156,9 @@ def test_no_policy_looks_at_single_allows():
     (found,) = breaches(rule, policy("p", {"allUsers": True}, ["EDIT_ENTITY"]))
     assert found.policy == "urn:li:dataHubPolicy:p"
     deny = policy("d", {"allUsers": True}, ["EDIT_ENTITY"], effect="DENY")
-    (denied,) = breaches(rule, policy("p", {"allUsers": True}, ["EDIT_ENTITY"]), deny)
-    assert (denied.question, denied.is_certain) == (None, True)
+    (denied,) = judge(rule, policy("p", {"allUsers": True}, ["EDIT_ENTITY"]), deny).find_breaches()
+    assert denied.is_certain
+    assert denied.question.privilege == "EDIT_ENTITY"
 
 
 def added(rule, before, after, people=PEOPLE, earlier_people=None):

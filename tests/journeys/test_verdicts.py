@@ -6,8 +6,9 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from policies.authoring.services import guardrails, policies
+from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
+from policies.guardrails.services import guardrails
 from policies.identity.services import users
 from policies.models import LoggedDecision
 from policies.pdp import authorizer

@@ -12,7 +12,8 @@ from catalog.external_roles import services as external_role_services
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from policies.authoring.services import guardrails, policies, policy_drafts
+from policies.authoring.services import policies, policy_drafts
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups, service_accounts
 from policies.models import GroupProfile, User
 from policies.models.people import USER_PREFIX

@@ -2,9 +2,9 @@
 
 import pytest
 
-from policies.authoring.services import guardrails
 from policies.authoring.services.bundles import exporting, net_effect
 from policies.errors import Conflict, Forbidden, GuardrailBroken
+from policies.guardrails.services import guardrails
 from policies.models import ChangeEvent, Guardrail, Policy
 from policies.pdp import authorizer, snapshot_store
 from tests.policies.test_bundles import (

@@ -9,9 +9,10 @@ import pytest
 from django.db import connection
 
 from catalog.models import Finding
-from policies.authoring import tasks
-from policies.authoring.services import guardrails, policies, policy_drafts
+from policies.authoring.services import policies, policy_drafts
 from policies.errors import GuardrailBroken
+from policies.guardrails import tasks
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups
 from policies.models import Guardrail, Policy
 from policies.pdp import actor_resolution, authorizer, snapshot_store

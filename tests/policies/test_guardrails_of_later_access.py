@@ -6,10 +6,10 @@ import pytest
 from django.utils import timezone
 
 from catalog.models import Finding
-from policies.authoring.services import guardrails
 from policies.engine.families.validity import Validity
 from policies.engine.model import Actor
 from policies.errors import GuardrailBroken
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles
 from policies.models import Guardrail, ScheduledMembership, ScheduledRoleAssignment
 from policies.pdp import actor_resolution, authorizer, later_actors

@@ -253,7 +253,8 @@ class GuardrailVerdictOut(serializers.Serializer[Any]):
     """Whether a guardrail holds after the changes; `is_added`: they break it, or add to what breaks it.
 
     In the mode `enforce` they would be refused then. Others are listed for holders of MANAGE_GUARDRAILS only. Of the
-    example, whoever may not see a person gets null as `actor`, and as `urn` of a resource that is hidden.
+    example, whoever may not see a person gets null as `actor`, and as `urn` of a resource that is hidden. `breaks_at`
+    is the later time at which it breaks; null: at once, or never as far as is known.
     """
 
     urn = serializers.CharField()
@@ -263,6 +264,9 @@ class GuardrailVerdictOut(serializers.Serializer[Any]):
     verdict = serializers.ChoiceField(Guardrail.Status.choices)
     is_added = serializers.BooleanField()
     example = strict_fields.AnyJson(allow_null=True)
+    breaks_at = serializers.CharField(
+        allow_null=True, help_text="The later instant at which it breaks; null: now, or never as far as is known."
+    )
 
 
 class ReplayedAccessOut(serializers.Serializer[Any]):

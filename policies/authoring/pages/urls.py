@@ -5,8 +5,6 @@ from django.urls import path
 from policies.authoring.pages import (
     builder,
     datazone_editor,
-    guardrail_editor,
-    guardrails,
     history,
     import_export,
     policy_actions,
@@ -37,16 +35,6 @@ _ADDRESSES = [
     path(f"{BASE}/versions/<int:number>/<path:urn>", history.show_version, name="policy-version"),
     path(f"{BASE}/restore/<int:number>/<path:urn>", history.restore, name="policy-restore"),
     path(f"{BASE}/<path:urn>", policy_list.show_policy, name="policy"),
-]
-
-_GUARDRAILS = "settings/permissions/guardrails"
-
-_ADDRESSES += [
-    path(_GUARDRAILS, guardrails.list_guardrails, name="guardrails"),
-    path(f"{_GUARDRAILS}/new", guardrail_editor.GuardrailEditor.as_view(), name="guardrail-new"),
-    path(f"{_GUARDRAILS}/edit/<path:urn>", guardrail_editor.GuardrailEditor.as_view(), name="guardrail-edit"),
-    path(f"{_GUARDRAILS}/delete/<path:urn>", guardrails.delete_guardrail, name="guardrail-delete"),
-    path(f"{_GUARDRAILS}/<path:urn>", guardrails.show_guardrail, name="guardrail"),
 ]
 
 #: All of them answer 404 while policies are switched off.

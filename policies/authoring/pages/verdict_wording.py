@@ -1,6 +1,7 @@
 """Wording of what is said of a change beside who gains and loses: proofs, guardrails, and the replay of the log."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from policies.authoring.pages.net_change_wording import (
@@ -19,7 +20,7 @@ from policies.engine import families
 from policies.engine.guardrails.sentences import add_example, list_rule_urns, word_added_breach
 from policies.engine.model import Actor
 from policies.engine.proofs.sentences import describe_proofs
-from policies.engine.wording import word_count
+from policies.engine.wording import word_count, word_time
 from policies.errors import Busy, Forbidden, Invalid, NotFound
 from policies.models import Guardrail
 from policies.pdp import authorizer
@@ -91,14 +92,18 @@ def describe_change_proofs(proofs: ChangeProofs) -> list[str]:
 
 
 def describe_verdicts(verdicts: Iterable[GuardrailVerdict], *, by: Actor) -> list[str]:
-    """Return a sentence on each guardrail that does not hold after the change, and one on all others.
+    """Return a sentence on each guardrail that does not hold after the change, now or later, and one on all others.
 
     A reader who does not manage guardrails is not told that there are others.
     """
     verdict_list = list(verdicts)
     if not verdict_list and not required_privileges.is_met(required_privileges.MANAGE_GUARDRAILS, by=by):
         return [NO_GUARDRAIL_IN_THE_WAY]
-    unmet_verdicts = [verdict for verdict in verdict_list if verdict.verdict != Guardrail.Status.HOLDS]
+    unmet_verdicts = [
+        verdict
+        for verdict in verdict_list
+        if verdict.verdict != Guardrail.Status.HOLDS or verdict.breaks_at is not None
+    ]
     names = authorizer.load_names(urns=list_rule_urns([verdict.example for verdict in unmet_verdicts]))
     sentences = [_describe_verdict(verdict, names) for verdict in unmet_verdicts]
     holding_count = len(verdict_list) - len(unmet_verdicts)
@@ -112,10 +117,14 @@ def describe_verdicts(verdicts: Iterable[GuardrailVerdict], *, by: Actor) -> lis
 def _describe_verdict(verdict: GuardrailVerdict, names: Mapping[str, str]) -> str:
     name = f"The guardrail {verdict.name}" if verdict.name else "A guardrail"
     is_known = verdict.verdict == Guardrail.Status.BROKEN
+    breaks_at = None if verdict.breaks_at is None else datetime.fromisoformat(verdict.breaks_at)
     if verdict.is_added:
         is_enforced = verdict.mode == Guardrail.Mode.ENFORCE
         consequence = "so this cannot be saved" if is_enforced else "which is saved and reported"
-        sentence = f"{word_added_breach(name, is_certain=is_known)}, {consequence}. {verdict.sentence}"
+        clause = word_added_breach(name, is_certain=is_known, breaks_at=breaks_at)
+        sentence = f"{clause}, {consequence}. {verdict.sentence}"
+    elif breaks_at is not None:
+        sentence = f"{name} holds until {word_time(breaks_at)}, with or without this, and is broken then."
     else:
         outcome = "is broken already, and stays so" if is_known else "is not known to hold, with or without this"
         sentence = f"{name} {outcome}."

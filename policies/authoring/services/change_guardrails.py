@@ -34,7 +34,8 @@ _Example = Mapping[str, object] | None
 class GuardrailVerdict(NamedTuple):
     """Whether a guardrail holds after a change, and whether the change adds to what breaks it (`is_added`).
 
-    A change that adds is refused, in the mode `enforce`.
+    A change that adds is refused, in the mode `enforce`. `breaks_at` is the later time at which it breaks, as breaches
+    have it; None: at once, or never as far as is known.
     """
 
     urn: str
@@ -44,12 +45,14 @@ class GuardrailVerdict(NamedTuple):
     verdict: Guardrail.Status
     is_added: bool
     example: _Example
+    breaks_at: str | None
 
 
 class _Finding(NamedTuple):
     verdict: Guardrail.Status
     is_added: bool = False
     example: _Example = None
+    breaks_at: str | None = None
 
 
 def judge_guardrails(
@@ -95,14 +98,16 @@ def _judge(guardrail: Guardrail, change: GuardedChange, *, has_fact_changes: boo
     if breach is not None:
         is_certain = isinstance(breach, TodaysBreach) or breach.is_certain
         verdict = Guardrail.Status.BROKEN if is_certain else Guardrail.Status.UNKNOWN
-        return _Finding(verdict, is_added=True, example=_describe_breach(breach))
+        return _Finding(verdict, is_added=True, example=_describe_breach(breach), breaks_at=_find_time([breach]))
     if has_fact_changes and load_rule(guardrail).kind is RuleKind.ALWAYS:
         return _Finding(Guardrail.Status.UNKNOWN)
-    if guardrail.status == Guardrail.Status.HOLDS:
+    if guardrail.status == Guardrail.Status.HOLDS and guardrail.breaks_at is None:
         return _Finding(Guardrail.Status.HOLDS)
-    # What broke it already may be gone after the change.
+    # What broke it already, or was going to, may be gone after the change.
     judgment = GuardrailJudge(load_rule(guardrail), change.after).judge()
-    return _Finding(judgment.status, example=_find_example(judgment))
+    is_later = judgment.status is Guardrail.Status.HOLDS
+    breaks_at = _find_time(judgment.todays_breaches) if is_later else None
+    return _Finding(judgment.status, example=_find_example(judgment), breaks_at=breaks_at)
 
 
 def _change_later(
@@ -125,15 +130,22 @@ def _apply_change(actor: Actor, was: Actor, now: Actor) -> Actor:
 
 def _judge_lockout(policies: Mapping[str, Policy | None], actors: Mapping[str, Actor]) -> _Finding:
     """Return the finding on the built-in guardrail, by what refuses writes that break it."""
-    after = admin_lockout.find_manageability(policies, actors)
-    is_added = after < admin_lockout.find_manageability()
-    verdict = Guardrail.Status.HOLDS if after and not is_added else Guardrail.Status.BROKEN
-    return _Finding(verdict, is_added=is_added)
+    before, after = admin_lockout.find_management(), admin_lockout.find_management(policies, actors)
+    is_added = after.lasts < before.lasts
+    verdict = Guardrail.Status.HOLDS if after.lasts and not is_added else Guardrail.Status.BROKEN
+    example = admin_lockout.describe_manager(after if after.lasts else before) if is_added else None
+    return _Finding(verdict, is_added=is_added, example=example)
 
 
 def _find_example(judgment: Judgment) -> _Example:
     breaches: Sequence[Breach | TodaysBreach] = (*judgment.breaches, *judgment.todays_breaches)
     return next((example for breach in breaches if (example := _describe_breach(breach)) is not None), None)
+
+
+def _find_time(breaches: Iterable[Breach | TodaysBreach]) -> str | None:
+    """Return the first of the later times at which these break a guardrail; None if there is none."""
+    times = [breach.at for breach in breaches if isinstance(breach, TodaysBreach) and breach.at is not None]
+    return min(times).isoformat() if times else None
 
 
 def _describe_breach(breach: Breach | TodaysBreach) -> _Example:
@@ -154,6 +166,7 @@ def _build_verdicts(findings: Iterable[tuple[Guardrail, _Finding]], by: Actor) -
             finding.verdict,
             finding.is_added,
             disclosure.redact_example(finding.example),
+            finding.breaks_at,
         )
         for guardrail, finding in rows
     ]

@@ -32,9 +32,9 @@ class Breach:
     """What breaks a rule: a policy that lets people use a privilege on something.
 
     `privilege` is the one that they hold, `asked_privilege` that of the rule: the same, or one in whose place it is
-    accepted. `question` is an example that `decide` allows, if there is one. Without `is_certain` it is not known
-    whether it breaks the rule, for this `reason`. `other` is the example of the other scope of *not both*. `people` are
-    the URNs of all whom it is about: of *no policy* nobody.
+    accepted. `question` is an example that `decide` allows; of *no policy*, where denies refuse it, one that a policy
+    allows. Without `is_certain` it is not known whether it breaks the rule, for this `reason`. `other` is the example
+    of the other scope of *not both*. `people` are the URNs of all whom it is about: of *no policy* nobody.
     """
 
     policy: str
@@ -210,12 +210,18 @@ class RuleJudge:
         """Yield the policies that speak after to the rule's people about something of which none spoke before."""
         (scope,) = self.rule.scopes
         after = build_spoken_side(self.rule, self.after)
-        before = None if self.before is None else build_spoken_side(self.rule, self.before)
+        before = None
+        if self.before is not None:
+            is_same = self.before.snapshot is self.after.snapshot
+            before = build_spoken_side(self.rule, self.before, allows=after.snapshot if is_same else None)
         for use in self._find_gains(scope, after, before):
             yield self._build_spoken(use, scope)
 
     def _build_spoken(self, use: Use, scope: RuleScope) -> Breach:
-        """Return the breach with the example of somebody there is, if the policy lets somebody, and denies do not."""
+        """Return the breach with the example of somebody there is, if the policy lets somebody, and denies do not.
+
+        Else with that of somebody to whom the policy speaks.
+        """
         policy, search = use.statement.origin.policy, UseSearch(self._build_side(self.after), None, self.is_over)
         question = None
         for allow in self.after.snapshot.list_statements_of([policy]):
@@ -224,8 +230,8 @@ class RuleJudge:
                 real_use = next(iter(self._catch(search, allow, use.way, scope, people)), None)
                 question = None if real_use is None else real_use.question
         if question is None:
-            spoken = _complete(use.question, self.after.snapshot)
-            question = spoken if use.way.is_open(self.after.snapshot, spoken) else None
+            # Denies refuse it to everybody, or nobody is there: the policy alone says so.
+            question = _complete(use.question, self.after.snapshot)
         return Breach(policy, use.way.privilege, frozenset(), question, use.way.asked_privilege, is_certain=True)
 
     # -- parts ------------------------------------------------------------------------------------------------------

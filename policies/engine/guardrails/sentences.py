@@ -1,6 +1,7 @@
 """Guardrails and their examples in words. `names` are the display names of URNs; one without is shown as it is."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from policies.engine import wording
@@ -50,9 +51,13 @@ def add_example(sentence: str, example: _Document | None, names: Mapping[str, st
     return sentence if example is None else f"{sentence} For example {describe_example(example, names)}"
 
 
-def word_added_breach(guardrail_name: str, *, is_certain: bool) -> str:
-    """Return the clause on a guardrail that a change breaks, or of which nobody knows whether it does."""
-    return f"{guardrail_name} {'would be broken by this' if is_certain else 'could not be shown to hold after this'}"
+def word_added_breach(guardrail_name: str, *, is_certain: bool, breaks_at: datetime | None = None) -> str:
+    """Return the clause on a guardrail that a change breaks, or of which nobody knows whether it does.
+
+    `breaks_at` is the later time at which it breaks; None: at once.
+    """
+    clause = f"{guardrail_name} {'would be broken by this' if is_certain else 'could not be shown to hold after this'}"
+    return clause if breaks_at is None else f"{clause} from {wording.word_time(breaks_at)} on"
 
 
 def _describe_owners(rule: _Document) -> str:

@@ -21,9 +21,12 @@ _USER, _GROUP, _ROLE = "urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubR
 _SOMEBODY = f"{_USER}another-person"
 
 
-def build_spoken_side(rule: Rule, state: JudgedState) -> Side:
-    """Return a state of allows alone, with those to whom a policy may not speak as its people."""
-    snapshot = _build_allows(rule, state.snapshot)
+def build_spoken_side(rule: Rule, state: JudgedState, *, allows: Snapshot | None = None) -> Side:
+    """Return a state of allows alone, with those to whom a policy may not speak as its people.
+
+    `allows` are those of another state with the same policies.
+    """
+    snapshot = _build_allows(rule, state.snapshot) if allows is None else allows
     if rule.people.is_complement:
         people = state.people
         return Side(snapshot, people, people.everybody & ~people.find_named(rule.people.match))
@@ -37,14 +40,14 @@ def is_about_everybody(rule: Rule) -> bool:
 
 
 def _list_spoken_to(rule: Rule, people: Population) -> Iterator[Actor]:
+    """Yield those to whom a policy may not speak: as many in a state before a change as in the one after it."""
     if is_about_everybody(rule):
         yield Actor(_SOMEBODY)
         return
-    tokens = rule.people.match.tokens
-    present = {actor.urn: actor for actor in people.actors if actor.is_active}
-    for token in sorted(tokens):
+    for token in sorted(rule.people.match.tokens):
         if token.startswith(_USER):
-            yield present.get(token, Actor(token))
+            # In every state, and inactive, too: whoever is suspended or deleted is spoken to by nothing.
+            yield from [actor for actor in people.actors if actor.urn == token] or [Actor(token)]
         elif token == IN_ANY_GROUP:
             yield Actor(_SOMEBODY, frozenset({f"{_GROUP}another-group"}))
         elif token.startswith(_GROUP):

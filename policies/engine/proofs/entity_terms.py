@@ -73,9 +73,14 @@ class EntityTerms:
         if self._formula.solve([storable, dataset]):
             return True
         if not self._has_types:
+            names = self._named_types | vocabulary.load_datahub().resource_types.keys()
+            # What no entity can be, or one of a type that there is can, needs no terms for each of them.
+            if not self._formula.solve([storable]) and not self._formula.solve():
+                return False
+            if self._resource.find_type(count(1)) in names:
+                return True
             self._has_types = True
-            names = sorted(self._named_types | vocabulary.load_datahub().resource_types.keys())
-            self._formula.require(*(self._resource.type.value(name) for name in names))
+            self._formula.require(*(self._resource.type.value(name) for name in sorted(names)))
         return self._formula.solve([storable]) or self._formula.solve()
 
     def find_resource(self, fields: Iterable[str]) -> Resource:

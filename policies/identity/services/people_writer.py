@@ -70,7 +70,10 @@ def store(
     Sessions of users who are suspended or removed end. Raises Forbidden for a root user who would be, and Conflict for
     a new row whose name was deleted and is still named by what the task has to change.
     """
-    deleted_names.release([row.urn for row in rows if facts_before[row.urn] is None])
+    new_urns = [row.urn for row in rows if facts_before[row.urn] is None]
+    # While the names still count as deleted: whoever comes back gains all that the name is given then.
+    uow.guardrail_check.announce(new_urns)
+    deleted_names.release(new_urns)
     uow.announce(*(row.urn for row in rows))
     for row in rows:
         _announce_deactivation(row, facts_before[row.urn], uow)

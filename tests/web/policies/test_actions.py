@@ -13,10 +13,11 @@ from catalog.models import Report
 from policies.authoring.pages.net_change_wording import NOBODY, NOT_EXACT, describe_net_change
 from policies.authoring.pages.verdict_wording import describe_policy_changes
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import guardrails, net_change, policies, policy_drafts
+from policies.authoring.services import net_change, policies, policy_drafts
 from policies.authoring.services.net_change import KeptAccess, NetChange
 from policies.authoring.services.proposed_changes import SET_STATE, Change, StateChange
 from policies.engine.families import datahub
+from policies.guardrails.services import guardrails
 from policies.models import Policy
 from policies.pdp import authorizer
 from policies.writes.preview_disclosure import PreviewDisclosure

@@ -6,9 +6,10 @@ import pytest
 from django.urls import reverse
 
 from catalog.models import Finding
-from policies.authoring.pages import guardrail_shapes
-from policies.authoring.services import guardrails, policies, policy_drafts
+from policies.authoring.services import policies, policy_drafts
 from policies.engine.guardrails.rules import RuleKind
+from policies.guardrails.pages import shapes as guardrail_shapes
+from policies.guardrails.services import guardrails
 from policies.models import Guardrail
 from policies.pdp import authorizer, snapshot_store
 from tests.web.conftest import DOOR
@@ -220,6 +221,25 @@ def test_what_breaks_it_is_told_in_words(browse):
     page = browse("root").get(f"{BASE}/{make().urn}").content.decode()
     assert "Otto deletes" in page
     assert "Otto Outsider: Delete on a dataset tagged" in page
+
+
+def test_what_will_break_it_is_told_with_its_time(browse, builder):
+    ending = BREAKING | {"type": "PLATFORM", "privileges": ["MANAGE_TAGS"], "validUntil": "2099-01-01T00:00:00Z"}
+    policies.create(draft=policy_drafts.PolicyInput("datahub", ending), by=authorizer.SYSTEM, channel=DOOR)
+    snapshot_store.mark_stale()
+    promise = {"always": {"actors": {"users": [OTTO]}, "privileges": ["MANAGE_TAGS"]}}
+    form = builder("?kind=always")
+    form.press("json")
+    form.press("refresh", name="Otto tags", rule=json.dumps(promise))
+    assert "Holds for now" in form.text
+    assert "Broken already" not in form.text
+    assert "From 2099-01-01 00:00 UTC:" in form.text
+    root, guardrail = browse("root"), make(promise)
+    page = root.get(f"{BASE}/{guardrail.urn}").content.decode()
+    assert "What will break it" in page
+    assert "From 2099-01-01 00:00 UTC:" in page
+    assert "Holds until 2099-01-01 00:00 UTC" in page
+    assert "Holds until 2099-01-01 00:00 UTC" in root.get(BASE).content.decode()
 
 
 def test_the_built_in_one_cannot_be_changed(browse):

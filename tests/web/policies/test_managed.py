@@ -2,7 +2,7 @@
 
 from catalog.models import ManagedAssertion
 from catalog.reports.services import assertions
-from policies.authoring.services import guardrails
+from policies.guardrails.services import guardrails
 from policies.identity.services import roles
 from policies.models import Guardrail, Policy, Role
 from policies.pdp import authorizer

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from policies.authoring.services import change_proofs, guardrails
+from policies.authoring.services import change_proofs
 from policies.engine.proofs import sentences
+from policies.guardrails.services import guardrails
 from policies.models import LoggedDecision
 from policies.pdp import authorizer
 from tests.web.policies.writing import BASE, Builder
@@ -105,6 +106,26 @@ def test_guardrails_are_judged_before_saving(builder):
     )
     assert others == "1 other guardrail holds."
     assert builder.press("save", users=[OTTO, STELLA]).status_code == 409
+
+
+def test_a_later_break_is_said_with_its_time(builder, browse, write):
+    promise = {"always": {"actors": {"users": [OTTO]}, "privileges": ["MANAGE_TAGS"]}}
+    guard(promise, mode="warn")
+    builder.press("refresh", validUntil="2099-01-01T00:00")
+    (sentence, _) = builder.response.context["verdicts"]["guardrails"]
+    assert sentence == (
+        "The guardrail Tags would be broken by this from 2099-01-01 00:00 UTC on, which is saved and reported."
+        " Otto Outsider must always be able to Manage Tags."
+        " For example Otto Outsider: Manage Tags across the platform."
+    )
+    assert builder.press("save").status_code == 302
+    # From then on it was due before.
+    other = Builder(browse("root"), f"{BASE}/edit/{write('other', actors={'users': [STELLA]}, **MANAGING_TAGS).urn}")
+    (sentence, _) = other.response.context["verdicts"]["guardrails"]
+    assert sentence == (
+        "The guardrail Tags holds until 2099-01-01 00:00 UTC, with or without this, and is broken then."
+        " For example Otto Outsider: Manage Tags across the platform."
+    )
 
 
 def test_the_decision_log_is_replayed_on_request(builder):

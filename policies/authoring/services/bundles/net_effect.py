@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from policies.authoring.services import net_change
 from policies.authoring.services.bundles import policy_entries
-from policies.authoring.services.bundles.guardrail_entries import GuardrailEntries, stage_guardrails
 from policies.authoring.services.bundles.kinds import ChangeKind, choose_changes
 from policies.authoring.services.bundles.planning import BundlePlan
 from policies.authoring.services.bundles.policy_entries import PolicyEntries
+from policies.authoring.services.bundles.staged_guardrails import FOLDER, stage_guardrails
 from policies.authoring.services.change_guardrails import GuardrailVerdict, judge_guardrails
 from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
 from policies.authoring.services.net_change import NetChange
@@ -37,7 +37,7 @@ def find_plan_effect(plan: BundlePlan, *, by: Actor, limit: int = MAX_ITEMS) -> 
     `by` is who would apply the plan, `limit` the most people and privileges that each list names. Raises Busy while
     the account has another preview.
     """
-    policy_changes, guardrail_changes = plan.changes[PolicyEntries.folder], plan.changes[GuardrailEntries.folder]
+    policy_changes, guardrail_changes = plan.changes[PolicyEntries.folder], plan.changes[FOLDER]
     if not choose_changes([*policy_changes, *guardrail_changes], *_WRITTEN):
         return None
     with hold_turn(by.urn):

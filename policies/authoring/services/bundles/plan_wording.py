@@ -1,6 +1,7 @@
 """A plan in words: the diff, who gains and loses what, what is proved, and which guardrails hold."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from policies.authoring.services.bundles import planning
 from policies.authoring.services.bundles.net_effect import PlanEffect
@@ -8,7 +9,7 @@ from policies.authoring.services.bundles.planning import BundlePlan
 from policies.authoring.services.change_guardrails import GuardrailVerdict
 from policies.engine.guardrails.sentences import add_example, describe_example, list_rule_urns
 from policies.engine.proofs.verdicts import Proof, Verdict
-from policies.engine.wording import word_count
+from policies.engine.wording import word_count, word_time
 from policies.models import Guardrail
 from policies.pdp import display_names
 
@@ -61,6 +62,9 @@ def _render_effect(effect: PlanEffect | None) -> Iterator[str]:
 def _word_verdict(verdict: GuardrailVerdict) -> str:
     """Return the line on a guardrail: whether it holds after the plan, its rule unless it does, and an example."""
     outcome = "not known" if verdict.verdict is Guardrail.Status.UNKNOWN else verdict.verdict.value
+    if verdict.breaks_at is not None:
+        is_later = verdict.verdict is Guardrail.Status.HOLDS
+        outcome = f"{outcome} {'until' if is_later else 'from'} {word_time(datetime.fromisoformat(verdict.breaks_at))}"
     if verdict.is_added and verdict.mode == Guardrail.Mode.ENFORCE:
         outcome = f"{outcome}, so applying is refused"
     sentence = f" {verdict.sentence}" if verdict.verdict is not Guardrail.Status.HOLDS else ""

@@ -1,16 +1,18 @@
 """Settings > Permissions > Guardrails: list with status, detail with what breaks one, deletion."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from policies.authoring.pages import guardrail_fields
-from policies.authoring.queries import guardrails
-from policies.authoring.services import guardrails as service
 from policies.engine.guardrails.sentences import describe_example, describe_rule, list_rule_urns
+from policies.engine.wording import word_time
+from policies.guardrails.pages import fields as guardrail_fields
+from policies.guardrails.queries import guardrails
+from policies.guardrails.services import guardrails as service
 from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.filter_forms import GuardrailFilterForm
@@ -112,6 +114,8 @@ def _describe(guardrail: Guardrail) -> str:
 
 def _build_row(guardrail: Guardrail) -> dict[str, Any]:
     label, kind = _STATUSES[guardrail.status] if guardrail.mode != Guardrail.Mode.OFF else ("Off", "neutral")
+    if guardrail.mode != Guardrail.Mode.OFF and guardrail.breaks_at is not None:
+        label, kind = f"Holds until {_word_later(guardrail.breaks_at)}", "warning"
     return {
         "guardrail": guardrail,
         "sentence": _describe(guardrail),
@@ -119,6 +123,11 @@ def _build_row(guardrail: Guardrail) -> dict[str, Any]:
         "status_label": label,
         "status_kind": kind,
     }
+
+
+def _word_later(breaks_at: str | None) -> str:
+    """Return the later time of a stored breach in words, '' for one that is there now."""
+    return "" if breaks_at is None else word_time(datetime.fromisoformat(breaks_at))
 
 
 def build_breach_rows(breaches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -131,7 +140,8 @@ def build_breach_rows(breaches: Sequence[Mapping[str, Any]]) -> list[dict[str, A
             "people": [names.get(urn, urn) for urn in breach["people"]],
             "more_people": breach["people_count"] - len(breach["people"]),
             "missing": breach["missing"],
-            # Those that were stored before there were reasons have none.
+            "breaks_at": _word_later(breach.get("breaks_at")),
+            # Those that an earlier release stored have neither time nor reason.
             "reason": breach.get("reason", ""),
             "examples": [
                 describe_example(example, names) for example in (breach["example"], breach["other"]) if example

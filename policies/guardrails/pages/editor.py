@@ -12,15 +12,15 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from policies.authoring.pages.form_values import FieldNotes
-from policies.authoring.pages.guardrail_draft import EVERYBODY, GuardrailDraft
-from policies.authoring.pages.guardrail_fields import build_parts_context, describe_incomplete_rule
-from policies.authoring.pages.guardrails import MANAGE_GUARD, MODE_LABELS, SECTION, build_breach_rows
 from policies.authoring.pages.policy_actions import parse_version
-from policies.authoring.queries import guardrails
-from policies.authoring.services import guardrails as service
 from policies.engine.errors import Problem
 from policies.engine.guardrails.rules import RuleKind
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.guardrails.pages.draft import EVERYBODY, GuardrailDraft
+from policies.guardrails.pages.fields import build_parts_context, describe_incomplete_rule
+from policies.guardrails.pages.guardrails import MANAGE_GUARD, MODE_LABELS, SECTION, build_breach_rows
+from policies.guardrails.queries import guardrails
+from policies.guardrails.services import guardrails as service
 from policies.http.guard import get_actor
 from policies.http.pages.list_and_form_pages import CHANNEL, UNPROCESSABLE_STATUS, redirect_with_message
 from policies.models import Guardrail
@@ -206,7 +206,7 @@ class GuardrailEditor(View):
         return render(self.request, "policies/guardrail_form.html", context, status=self.status)
 
     def _build_aside_context(self) -> dict[str, Any]:
-        """Return the sentence of the rule and, where it can be judged, what breaks it already."""
+        """Return the sentence of the rule and, where it can be judged, what breaks it already or is going to."""
         rule, _ = self._read_rule()
         is_sound = not self._find_problems()
         judgment = service.judge_rule(rule) if is_sound else None
@@ -214,6 +214,7 @@ class GuardrailEditor(View):
         return {
             "sentence": describe_incomplete_rule(rule),
             "is_sound": is_sound,
+            "is_broken": judgment is not None and judgment.status is not Guardrail.Status.HOLDS,
             "breach_rows": build_breach_rows(breaches),
             "breach_count": 0 if judgment is None else judgment.count,
         }

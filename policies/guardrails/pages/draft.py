@@ -9,8 +9,8 @@ from django.http import QueryDict
 
 from policies.authoring.pages.datahub_draft import DataHubDraft
 from policies.authoring.pages.datahub_wording import ACTOR_LISTS, EXCLUDED_ACTOR_LISTS
-from policies.authoring.pages.guardrail_shapes import is_showable
 from policies.engine.guardrails.rules import EVERYBODY_EXCEPT, RuleKind
+from policies.guardrails.pages.shapes import is_showable
 from policies.models import Guardrail
 
 #: Whom a rule is about: everybody, everybody except those chosen, or those chosen.

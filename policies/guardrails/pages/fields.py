@@ -9,14 +9,14 @@ from django.http import QueryDict
 from policies.authoring.pages.builder_fields import BuilderFields
 from policies.authoring.pages.datahub_wording import EXCLUDED_ACTOR_LISTS
 from policies.authoring.pages.form_values import FieldNotes
-from policies.authoring.pages.guardrail_draft import ACTORS, EVERYBODY, EXCEPT, FIRST, NAMED, SECOND, GuardrailDraft
-from policies.authoring.pages.guardrail_shapes import is_showable
 from policies.engine import property_conditions, wording
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.guardrails.rules import EVERYBODY_EXCEPT, RuleKind
 from policies.engine.guardrails.sentences import describe_rule, list_rule_urns
+from policies.guardrails.pages.draft import ACTORS, EVERYBODY, EXCEPT, FIRST, NAMED, SECOND, GuardrailDraft
+from policies.guardrails.pages.shapes import is_showable
 from policies.pdp import authorizer
 
 KIND_LABELS = {

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from policies.authoring.services import guardrails
 from policies.authoring.services.bundles.files import BundleFile
 from policies.authoring.services.bundles.kinds import (
     BundleChange,
@@ -14,10 +13,12 @@ from policies.authoring.services.bundles.kinds import (
     choose_changes,
 )
 from policies.authoring.services.bundles.row_entries import RowEntries, build_stored_entry, read_each
+from policies.authoring.services.bundles.staged_guardrails import FOLDER, complete_fields
 from policies.engine.errors import Problem
 from policies.engine.families.document_reader import escape
 from policies.engine.model import Actor
 from policies.errors import Invalid
+from policies.guardrails.services import guardrails
 from policies.models import Guardrail
 from policies.models.guardrail import LOCKOUT_URN
 from policies.pdp import snapshot_store
@@ -29,7 +30,7 @@ _FIELDS = ("urn", "name", "description", "mode", "rule")
 class GuardrailEntries(RowEntries):
     """The kind of guardrails."""
 
-    folder, noun, model = "guardrails", "guardrail", Guardrail
+    folder, noun, model = FOLDER, "guardrail", Guardrail
     requirement = required_privileges.MANAGE_GUARDRAILS
 
     def list_stored(self) -> list[StoredEntry]:
@@ -44,7 +45,7 @@ class GuardrailEntries(RowEntries):
         return read_each(
             files,
             find_problems=_find_problems,
-            build_value=lambda value: _build_value(value["urn"], _complete_fields(value)),
+            build_value=lambda value: _build_value(value["urn"], complete_fields(value)),
         )
 
     def write(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
@@ -54,7 +55,7 @@ class GuardrailEntries(RowEntries):
         for change in choose_changes(changes, ChangeKind.CHANGE, ChangeKind.CREATE):
             if change.entry is None:
                 continue
-            values = _complete_fields(change.entry.value)
+            values = complete_fields(change.entry.value)
             if change.action is ChangeKind.CREATE:
                 guardrails.create(urn=change.key, by=by, channel=channel, **values)
             else:
@@ -69,30 +70,9 @@ class GuardrailEntries(RowEntries):
             guardrails.refresh_status(guardrail)
 
 
-def stage_guardrails(changes: Sequence[BundleChange]) -> list[Guardrail]:
-    """Return all guardrails as these changes would leave them; nothing is stored."""
-    guardrails_by_urn = {guardrail.urn: guardrail for guardrail in Guardrail.objects.all()}
-    for change in choose_changes(changes, ChangeKind.DELETE):
-        del guardrails_by_urn[change.key]
-    for change in choose_changes(changes, ChangeKind.CHANGE, ChangeKind.CREATE):
-        if change.entry is not None:
-            guardrails_by_urn[change.key] = Guardrail(urn=change.key, **_complete_fields(change.entry.value))
-    return list(guardrails_by_urn.values())
-
-
 def _build_value(urn: str, values: dict[str, Any]) -> dict[str, Any]:
     description = {"description": values["description"]} if values["description"] else {}
     return {"urn": urn, "name": values["name"], **description, "mode": values["mode"], "rule": values["rule"]}
-
-
-def _complete_fields(value: Any) -> dict[str, Any]:
-    """Return the values of a guardrail with the fields that a file leaves out."""
-    return {
-        "name": value.get("name", ""),
-        "description": "" if value.get("description") is None else value["description"],
-        "mode": Guardrail.Mode.ENFORCE.value if value.get("mode") is None else value["mode"],
-        "rule": value.get("rule"),
-    }
 
 
 def _find_problems(value: object) -> list[Problem]:
@@ -112,7 +92,7 @@ def _find_problems(value: object) -> list[Problem]:
     if "rule" not in value:
         return [*problems, Problem("rule.missing", "", "`rule` is missing: what may never, or must always be.")]
     try:
-        guardrails.validate_values(_complete_fields(value))
+        guardrails.validate_values(complete_fields(value))
     except Invalid as error:
         problems += error.problems
     return problems

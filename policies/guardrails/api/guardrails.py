@@ -6,9 +6,9 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from policies.authoring.queries import guardrails
-from policies.authoring.services import guardrails as service
 from policies.errors import Invalid
+from policies.guardrails.queries import guardrails
+from policies.guardrails.services import guardrails as service
 from policies.http.api import strict_fields
 from policies.http.api.managed_fields import KeptMark, ManagedOut
 from policies.http.api.operations import api_operation, list_operation
@@ -24,7 +24,8 @@ TAG = "guardrails"
 class BreachOut(serializers.Serializer[Any]):
     """What breaks a guardrail: a policy and the people whom it lets use the privilege, or who or how many lack it.
 
-    `example` is what `authorize` would say of entities made like it; `other` is that of the second part of `not_both`.
+    `example` is what `authorize` would say of entities made like it (of `no_policy`, where denies refuse it, what the
+    policy says); `other` is that of the second part of `not_both`.
     """
 
     policy = serializers.CharField(allow_null=True)

@@ -12,12 +12,12 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from policies.authoring.queries import guardrails
-from policies.authoring.services.guardrail_satisfiability import find_unsatisfiable
 from policies.engine.errors import InvalidPolicy, Problem
 from policies.engine.guardrails.rules import Rule, RuleKind, read_rule
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
+from policies.guardrails.queries import guardrails
+from policies.guardrails.services.satisfiability import find_unsatisfiable
 from policies.models import ChangeEvent, Gate, Guardrail, Verb, open_write
 from policies.models.fields import is_storable
 from policies.models.guardrail import GUARDRAIL_PREFIX, LOCKOUT_URN

@@ -1,0 +1,1 @@
+"""Guardrails in the project's own API."""

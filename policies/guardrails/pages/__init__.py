@@ -1,0 +1,1 @@
+"""Guardrails in the browser: list, editor, what breaks one."""

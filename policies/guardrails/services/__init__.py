@@ -1,0 +1,1 @@
+"""Writes of guardrails, and what is checked before them."""

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
 from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, find_file_problems
-from catalog.reports.kinds.role_mapping_check.file_patterns import find_pattern_problem, match_path
 from catalog.reports.storage import parse_address
+from catalog.warehouses.exports import parse_exports
+from catalog.warehouses.files.file_patterns import find_pattern_problem, match_path
+from catalog.warehouses.registry import list_warehouses
+from catalog.warehouses.warehouse import BadExports, Export
 
 KEYS = ("grants", "members", "usage", "policies", "hierarchy", "denies")
 
@@ -55,7 +57,7 @@ def test_which_files_a_pattern_names(pattern: str, path: str, *, is_named: bool)
 
 
 def find_problems(folder: Path, limits: FileLimits, *names: str) -> dict[str, list[str]]:
-    exports = [Export(name=name, platform="p", form="csv", grants=(name,)) for name in names]
+    exports = [Export(name=name, platform="p", warehouse=list_warehouses()["csv"], grants=(name,)) for name in names]
     problems = find_file_problems(parse_address(folder), exports, limits)
     return {name: [problem.sentence for problem in found] for name, found in problems.items()}
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from catalog.reports.kinds.role_mapping_check import declared
+from catalog.reports.kinds.role_mapping_check import declared, readers
 from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
-from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.run_inputs import compute_in_stages, read_exports
 from catalog.reports.kinds.role_mapping_check.stages import Stages

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check.differences import DIFFERENCE_COLUMNS
-from catalog.reports.kinds.role_mapping_check.exports import parse_exports
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.spark import rollups
+from catalog.warehouses.exports import parse_exports
 from tests.spark.drift_world import dataset, interpreted, role, user
 
 pytestmark = pytest.mark.spark

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, select_columns
-from catalog.reports.spark.sql_text import list_texts, quote_text
+from catalog.sql_text import list_texts, quote_text
+from catalog.warehouses.grant_facts import SEPARATOR, select_columns
+from catalog.warehouses.warehouse import Export
 
 
 class DifferenceType(StrEnum):

@@ -15,8 +15,6 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceType,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets
 from catalog.reports.kinds.role_mapping_check.renames import RoleRenames, find_renames
@@ -25,6 +23,8 @@ from catalog.reports.kinds.role_mapping_check.source_access import SourceAccess
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.frames import collect_table
 from catalog.reports.spark.job_threads import JobTask, JobThreads
+from catalog.warehouses.grant_facts import Grantee
+from catalog.warehouses.warehouse import Export
 
 
 @dataclass(frozen=True, slots=True)

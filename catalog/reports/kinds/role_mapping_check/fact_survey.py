@@ -6,8 +6,8 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, collect_surveyed_blocks
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
+from catalog.reports.kinds.role_mapping_check.blocks import Block, collect_surveyed_blocks
+from catalog.warehouses.grant_facts import FactKind, Grantee
 
 
 @dataclass(frozen=True)

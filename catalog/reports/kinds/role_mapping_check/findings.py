@@ -13,10 +13,10 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
 )
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
 from catalog.reports.spark.rollups import ROLLUP_SIZE, gather_rows, roll_up
-from catalog.reports.spark.sql_text import quote_text
+from catalog.sql_text import quote_text
+from catalog.warehouses.grant_facts import SEPARATOR
+from catalog.warehouses.warehouse import Export
 
 #: Columns that identify a difference across runs; severity and level are not among them.
 _IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")

@@ -14,11 +14,11 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     same_named_columns,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
-from catalog.reports.kinds.role_mapping_check.principals import is_group
-from catalog.reports.kinds.role_mapping_check.rules import DORMANT_RULES
-from catalog.reports.spark.sql_text import NO_TEXT, list_texts
+from catalog.sql_text import NO_TEXT, list_texts
+from catalog.warehouses.grant_facts import FactKind, Grantee
+from catalog.warehouses.pass_rules import DORMANT_RULES
+from catalog.warehouses.principals import is_group
+from catalog.warehouses.warehouse import Export
 
 
 def find_existing_roles(facts: DataFrame) -> DataFrame:

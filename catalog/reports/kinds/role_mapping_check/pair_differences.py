@@ -16,9 +16,10 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     same_named_columns,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import READ, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
+from catalog.warehouses.grant_facts import Grantee
+from catalog.warehouses.levels import READ
+from catalog.warehouses.warehouse import Export
 
 
 def find_missing_grants(pairs: DataFrame, existing_roles: DataFrame) -> DataFrame:

@@ -14,10 +14,10 @@ from catalog.reports.kinds.role_mapping_check.denials import (
     select_denials,
 )
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
-from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.warehouses.grant_facts import FactKind
+from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.warehouse import Export
 
 #: What a grant tells of its object.
 OBJECT_COLUMNS = ("object", "object_type", "condition")
@@ -75,7 +75,9 @@ def find_reach(
 
 def _has_conditions(grants: DataFrame, exports: Sequence[Export]) -> bool:
     """Whether the condition of a grant chooses among tables."""
-    return any(export.form == "bigquery" for export in exports) and bool(grants.filter("condition_names <> ''").head(1))
+    return any(export.warehouse.has_conditions for export in exports) and bool(
+        grants.filter("condition_names <> ''").head(1)
+    )
 
 
 def _find_outside(reach: DataFrame, datasets: DataFrame) -> DataFrame:

@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import ROLE_COLUMNS, Stage
-from catalog.reports.kinds.role_mapping_check.principals import is_outside
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
+from catalog.warehouses.principals import is_outside
 
 
 def pair_roles_with_datasets(

@@ -8,12 +8,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import tables
-from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, LineNumbers, collect_blocks
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
-from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS, Block, LineNumbers, collect_blocks
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.frames import collect_table
-from catalog.reports.spark.sql_text import quote_text
+from catalog.sql_text import quote_text
+from catalog.warehouses.grant_facts import SEPARATOR, FactKind
+from catalog.warehouses.warehouse import Export
 
 #: Rows of a rule that are shown.
 _SAMPLE_COUNT = 3

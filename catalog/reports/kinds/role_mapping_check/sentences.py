@@ -5,19 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
-from catalog.reports.kinds.role_mapping_check.exports import LEVELS
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
-from catalog.reports.kinds.role_mapping_check.principals import (
+from catalog.warehouses.difference_words import describe_role, dotted_name, find_identifier
+from catalog.warehouses.levels import LEVEL_NAMES
+from catalog.warehouses.pass_rules import RULE_LABELS
+from catalog.warehouses.principals import (
     DATABASE_ROLE,
     GROUP,
     describe_principal,
     split_principal,
 )
-from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
-
-DifferenceRow = Mapping[str, Any]
-
-_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
+from catalog.warehouses.warehouse import DifferenceRow
 
 
 def render_sentence(difference: DifferenceRow) -> str:
@@ -50,8 +47,8 @@ def list_words(difference: DifferenceRow) -> dict[str, Any]:
         "mapping": _render_mapping(difference),
         "undo": "give the grants back in the source" if difference["is_there"] else "rename it in the source",
         "who": describe_principal(difference["grantee"] or difference["actor"] or ""),
-        "there": _LEVEL_NAMES.get(difference["level"] or 0, ""),
-        "wanted": _LEVEL_NAMES.get(difference["wanted"] or 0, ""),
+        "there": LEVEL_NAMES.get(difference["level"] or 0, ""),
+        "wanted": LEVEL_NAMES.get(difference["wanted"] or 0, ""),
         "object": dotted_name(difference["object"]),
         "place": dotted_name(difference["object"]) or difference["name"] or difference["entity"],
         "datasets": "1 dataset" if difference["count"] == 1 else f"{difference['count'] or 0:,} datasets",
@@ -118,20 +115,6 @@ MANUAL_STEPS: Mapping[DifferenceType, str] = {
 }
 
 
-def describe_role(difference: DifferenceRow) -> str:
-    """Return the name of the role of a difference, with its new name in the source if it has one."""
-    if difference["role_urn"]:
-        is_known_elsewhere = difference["new_name"] and difference["type"] != DifferenceType.ROLE_RENAMED
-        now = f" (now {describe_principal(difference['new_name'])})" if is_known_elsewhere else ""
-        return f"{difference['role']}{now}"
-    return describe_principal(difference["grantee"] or difference["role"] or "")
-
-
-def dotted_name(name: str | None) -> str:
-    """Return the name of an object for people."""
-    return (name or "").replace(SEPARATOR, ".")
-
-
 def _render_mapping(difference: DifferenceRow) -> str:
     """Return the entry of `roles` in exports.json by which a role of the catalog has its new name."""
     if not difference["new_name"] or not difference["role_urn"]:
@@ -141,8 +124,3 @@ def _render_mapping(difference: DifferenceRow) -> str:
     if principal_type not in ("", DATABASE_ROLE, GROUP):
         name = f"{principal_type} {name}"
     return json.dumps({name: find_identifier(difference["role_urn"])}, ensure_ascii=False).strip("{}")
-
-
-def find_identifier(urn: str) -> str:
-    """Return what a URN of a role, user or group names."""
-    return urn.split(":", 3)[3]

@@ -8,9 +8,7 @@ from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.exports import Export
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey, survey_facts
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.protection import find_policies
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
@@ -18,6 +16,8 @@ from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_pr
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.job_threads import JobTask, JobThreads
+from catalog.warehouses.grant_facts import FactKind
+from catalog.warehouses.warehouse import Export
 
 
 def read_surveyed_facts(

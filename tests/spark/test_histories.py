@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 FILES = Path(__file__).with_name("histories")
 TABLE = Path(__file__).with_name("histories.md")
-FORMS = {"redshift_stl": "redshift", "plain": "csv"}
+FORMS = {"postgres_export": "postgres", "redshift_stl": "redshift", "plain": "csv"}
 
 
 def expected(name: str) -> list[list[str]]:

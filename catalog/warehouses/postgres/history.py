@@ -36,16 +36,27 @@ _PREPARING_COMMANDS = ("PREPARE", "DECLARE CURSOR")
 _EXPLAINING_PATTERN = r"(?i)^\s*explain\b(?!\s*(\([^)]*\banaly[sz]e\b|(verbose\s+)?analy[sz]e\b))"
 #: Functions with words of a query in their arguments.
 _WORDY_FUNCTION_PATTERN = r"(?i)\b(extract|substring|trim|overlay|position)\s*\([^()]*\)"
-#: What shows that a statement is about a table: after FROM stands a name that is none of a function.
+#: What is left out of a statement before it is looked at.
+_COMMENT_PATTERN = r"--[^\n]*"
+#: What shows that a statement is about a table: after FROM stands a name that is none of a function. The catalogs of
+#: the system, which an export of grants reads, hold no data of tables, and pgaudit does not name them.
 _TABLE_PATTERN = (
-    r"(?i)^\s*(copy|table|truncate)\b|\b(into|update)\s|\b(from|join)\s+(only\s+)?(?!\d)[\w.$\"]++(?!\s*\()"
+    r"(?i)^\s*(copy(?!\s*\()|table|truncate)\b|\b(into|update)\s|\b(from|join)\s+(only\s+)?+(lateral\b\s*)?+"
+    r"(?!\d)(?!(pg_catalog\.)?\"?pg_\w|information_schema\.)[\w.$\"]++(?!\s*\()"
+)
+#: Words of the log for how bad an entry is: a line without one is of another kind of file.
+_SEVERITIES = (
+    *("LOG", "INFO", "NOTICE", "WARNING", "ERROR", "FATAL", "PANIC"),
+    *("DEBUG", "DEBUG1", "DEBUG2", "DEBUG3", "DEBUG4", "DEBUG5"),
 )
 #: What pgaudit writes in place of a statement.
 _NO_STATEMENT = ("<not logged>", "<previously logged>")
 #: Whether an entry that names no table may be about one: not in a session in which entries name theirs.
 _MAY_HAVE_TABLE = f"""(NOT coalesce(
     max(entry.audit = 'SESSION' AND entry.object_name <> '') OVER (PARTITION BY row_file, session_id), false)
-    AND (regexp_replace(entry.statement, {quote_text(_WORDY_FUNCTION_PATTERN)}, '') RLIKE {quote_text(_TABLE_PATTERN)}
+    AND (regexp_replace(
+        regexp_replace(entry.statement, {quote_text(_COMMENT_PATTERN)}, ''), {quote_text(_WORDY_FUNCTION_PATTERN)}, ''
+    ) RLIKE {quote_text(_TABLE_PATTERN)}
     OR entry.statement IN {list_texts(_NO_STATEMENT)}))"""
 #: What stands between the words of a statement.
 _NO_WORD_PATTERN = r"[^\w$]+"
@@ -71,7 +82,8 @@ def read_audit_entries(spark: SparkSession, folder: str, export: Export, pattern
     rule = f"""CASE
         WHEN NOT {is_entry} AND error_severity IN ('ERROR', 'FATAL', 'PANIC') THEN '{HistoryRule.REFUSED}'
         WHEN NOT {is_entry} OR {level} IS NULL OR {is_describing} THEN '{HistoryRule.METADATA_ONLY}' END"""
-    problem = f"""CASE WHEN message IS NULL THEN 'It has not the columns of the log.'
+    problem = f"""CASE WHEN message IS NULL OR NOT coalesce(error_severity IN {list_texts(_SEVERITIES)}, false)
+            THEN 'It has not the columns of the log.'
         WHEN {is_entry} AND entry.class IS NULL THEN 'It is no entry of pgaudit.'
         WHEN {level} IS NOT NULL AND {name} = '' AND NOT {is_describing} AND {_MAY_HAVE_TABLE}
         THEN 'It does not name the table; set pgaudit.log_relation.' END"""

@@ -17,12 +17,14 @@ from catalog.warehouses.warehouse import Export
 
 TABLE_TYPES = (
     *("TABLE", "VIEW", "MATERIALIZED VIEW", "EXTERNAL TABLE", "DYNAMIC TABLE", "EVENT TABLE", "HYBRID TABLE"),
-    *("ICEBERG TABLE", "SEMANTIC VIEW"),
+    *("ICEBERG TABLE", "SEMANTIC VIEW", "FOREIGN TABLE", "PARTITIONED TABLE"),
 )
 ROLE_TYPES = ("ROLE", "ACCOUNT ROLE", *principals.SCOPED_ROLE_TYPES)
 CONTAINER_TYPES = ("SCHEMA", "DATABASE", "PROJECT", "DATASET", "CATALOG")
 #: What SQL calls all tables, or views, of a container.
 _ALL_TABLES_PATTERN = "^ALL .+ IN (SCHEMA|DATABASE)$"
+
+_FURTHER_COLUMNS = ("condition", "details", "layout", "is_counted")
 
 #: The reason of rows without an object or grantee, as SQL; else null.
 MISSING_NAMES = """CASE WHEN coalesce(path, '') = '' THEN 'It names no object.'
@@ -57,8 +59,8 @@ def mark_types(rows: DataFrame) -> DataFrame:
 def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> DataFrame:
     """Return facts of rows with object_type, path, privilege, grantee_type and grantee, all texts, and `mark_types`.
 
-    `path` are the parts of the object's name joined by SEPARATOR; `created_on`, where there is one, is the day of the
-    grant.
+    `path` are the parts of the object's name joined by SEPARATOR. Where there are such columns, `created_on` is the day
+    of the grant, and `condition`, `details`, `layout` and `is_counted` are those of facts.
     """
     # Columns of their own, since keys name them several times.
     named_rows = rows.withColumns(
@@ -67,10 +69,12 @@ def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> Dat
             "holder_name": f.expr(f"CASE WHEN to_role THEN {principals.dotted_name('grantee')} ELSE grantee END"),
         }
     )
+    further_columns = {name: name for name in _FURTHER_COLUMNS if name in rows.columns}
     return select_facts(
         named_rows,
         export,
         outcome,
+        **further_columns,
         path="path",
         object_key=f"""CASE WHEN on_role THEN {dotted_role_key(export, "object_name")}
             ELSE {object_key(export, "path")} END""",

@@ -27,7 +27,9 @@ class FactKind(StrEnum):
     PLACE: all of the container `grantee_key` is in the place `object_key`. DENIAL: `grantee` uses none of the
     privileges `bit` in the container or place `object`. EXEMPT: but for `grantee`; such facts have the `object_type` of
     the denial. A row that
-    is PASSED by the rule `denied` takes the privilege `bit` on `object` from `grantee`.
+    is PASSED by the rule `denied` takes the privilege `bit` on `object` from `grantee`. ENTRY: `grantee` gets into the
+    container `object`, without which no grant in it opens anything. FUTURE: `grantee` will have a privilege on all
+    tables that are made in the container `object`. BYPASS: no row filter in the container `object` holds for `grantee`.
     """
 
     GRANT = "GRANT"
@@ -41,6 +43,9 @@ class FactKind(StrEnum):
     PLACE = "PLACE"
     DENIAL = "DENIAL"
     EXEMPT = "EXEMPT"
+    ENTRY = "ENTRY"
+    FUTURE = "FUTURE"
+    BYPASS = "BYPASS"
 
 
 class PolicyKind(StrEnum):
@@ -63,7 +68,8 @@ class Grantee(StrEnum):
 #: row. Names as in the source (`principals`), and `…_key` for comparison with the catalog; `object_type` is SQL's word
 #: for the object, null for the usual one; `bit` is one privilege of the form's vocabulary, `level` its level;
 #: `is_container`: the object contains tables; `condition` is what the grant depends on, `condition_names` the pattern
-#: of the tables for which it holds; `granted_at` is when it was granted, where the layout says so.
+#: of the tables for which it holds; `granted_at` is when it was granted, where the layout says so; `layout` is the name
+#: of that; `details` is JSON of what the dialect of repairs has to know of the grant beside.
 FACT_COLUMNS = {
     "export": "string",
     "file": "string",
@@ -84,6 +90,8 @@ FACT_COLUMNS = {
     "condition": "string",
     "condition_names": "string",
     "granted_at": "timestamp",
+    "layout": "string",
+    "details": "string",
     "reason": "string",
     "rule": "string",
 }

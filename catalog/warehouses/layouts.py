@@ -22,7 +22,12 @@ from catalog.warehouses.warehouse import BadExports, Export
 
 DescribeRows = Callable[[DataFrame, Export], Mapping[str, str]]
 
-_TEXT_COLUMNS = ("object_type", "path", "privilege", "grantee_type", "grantee", "said_rule", "said_problem")
+_TEXT_COLUMNS = (
+    *("object_type", "path", "privilege", "grantee_type", "grantee", "condition", "details"),
+    *("said_kind", "said_rule", "said_problem"),
+)
+#: Layouts that a sentence about a file of none names at most.
+_MAX_NAMED_LAYOUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,23 @@ class Layout:
     """One layout: the columns by which its files are recognized, and what its rows say.
 
     `describe` returns object_type, path, privilege, grantee_type and grantee, as `build_csv_facts` expects them, of
-    rows of an export; and `said_rule` and `said_problem` where the layout itself passes rows or finds them wrong. All
-    are expressions of SQL.
+    rows of an export; `condition` and `details` of a fact; and `said_kind`, `said_rule` and `said_problem` where the
+    layout itself says which FactKind rows are, passes them or finds them wrong. All are expressions of SQL.
+
+    `further` are the other columns that the system publishes: a file with any column besides has another layout. None
+    takes any. `name` is the layout for people, and in facts.
     """
 
     columns: tuple[str, ...]
     describe: DescribeRows
+    name: str = ""
+    further: tuple[str, ...] | None = None
+
+    def find_misfit(self, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return which columns of the layout a file lacks, and which it has that the layout does not."""
+        lacking = [name for name in self.columns if name not in columns]
+        known_columns = (*self.columns, *(columns if self.further is None else self.further))
+        return lacking, [name for name in columns if name not in known_columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +94,37 @@ def describe_file(
     return _describe_rows(read_csv(spark, folder, export, pattern, ()), export, pattern, layouts)
 
 
-def _choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
-    """Return the first layout all of whose columns are there. Raises BadExports, naming what the nearest one lacks."""
-    missing_columns = {layout: [name for name in layout.columns if name not in columns] for layout in layouts}
-    layout = min(layouts, key=lambda layout: len(missing_columns[layout]) / len(layout.columns))
-    if missing_columns[layout]:
-        missing_name = missing_columns[layout][0]
-        raise BadExports(f"The files {pattern} of the export {export.name} lack the column {missing_name}.")
-    return layout
+def choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
+    """Return the first layout that has the columns of a file. Raises BadExports, naming those that come close."""
+    misfits = {layout: layout.find_misfit(columns) for layout in layouts}
+    near_layouts = sorted(layouts, key=lambda layout: _measure_misfit(layout, *misfits[layout]))
+    layout = near_layouts[0]
+    lacking, strange = misfits[layout]
+    if not lacking and not strange:
+        return layout
+    files = f"The files {pattern} of the export {export.name}"
+    if lacking and not strange:
+        raise BadExports(f"{files} lack the column {lacking[0]}.")
+    nearest = (_describe_misfit(layout, *misfits[layout]) for layout in near_layouts[:_MAX_NAMED_LAYOUTS])
+    raise BadExports(f"{files} have the columns of no known layout. The nearest ones: {'; '.join(nearest)}.")
+
+
+def _measure_misfit(layout: Layout, lacking: Sequence[str], strange: Sequence[str]) -> float:
+    return (len(lacking) + len(strange)) / len(layout.columns)
+
+
+def _describe_misfit(layout: Layout, lacking: Sequence[str], strange: Sequence[str]) -> str:
+    """Return the name of a layout, or its columns, and how a file differs from it."""
+    name = layout.name or ", ".join(layout.columns)
+    words = [f"{words} {', '.join(names)}" for words, names in (("lacking", lacking), ("not with", strange)) if names]
+    return f"{name} ({', '.join(words)})"
 
 
 def _describe_rows(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> DataFrame:
-    layout = _choose_layout(rows.columns, export, pattern, layouts)
+    columns = [name for name in rows.columns if name not in LINE_COLUMNS]
+    layout = choose_layout(columns, export, pattern, layouts)
     described_columns = dict.fromkeys(_TEXT_COLUMNS, NO_TEXT) | dict(layout.describe(rows, export))
+    described_columns["layout"] = quote_text(layout.name) if layout.name else NO_TEXT
     return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))
 
 
@@ -107,14 +141,15 @@ def _decide_outcome(form: LayoutForm) -> RowOutcome:
         WHEN NOT on_role AND privilege = '' THEN 'It names no privilege.'
         WHEN NOT CASE WHEN on_role THEN to_role OR to_person ELSE to_holder END
             THEN concat('Nobody is a ', grantee_type, '.')
-        WHEN (on_table OR on_container) AND said_rule IS NULL AND bit IS NULL AND NOT ({is_harmless})
-            THEN {UNKNOWN_LEVEL} END)"""
+        WHEN (on_table OR on_container) AND coalesce(said_rule, said_kind) IS NULL AND bit IS NULL
+            AND NOT ({is_harmless}) THEN {UNKNOWN_LEVEL} END)"""
     rule = f"""CASE
         WHEN said_rule IS NOT NULL THEN said_rule
-        WHEN on_role THEN NULL
+        WHEN on_role OR said_kind IS NOT NULL THEN NULL
         WHEN NOT on_table AND NOT on_container THEN '{PassRule.OTHER_OBJECT}'
         WHEN bit IS NULL THEN '{PassRule.NO_DATA_PRIVILEGE}' END"""
     kind = f"""CASE
+        WHEN said_kind IS NOT NULL THEN said_kind
         WHEN on_role AND privilege IN ('MEMBER', '') AND to_role THEN '{FactKind.INHERIT}'
         WHEN on_role AND privilege IN ('MEMBER', '') THEN '{FactKind.MEMBER}'
         WHEN on_role THEN '{FactKind.ROLE}'

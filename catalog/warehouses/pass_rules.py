@@ -27,6 +27,8 @@ class PassRule(StrEnum):
     DENIED = "denied"
     LISTED_PERSON = "listed_person"
     INACTIVE_POLICY = "inactive_policy"
+    IDLE_MEMBERSHIP = "idle_membership"
+    CLOSED_CONTAINER = "closed_container"
 
 
 #: What each rule passes over, as pages say it.
@@ -51,6 +53,8 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.DENIED: "Denied wherever it reaches, or a denial itself",
     PassRule.LISTED_PERSON: "A person, who is no role",
     PassRule.INACTIVE_POLICY: "A policy that is not in force",
+    PassRule.IDLE_MEMBERSHIP: "A membership that gives nothing",
+    PassRule.CLOSED_CONTAINER: "In a schema or database that nobody who has the grant gets into",
 }
 
 #: Rules whose rows can give access to data, which nobody compared: what is sensitive below them is a finding.

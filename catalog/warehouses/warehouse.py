@@ -24,6 +24,20 @@ class Denials:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportCoverage:
+    """What the files of an export show, by the layouts that they have.
+
+    `listing_layouts` are those whose rows show that an object is there, and that its grants are in the export.
+    `is_complete`: an object that no such row names does not exist. Where there are such layouts and it is not complete,
+    nothing is said to be missing on what they do not name. `limits` are sentences about what the export cannot show.
+    """
+
+    listing_layouts: frozenset[str] = frozenset()
+    is_complete: bool = False
+    limits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Warehouse:
     """One system.
 
@@ -38,6 +52,9 @@ class Warehouse:
       directory, in which letter case says nothing. `has_role_addresses`: roles have addresses as people have.
       `role_kind` stands before the name of a grantee that is a role, in systems that name the kind of each.
     - `denials` are rows of grants that deny; `has_conditions`: grants may hold for some tables of a container.
+    - `partial_privileges` reach a part of a table: they are no access as declared, and access beyond it.
+    - `guesses_accounts`: an account has the name that the catalog has for a person; else it is one of the export's.
+    - `find_coverage` says what an export shows, by the names of the layouts of its files.
     - `history_names_views`: a history names the view that a statement read, and not only the tables below it.
     """
 
@@ -54,6 +71,9 @@ class Warehouse:
     role_kind: str = ""
     denials: Denials | None = None
     has_conditions: bool = False
+    partial_privileges: tuple[str, ...] = ()
+    guesses_accounts: bool = True
+    find_coverage: Callable[[frozenset[str]], ExportCoverage] = lambda _: ExportCoverage()
     history_names_views: bool = True
 
 
@@ -149,6 +169,14 @@ class Dialect(ABC):
     owner: str = ""
     tells_quoted_tables: bool = False
 
+    def bind(self, export: Export, facts: DataFrame, differences: DataFrame, coverage: ExportCoverage, /) -> "Dialect":
+        """Return the dialect with what it has to know of the source to end these differences.
+
+        `facts` are those of all exports, `differences` those of which repairs are asked.
+        """
+        del export, facts, differences, coverage
+        return self
+
     @abstractmethod
     def grant_access(self, export: Export, difference: DifferenceRow, /) -> str:
         """Return what gives a role the level `wanted` on a dataset, or on all that a container has."""
@@ -160,6 +188,16 @@ class Dialect(ABC):
     @abstractmethod
     def change_level(self, export: Export, difference: DifferenceRow, /) -> str:
         """Return what makes access at one level access at the level `wanted`."""
+
+    def revoke_future(self, export: Export, difference: DifferenceRow, /) -> str:
+        """Return what ends a privilege on all tables that are made in a container."""
+        del export, difference
+        return ""
+
+    def enforce_policies(self, export: Export, difference: DifferenceRow, /) -> str:
+        """Return what makes row filters hold for somebody who bypasses them."""
+        del export, difference
+        return ""
 
     @abstractmethod
     def create_role(self, export: Export, difference: DifferenceRow, /) -> str:

@@ -1,22 +1,32 @@
-"""PostgreSQL: grants of `information_schema`, owners of `pg_tables`, and roles and their members by name, as CSV.
+"""Reads the grants and members of PostgreSQL, in the layouts of our queries or of the system's own views.
 
-PostgreSQL calls people roles, too. Who is a person is found from all files of an export together.
+PostgreSQL calls people roles, too. Who is a person is found from all files of an export together. Some roles and
+attributes are worth a privilege on everything in the database: such a row gives that grant, too.
 """
+
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from catalog.sql_text import is_among, quote_text
+from catalog.sql_text import is_among, list_texts, quote_text
 from catalog.warehouses import layouts
-from catalog.warehouses.grant_facts import Grantee
-from catalog.warehouses.layouts import Layout, LayoutForm, describe_membership, join_path
+from catalog.warehouses.grant_facts import FactKind, Grantee
+from catalog.warehouses.layouts import LayoutForm
 from catalog.warehouses.pass_rules import PassRule
-from catalog.warehouses.sql_names import normalize_word, unquote_name
+from catalog.warehouses.postgres import catalog_layouts, schema_layouts
+from catalog.warehouses.postgres.catalog_layouts import LOGIN
+from catalog.warehouses.postgres.privileges import BYPASS, DATA_ROLES, SUPERUSER
+from catalog.warehouses.principals import SEPARATOR
 from catalog.warehouses.warehouse import Export
 
-#: Types that rows have until it is known who is a person, and of names that can sign in.
-_ANYBODY, _LOGIN = "ANYBODY", "LOGIN"
-_TABLE = ("grantee", "table_catalog", "table_schema", "table_name", "privilege_type")
+_FORM = LayoutForm(
+    layouts=(*catalog_layouts.LAYOUTS, *schema_layouts.LAYOUTS), harmless=("REFERENCES", "TRIGGER", "MAINTAIN")
+)
+_IS_ROLE_ROW = "object_type = 'ROLE'"
+#: How a member of a role that reaches all tables has that access.
+_AS_MEMBER = "concat_ws(', ', concat('as a member of ', path), condition)"
+_LISTED_FIELDS = "is_superuser boolean, bypasses_row_security boolean"
 
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
@@ -25,7 +35,63 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     if rows is None:
         return plain_frames
     people = _find_people(rows, export)
+    databases = [export.database] if export.database else _list_databases(rows)
+    if databases:
+        rows = _add_grants_of_roles(rows, databases)
     return [*plain_frames, layouts.build_facts(_resolve_grantees(rows, people), export, _FORM)]
+
+
+def _list_databases(rows: DataFrame) -> list[str]:
+    """Return the databases of the relations of an export that names none."""
+    database = f"substring_index(path, {quote_text(SEPARATOR)}, 1) AS name"
+    named_rows = rows.filter(f"NOT {_IS_ROLE_ROW} AND path <> ''").selectExpr(database).distinct()
+    return sorted(row["name"] for row in named_rows.collect())
+
+
+def _add_grants_of_roles(rows: DataFrame, databases: Sequence[str]) -> DataFrame:
+    """Return rows in which membership in a role that reaches all tables is a grant on each of the databases.
+
+    So is being a superuser; whoever bypasses row security is a row of its own. Only the first row of a line is counted.
+    """
+    is_data_role = f"({_IS_ROLE_ROW} AND privilege = 'MEMBER' AND path IN {list_texts(DATA_ROLES)})"
+    grant = f"'{FactKind.GRANT}'"
+    own_values = {
+        "object_type": f"CASE WHEN {is_data_role} THEN 'DATABASE' ELSE object_type END",
+        "path": f"CASE WHEN {is_data_role} THEN {quote_text(databases[0])} ELSE path END",
+        "privilege": f"CASE WHEN {is_data_role} THEN upper(path) ELSE privilege END",
+        "said_kind": f"CASE WHEN {is_data_role} THEN {grant} ELSE said_kind END",
+        "condition": f"CASE WHEN {is_data_role} THEN {_AS_MEMBER} ELSE condition END",
+    }
+    fields = f"from_json(details, '{_LISTED_FIELDS}')"
+    is_listed = "privilege = 'EXISTS'"
+    given_everywhere, given_elsewhere = (
+        f"array({', '.join(map(quote_text, names))})" if names else "CAST(array() AS array<string>)"
+        for names in (databases, databases[1:])
+    )
+    bypasses = f"{is_listed} AND {fields}.bypasses_row_security AND NOT {fields}.is_superuser"
+    gifts = (
+        (f"CASE WHEN {is_data_role} THEN upper(path) END", grant, given_elsewhere),
+        (f"CASE WHEN {is_listed} AND {fields}.is_superuser THEN '{SUPERUSER}' END", grant, given_everywhere),
+        (f"CASE WHEN {bypasses} THEN '{BYPASS}' END", f"'{FactKind.BYPASS}'", given_everywhere),
+    )
+    structs = (
+        f"named_struct('privilege', {gift}, 'kind', {kind}, 'databases', {names})" for gift, kind, names in gifts
+    )
+    gift_list = f"filter(array({', '.join(structs)}), gift -> gift.privilege IS NOT NULL)"
+    given_rows = rows.filter(_IS_ROLE_ROW).withColumn("given", f.explode(f.expr(gift_list)))
+    given_rows = given_rows.withColumn("database", f.explode("given.databases"))
+    given_values = {
+        "object_type": "'DATABASE'",
+        "path": "database",
+        "privilege": "given.privilege",
+        "said_kind": "given.kind",
+        "condition": f"CASE WHEN {is_data_role} THEN {_AS_MEMBER} ELSE 'as a superuser' END",
+    }
+    own_rows, further_rows = (
+        frame.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns), f"{is_first} AS is_counted")
+        for frame, values, is_first in ((rows, own_values, "true"), (given_rows, given_values, "false"))
+    )
+    return own_rows.union(further_rows)
 
 
 def _find_people(rows: DataFrame, export: Export) -> DataFrame:
@@ -33,9 +99,9 @@ def _find_people(rows: DataFrame, export: Export) -> DataFrame:
 
     Where no file says who can sign in, these are the members that nobody is a member of.
     """
-    rows = rows.filter("object_type = 'ROLE'")
+    rows = rows.filter(_IS_ROLE_ROW)
     members = rows.filter("privilege = 'MEMBER'")
-    logins = rows.filter(f"grantee_type = '{_LOGIN}'").selectExpr("grantee AS person")
+    logins = rows.filter(f"grantee_type = '{LOGIN}'").selectExpr("grantee AS person")
     if logins.isEmpty():
         logins = members.selectExpr("grantee AS person")
     people = logins.join(members.selectExpr("path AS person"), "person", "left_anti")
@@ -49,89 +115,3 @@ def _resolve_grantees(rows: DataFrame, people: DataFrame) -> DataFrame:
     rule = f"""CASE WHEN person IS NOT NULL AND privilege = 'EXISTS' THEN '{PassRule.LISTED_PERSON}'
         ELSE said_rule END"""
     return rows.withColumns({"grantee_type": f.expr(grantee_type), "said_rule": f.expr(rule)}).drop("person")
-
-
-#: The grantee; PUBLIC is a word, and no role is called public.
-_GRANTEE = "CASE WHEN grantee = 'PUBLIC' THEN 'public' ELSE grantee END"
-
-
-def _describe_table(_rows: DataFrame, _export: Export) -> dict[str, str]:
-    return {
-        "object_type": "'TABLE'",
-        "path": join_path("table_catalog", "table_schema", "table_name"),
-        "privilege": normalize_word("privilege_type"),
-        "grantee_type": f"'{_ANYBODY}'",
-        "grantee": _GRANTEE,
-    }
-
-
-def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
-    return {**_describe_table(rows, export), "said_rule": f"'{PassRule.COLUMN_PRIVILEGE}'"}
-
-
-def _describe_other(kind: str) -> layouts.DescribeRows:
-    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
-        return {
-            "object_type": "'OTHER'",
-            "path": join_path(f"{kind}_catalog", f"{kind}_schema", f"{kind}_name"),
-            "privilege": normalize_word("privilege_type"),
-            "grantee_type": f"'{_ANYBODY}'",
-            "grantee": _GRANTEE,
-        }
-
-    return describe
-
-
-def _describe_owner(name: str, owner: str) -> layouts.DescribeRows:
-    def describe(_: DataFrame, export: Export) -> dict[str, str]:
-        return {
-            "object_type": "'TABLE'",
-            "path": join_path(quote_text(export.database), "schemaname", name),
-            "privilege": "'OWNER'",
-            "grantee_type": f"'{_ANYBODY}'",
-            "grantee": owner,
-        }
-
-    return describe
-
-
-def _describe_listed(_rows: DataFrame, _export: Export) -> dict[str, str]:
-    can_sign_in = "lower(trim(rolcanlogin)) IN ('t', 'true', 'yes', '1')"
-    grantee_type = f"CASE WHEN {can_sign_in} THEN '{_LOGIN}' ELSE '{_ANYBODY}' END"
-    return {**layouts.describe_role("rolname"), "grantee_type": grantee_type}
-
-
-def _describe_member(role: str, member: str) -> layouts.DescribeRows:
-    return lambda _rows, _export: describe_membership(unquote_name(role), unquote_name(member), f"'{_ANYBODY}'")
-
-
-_FORM = LayoutForm(
-    layouts=(
-        Layout((*_TABLE, "column_name"), _describe_column),
-        Layout(_TABLE, _describe_table),
-        *(
-            Layout(
-                ("grantee", f"{kind}_catalog", f"{kind}_schema", f"{kind}_name", "privilege_type"),
-                _describe_other(kind),
-            )
-            for kind in ("routine", "object", "udt")
-        ),
-        *(
-            Layout(("schemaname", name, owner), _describe_owner(name, owner))
-            for name, owner in (
-                ("tablename", "tableowner"),
-                ("viewname", "viewowner"),
-                ("matviewname", "matviewowner"),
-            )
-        ),
-        Layout(("rolname", "rolcanlogin"), _describe_listed),
-        *(
-            Layout((name, member), _describe_member(name, member))
-            for name, member in (
-                *(("roleid", "member"), ("role", "member"), ("role_name", "member_name")),
-                ("role_name", "grantee"),
-            )
-        ),
-    ),
-    harmless=("REFERENCES", "TRIGGER", "MAINTAIN"),
-)

@@ -1,13 +1,12 @@
-"""Row security of PostgreSQL: `pg_policies`, with or without `rowsecurity` of `pg_tables`, as CSV."""
+"""Row security of PostgreSQL: our query `row_policies`, or `pg_policies`, also with `rowsecurity` of `pg_tables`."""
 
 from pyspark.sql import DataFrame, SparkSession
 
 from catalog.warehouses import policy_layouts
-from catalog.warehouses.grant_facts import PolicyKind
-from catalog.warehouses.policy_layouts import build_policy_layout
+from catalog.warehouses.postgres import catalog_layouts, schema_layouts
 from catalog.warehouses.warehouse import Export
 
-_LAYOUTS = (build_policy_layout(PolicyKind.ROWS, ("schemaname", "tablename"), "policyname", switches=("rowsecurity",)),)
+_LAYOUTS = (catalog_layouts.POLICY_LAYOUT, schema_layouts.POLICY_LAYOUT)
 
 
 def read_policies(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:

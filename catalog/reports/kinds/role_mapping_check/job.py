@@ -72,7 +72,12 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     )
     comparison = drift.compare(source, declared_task.get_result(), export_list, stages=stages, threads=threads)
     print_progress("Writing the findings", 2, 3)
-    findings = build_findings(comparison.differences, {export.name: export for export in export_list})
+    dialects = {
+        export.name: export.dialect.bind(export, facts, comparison.differences, survey.find_coverage(export))
+        for export in export_list
+        if export.dialect is not None
+    }
+    findings = build_findings(comparison.differences, {export.name: export for export in export_list}, dialects)
     job.write_batches("differences", map(render_names, iterate_stored(comparison.differences)))
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))

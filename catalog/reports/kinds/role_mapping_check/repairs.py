@@ -8,11 +8,15 @@ from catalog.warehouses.difference_words import render_note
 from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export
 
 
-def render_repair(export: Export | None, difference: DifferenceRow) -> str:
-    """Return the statements that end a difference, one a line; a line that begins with -- is a manual step."""
+def render_repair(export: Export | None, difference: DifferenceRow, dialect: Dialect | None = None) -> str:
+    """Return the statements that end a difference, one a line; a line that begins with -- is a manual step.
+
+    `dialect` is the one of the export that knows the source (`Dialect.bind`).
+    """
     difference_type = DifferenceType(difference["type"])
     render = _RENDERERS.get(difference_type)
-    statements = render(export.dialect, export, difference) if render and export and export.dialect else ""
+    dialect = dialect or (export.dialect if export else None)
+    statements = render(dialect, export, difference) if render and export and dialect else ""
     step = render_note(MANUAL_STEPS[difference_type].format(**list_words(difference)))
     if difference_type == DifferenceType.ROLE_RENAMED and statements:
         # A new entry in exports.json is as good as the old name.
@@ -30,4 +34,6 @@ _RENDERERS: Mapping[DifferenceType, Callable[[Dialect, Export, DifferenceRow], s
     DifferenceType.MEMBER_MISSING: lambda dialect, export, row: dialect.add_member(export, row),
     DifferenceType.EXTRA_MEMBER: lambda dialect, export, row: dialect.remove_member(export, row),
     DifferenceType.DIRECT_USER_GRANT: lambda dialect, export, row: dialect.revoke_access(export, row),
+    DifferenceType.FUTURE_GRANT: lambda dialect, export, row: dialect.revoke_future(export, row),
+    DifferenceType.POLICIES_BYPASSED: lambda dialect, export, row: dialect.enforce_policies(export, row),
 }

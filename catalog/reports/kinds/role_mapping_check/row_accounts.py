@@ -24,6 +24,7 @@ class RowAccounts:
 
     def __init__(self, facts: DataFrame, survey: FactSurvey, grants: DataFrame) -> None:
         self._facts = facts
+        self._survey = survey
         self._line_numbers = LineNumbers(survey.blocks)
         counted_blocks = [block for block in survey.blocks if block["is_counted"]]
         #: Rows by (export, kind of fact), and those passed by (export, rule).
@@ -57,6 +58,7 @@ class RowAccounts:
             "grants": kinds[FactKind.GRANT],
             "members": kinds[FactKind.MEMBER],
             "inherited": kinds[FactKind.INHERIT],
+            "limits": " ".join(self._survey.find_coverage(export).limits) or None,
         }
 
     def collect_quarantine(self) -> list[dict[str, Any]]:

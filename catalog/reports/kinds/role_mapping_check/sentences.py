@@ -22,6 +22,8 @@ def render_sentence(difference: DifferenceRow) -> str:
     template = _SENTENCES[DifferenceType(difference["type"])]
     if difference["type"] == DifferenceType.EXTRA_GRANT and not difference["entity"]:
         template = _CONTAINER_GRANT_SENTENCE if difference["object"] else _ROLE_GRANT_SENTENCE
+    if difference["type"] == DifferenceType.GRANT_MISSING and not difference["entity"]:
+        template = _ENTRY_SENTENCE
     return template.format(**list_words(difference))
 
 
@@ -29,9 +31,10 @@ def render_rollup(first: DifferenceRow, count: int) -> str:
     """Return the description of `count` differences of one type about one role, person or schema."""
     words = list_words(first)
     name = first["name"] or find_dataset_name(first["entity"] or "") or words["object"]
-    return _ROLLUP_SENTENCES[DifferenceType(first["type"])].format(
-        **words | {"members": f"{count:,}", "schema": name.rpartition(".")[0] or name}
-    )
+    template = _ROLLUP_SENTENCES[DifferenceType(first["type"])]
+    if first["type"] == DifferenceType.GRANT_MISSING and not first["entity"]:
+        template = _ENTRY_ROLLUP_SENTENCE
+    return template.format(**words | {"members": f"{count:,}", "schema": name.rpartition(".")[0] or name})
 
 
 def find_dataset_name(urn: str) -> str:
@@ -46,7 +49,7 @@ def list_words(difference: DifferenceRow) -> dict[str, Any]:
         "role": describe_role(difference),
         "mapping": _render_mapping(difference),
         "undo": "give the grants back in the source" if difference["is_there"] else "rename it in the source",
-        "who": describe_principal(difference["grantee"] or difference["actor"] or ""),
+        "who": describe_principal(difference["grantee"] or "") or find_person(difference["actor"]),
         "there": LEVEL_NAMES.get(difference["level"] or 0, ""),
         "wanted": LEVEL_NAMES.get(difference["wanted"] or 0, ""),
         "object": dotted_name(difference["object"]),
@@ -55,13 +58,19 @@ def list_words(difference: DifferenceRow) -> dict[str, Any]:
         "via": f" through {describe_principal(difference['via'])}" if difference["via"] else "",
         "rows": "1 row" if difference["count"] == 1 else f"{difference['count'] or 0:,} rows",
         "were": "was" if difference["count"] == 1 else "were",
+        "held": f" ({difference['condition']})" if difference["condition"] else "",
         "rule": RULE_LABELS.get(difference["rule"] or "", "").lower(),
     }
 
 
+def find_person(urn: str | None) -> str:
+    """Return what the URN of a person or group names, "" without one."""
+    return find_identifier(urn) if urn else ""
+
+
 _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.GRANT_MISSING: "The catalog says that {role} opens {place}; the source has no such grant.",
-    DifferenceType.EXTRA_GRANT: "{role} has {there} on {place}; the catalog does not say so.",
+    DifferenceType.EXTRA_GRANT: "{role} has {there} on {place}{held}; the catalog does not say so.",
     DifferenceType.WRONG_LEVEL: "{role} should have {wanted} on {place} and has {there}{via}.",
     DifferenceType.ROLE_GONE: "The source has no role {role}, which the catalog says opens {datasets}.",
     DifferenceType.ROLE_RENAMED: "{role} is called {who} in the source: {count:,} of its {total:,} grants agree.",
@@ -69,12 +78,19 @@ _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.SENSITIVE_WITHOUT_ROLE: "{place} is sensitive, and no role says how it is reached.",
     DifferenceType.SENSITIVE_OPEN: "{place} is sensitive and has grants, and no policy masks or filters it.",
     DifferenceType.MEMBER_MISSING: "{who} should hold {role} and does not.",
-    DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}; the catalog does not say so.",
-    DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place} without any role.",
+    DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}{held}; the catalog does not say so.",
+    DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place}{held} without any role.",
     DifferenceType.PASSED_SENSITIVE: "Sensitive data lies in {place}, and {rows} on it {were} not compared: {rule}.",
+    DifferenceType.FUTURE_GRANT: "{who} gets {there} on every table that is made in {place}.",
+    DifferenceType.POLICIES_BYPASSED: "No row filter in {place} binds {who}, although it has {datasets} that need one.",
 }
+#: Sentences of roles that do not get into a container in which they should open something.
+_ENTRY_SENTENCE = "{role} does not get into {place}, where the catalog says that it opens {datasets}."
+_ENTRY_ROLLUP_SENTENCE = "{role} does not get into {members} containers of datasets that it opens by the catalog."
 #: Sentences of access that reaches many datasets, on a container and through a role alone.
-_CONTAINER_GRANT_SENTENCE = "{role} has {there}{via} on {place}, which opens {datasets} that the catalog does not name."
+_CONTAINER_GRANT_SENTENCE = (
+    "{role} has {there}{via} on {place}{held}, which opens {datasets} that the catalog does not name."
+)
 _ROLE_GRANT_SENTENCE = "{role} has {there}{via}, which opens {datasets} that the catalog does not name."
 
 #: Sentences of several differences of one type about one role, person or schema; of the other types there is one.
@@ -96,6 +112,8 @@ _ROLLUP_SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.PASSED_SENSITIVE: (
         "Sensitive data lies in {members} objects in {schema}, and rows on them were not compared: {rule}."
     ),
+    DifferenceType.FUTURE_GRANT: "{who} gets privileges on every table that is made in {members} containers.",
+    DifferenceType.POLICIES_BYPASSED: "No row filter in {members} databases binds {who}.",
 }
 
 #: What to do where there is no statement for it, or no dialect.
@@ -108,10 +126,12 @@ MANUAL_STEPS: Mapping[DifferenceType, str] = {
     DifferenceType.ROLE_WITHOUT_DATASETS: "Name {role} on what it opens, or delete it.",
     DifferenceType.SENSITIVE_WITHOUT_ROLE: "Name an external role on {entity}, or take its tag off.",
     DifferenceType.SENSITIVE_OPEN: "Put a mask or a row filter on {name}, or take its tag off.",
-    DifferenceType.MEMBER_MISSING: "Give {role} to {actor}.",
+    DifferenceType.MEMBER_MISSING: "Give {role} to {who}.",
     DifferenceType.EXTRA_MEMBER: "Take {role} from {grantee}.",
     DifferenceType.DIRECT_USER_GRANT: "Take the access to {object} from {grantee}.",
     DifferenceType.PASSED_SENSITIVE: "See who has access to {object} in this way: the report only counts it.",
+    DifferenceType.FUTURE_GRANT: "Take the privileges on future tables in {object} from {who}.",
+    DifferenceType.POLICIES_BYPASSED: "See whether {who} has to bypass the row filters in {object}.",
 }
 
 

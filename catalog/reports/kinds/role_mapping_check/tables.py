@@ -88,6 +88,7 @@ EXPORTS = ResultTable(
         number_column("grants", "Grants"),
         number_column("members", "Members"),
         number_column("inherited", "Roles in roles"),
+        ReportColumn("limits", "What it cannot show"),
         EXPORT_PROBLEM,
     ),
 )

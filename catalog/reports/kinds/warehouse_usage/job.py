@@ -13,6 +13,7 @@ from catalog.reports.kinds.role_mapping_check import declared, membership, reade
 from catalog.reports.kinds.role_mapping_check.blocks import collect_surveyed_blocks
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
+from catalog.reports.kinds.role_mapping_check.entries import find_entries
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
@@ -92,7 +93,11 @@ def _read_access(
     inherited_roles = threads.start(lambda: compute_role_closure(facts, stage, is_empty=has_no_inheritance))
     members = threads.start(lambda: stage("held", membership.select_members(facts)))
     declared_access = read_declared()
-    reach = find_reach(facts, survey, declared_access, exports, stage)
+    entries = None
+    if FactKind.ENTRY in survey.fact_kinds:
+        held_roles = members.get_result(), inherited_roles.get_result()
+        entries = find_entries(facts, *held_roles, declared_access, exports, stage)
+    reach = find_reach(facts, survey, declared_access, exports, stage, entries)
     return HeldAccess(
         grants=stage("granted", reach.filter("number IS NOT NULL")),
         members=members.get_result(),

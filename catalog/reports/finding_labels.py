@@ -17,6 +17,8 @@ FINDING_LABELS: Mapping[str, str] = {
     "EXTRA_MEMBER": "Member that the catalog does not declare",
     "DIRECT_USER_GRANT": "Access granted to a person directly",
     "PASSED_SENSITIVE": "Grants on sensitive data that were not compared",
+    "FUTURE_GRANT": "Access to tables that are made in future",
+    "POLICIES_BYPASSED": "Bypasses row filters on sensitive data",
     # Warehouse usage: the catalog and the grants of source systems compared with what was used.
     "UNUSED_GRANT": "Granted and not used",
     "UNDECLARED_USE": "Used without a role of the catalog",

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
 from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, find_file_problems
-from catalog.reports.kinds.role_mapping_check.file_patterns import find_pattern_problem, match_path
 from catalog.reports.storage import parse_address
+from catalog.warehouses.exports import parse_exports
+from catalog.warehouses.files.file_patterns import find_pattern_problem, match_path
+from catalog.warehouses.layouts import choose_layout
+from catalog.warehouses.postgres.catalog_layouts import LAYOUTS
+from catalog.warehouses.registry import list_warehouses
+from catalog.warehouses.warehouse import BadExports, Export
 
 KEYS = ("grants", "members", "usage", "policies", "hierarchy", "denies")
 
@@ -55,7 +59,7 @@ def test_which_files_a_pattern_names(pattern: str, path: str, *, is_named: bool)
 
 
 def find_problems(folder: Path, limits: FileLimits, *names: str) -> dict[str, list[str]]:
-    exports = [Export(name=name, platform="p", form="csv", grants=(name,)) for name in names]
+    exports = [Export(name=name, platform="p", warehouse=list_warehouses()["csv"], grants=(name,)) for name in names]
     problems = find_file_problems(parse_address(folder), exports, limits)
     return {name: [problem.sentence for problem in found] for name, found in problems.items()}
 
@@ -114,3 +118,21 @@ def test_a_damaged_file_is_left_to_who_reads_it(tmp_path: Path) -> None:
     (tmp_path / "half.gz").write_bytes(packed[: len(packed) // 2])
     (tmp_path / "none.gz").write_bytes(b"no gzip at all")
     assert find_problems(tmp_path, FileLimits(), "*.gz") == {}
+
+
+POSTGRES = Export(name="shop", platform="postgres", warehouse=list_warehouses()["postgres"], grants=("roles.csv",))
+ROLES = (
+    *("role_name", "is_superuser", "can_login", "inherits", "bypasses_row_security", "is_bootstrap", "valid_until"),
+    "dependency_count",
+)
+
+
+def test_a_layout_is_known_by_its_whole_header() -> None:
+    assert choose_layout(ROLES, POSTGRES, "roles.csv", LAYOUTS).name == "roles"
+    with pytest.raises(BadExports, match="lack the column valid_until"):
+        choose_layout([name for name in ROLES if name != "valid_until"], POSTGRES, "roles.csv", LAYOUTS)
+    with pytest.raises(BadExports) as raised:
+        choose_layout([*ROLES[:-1], "owner"], POSTGRES, "roles.csv", LAYOUTS)
+    sentence, nearest = str(raised.value).split(" The nearest ones: ")
+    assert sentence == "The files roles.csv of the export shop have the columns of no known layout."
+    assert nearest.startswith("roles (lacking dependency_count, not with owner); ")

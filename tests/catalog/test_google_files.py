@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 
-from catalog.reports.kinds.role_mapping_check.exports import ADMIN, READ, WRITE, Export
-from catalog.reports.kinds.role_mapping_check.forms.google.conditions import ConditionState, judge_condition
-from catalog.reports.kinds.role_mapping_check.forms.google.denials import parse_denials
-from catalog.reports.kinds.role_mapping_check.forms.google.hierarchy import build_hierarchy, parse_node
-from catalog.reports.kinds.role_mapping_check.forms.google.json_objects import BadLine
+from catalog.warehouses.bigquery.conditions import ConditionState, judge_condition
+from catalog.warehouses.bigquery.denials import parse_denials
+from catalog.warehouses.bigquery.description import BIGQUERY
+from catalog.warehouses.bigquery.hierarchy import build_hierarchy, parse_node
+from catalog.warehouses.bigquery.json_objects import BadLine
+from catalog.warehouses.levels import ADMIN, READ, WRITE
+from catalog.warehouses.warehouse import Export
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 OLD, NEW = 'timestamp("2020-01-01T00:00:00Z")', "timestamp('2199-01-01T00:00:00.000+02:00')"
 TAG = 'resource.matchTag("900/stage", "test")'
 OURS, OTHERS = 'resource.service == "bigquery.googleapis.com"', 'resource.service == "storage.googleapis.com"'
-EXPORT = Export(name="e", platform="bigquery", form="bigquery", grants=("g",), email_domain="x.example")
+EXPORT = Export(name="e", platform="bigquery", warehouse=BIGQUERY, grants=("g",), email_domain="x.example")
 
 # condition | state
 STATES = f"""

@@ -2,14 +2,17 @@
 
 import json
 import os
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from catalog.models import Report
 from catalog.reports.registry import KINDS
 from catalog.reports.storage import parse_address
+from catalog.warehouses.scripts import SCRIPTS
 from policies.errors import Invalid
 
 KIND = KINDS["role_mapping_check"]
@@ -110,3 +113,12 @@ def test_what_is_sensitive_is_a_tag() -> None:
     with pytest.raises(Invalid) as raised:
         KIND.validate({"tags": ["urn:li:tag:a", "PII"]})
     assert [one.pointer for one in raised.value.problems] == ["/tags/1"]
+
+
+def test_the_queries_of_a_system_are_printed() -> None:
+    printed = StringIO()
+    call_command("exports", "sql", "postgres", stdout=printed)
+    assert printed.getvalue() == SCRIPTS["postgres"].render()
+    assert "aclexplode(coalesce(relation.relacl, acldefault('r', relation.relowner)))" in printed.getvalue()
+    with pytest.raises(CommandError, match="invalid choice: 'kafka'"):
+        call_command("exports", "sql", "kafka")

@@ -95,6 +95,10 @@ class World:
             writer.writerow(["" if cell.strip() == "-" else cell.strip() for cell in line.split("|")])
         self.files[name] = out.getvalue()
 
+    def add_exports(self, *entries: dict[str, Any]) -> None:
+        """Write exports.json."""
+        self.files["exports.json"] = json.dumps({"exports": list(entries)})
+
     def write(self, folder: Path) -> None:
         """Write snapshot, parameters and exports."""
         found: dict[str, Rows] = {

@@ -110,7 +110,9 @@ def judge(world: World) -> set[Finding]:
                     found.add(("GRANT_MISSING", "MEDIUM", role, dataset, "", ""))
             elif is_said and says["level"] and max(levels) != says["level"]:
                 severity = worst(dataset) if max(levels) > says["level"] else "MEDIUM"
-                found.add(("WRONG_LEVEL", severity, role, dataset, "", via))
+                # What is wrong comes from where the level is highest.
+                highest = min((name for name, level in others if level == max(levels)), default="")
+                found.add(("WRONG_LEVEL", severity, role, dataset, "", "" if max(levels) in own else highest))
             elif levels and not is_said and role not in world["ignored"]:
                 if via:
                     through.setdefault(via, set()).add(dataset)

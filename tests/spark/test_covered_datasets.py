@@ -7,14 +7,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check.declared import select_covered_datasets
-from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.warehouses.plain.description import PLAIN
+from catalog.warehouses.snowflake.description import SNOWFLAKE
+from catalog.warehouses.warehouse import Export
 
 pytestmark = pytest.mark.spark
 
 EXPORTS = (
-    Export("eu", "snowflake", "snowflake", ("a.csv",), instance="eu", spelling="upper"),
-    Export("o'us", "snowflake", "snowflake", ("b.csv",), instance="us\\'${x}", spelling="upper"),
-    Export("lake", "hive", "csv", ("c.csv",), env="DEV"),
+    Export("eu", "snowflake", SNOWFLAKE, ("a.csv",), instance="eu", spelling="upper"),
+    Export("o'us", "snowflake", SNOWFLAKE, ("b.csv",), instance="us\\'${x}", spelling="upper"),
+    Export("lake", "hive", PLAIN, ("c.csv",), env="DEV"),
 )
 STARTS = ("urn:li:dataset:(urn:li:dataPlatform:", "urn:li:chart:(urn:li:dataPlatform:", "")
 NAMES = (

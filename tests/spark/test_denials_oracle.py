@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from catalog.reports.kinds.role_mapping_check import declared
+from catalog.reports.kinds.role_mapping_check import declared, readers
 from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
-from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.run_inputs import compute_in_stages, read_exports
 from catalog.reports.kinds.role_mapping_check.stages import Stages
@@ -255,7 +254,7 @@ def list_left(spark: SparkSession, folder: Path, made: World) -> dict[str, set[t
         parts = [stages.start("facts", partial(readers.read_facts, job.spark, where, export)) for export in exports]
         facts = stages.read_union("facts", parts)
         access = declared.read(job.read_frame, exports, tags=[], stage=stages.store, threads=threads)
-        reach = find_reach(facts, survey_facts(facts), access, exports, stages.store)
+        reach = find_reach(facts, survey_facts(facts), access, exports, stages.store, None)
         for row in reach.join(access.datasets.select("number", "key"), "number").collect():
             name = row["grantee"].replace(f"{row['export']}-", "").removesuffix("@x.example")
             project = f"projects/{row['key'].partition('.')[0]}"

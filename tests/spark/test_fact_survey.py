@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports.kinds.role_mapping_check.fact_survey import survey_facts
-from catalog.reports.kinds.role_mapping_check.grant_facts import FACT_COLUMNS
+from catalog.warehouses.grant_facts import FACT_COLUMNS
 from tests.spark.drift_world import interpreted
 
 pytestmark = pytest.mark.spark

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, LineNumbers, find_other_header
+from catalog.reports.kinds.role_mapping_check.blocks import Block, LineNumbers, find_other_header
 
 #: Each task of Spark numbers its lines from a multiple of this.
 TASK = 1 << 33

@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.blocks import LineNumbers, collect_blocks
-from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
-from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
+from catalog.reports.kinds.role_mapping_check.blocks import LineNumbers, collect_blocks
+from catalog.reports.kinds.warehouse_usage.readers import read_histories
+from catalog.warehouses.history import HistoryRowKind
+from catalog.warehouses.registry import list_warehouses
+from catalog.warehouses.warehouse import Export
 from tests.spark.drift_world import interpreted
 
 pytestmark = pytest.mark.spark
 
 FILES = Path(__file__).with_name("histories")
 TABLE = Path(__file__).with_name("histories.md")
-FORMS = {"redshift_stl": "redshift", "plain": "csv"}
+FORMS = {"postgres_export": "postgres", "redshift_stl": "redshift", "plain": "csv"}
 
 
 def expected(name: str) -> list[list[str]]:
@@ -42,7 +43,14 @@ def test_each_line_is_a_use_passed_or_bad(spark: SparkSession, file: str) -> Non
     form = FORMS.get(name, name)
     spelling = "upper" if form == "snowflake" else "exact"
     export = Export(
-        "e", form, form, grants=(), usage=(file,), spelling=spelling, email_domain="x.example", role_prefix=""
+        "e",
+        form,
+        list_warehouses()[form],
+        grants=(),
+        usage=(file,),
+        spelling=spelling,
+        email_domain="x.example",
+        role_prefix="",
     )
     with interpreted(spark):
         (history,) = read_histories(spark, FILES.as_uri(), [export])

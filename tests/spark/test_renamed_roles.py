@@ -10,8 +10,8 @@ import sqlglot
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check.differences import DIFFERENCE_COLUMNS, DifferenceType
-from catalog.reports.kinds.role_mapping_check.exports import parse_exports
 from catalog.reports.kinds.role_mapping_check.repairs import render_repair
+from catalog.warehouses.exports import parse_exports
 from tests.spark.drift_world import World, dataset, interpreted, role, user
 
 EXPORT = {
@@ -182,7 +182,7 @@ def test_a_role_is_renamed_where_a_statement_does_it(
     assert first_line.startswith("-- Name it under roles of one in exports.json, ")
     assert statements == ([statement] if statement else [])
     for line in statements:
-        assert sqlglot.parse(line, read=parsed.dialect)
+        assert sqlglot.parse(line, read=parsed.dialect.name if parsed.dialect else None)
 
 
 def test_a_name_in_a_repair_ends_neither_a_comment_nor_a_string() -> None:

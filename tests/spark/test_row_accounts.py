@@ -18,14 +18,16 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export, parse_exports
-from catalog.reports.kinds.role_mapping_check.forms.blocks import (
+from catalog.reports.kinds.role_mapping_check.blocks import (
     LineNumbers,
     collect_blocks,
     collect_surveyed_blocks,
     find_other_header,
 )
-from catalog.reports.kinds.role_mapping_check.forms.readers import FORM_READERS, read_facts
+from catalog.reports.kinds.role_mapping_check.readers import read_facts
+from catalog.warehouses.exports import parse_exports
+from catalog.warehouses.registry import list_warehouses
+from catalog.warehouses.warehouse import BadExports, Export
 from tests.spark.drift_world import interpreted
 
 pytestmark = pytest.mark.spark
@@ -81,7 +83,7 @@ def read_all_facts(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def test_every_form_has_a_case() -> None:
-    assert {one.form for case in CASES for one in exports_of(GOLDEN / case)} == set(FORM_READERS)
+    assert {one.warehouse.name for case in CASES for one in exports_of(GOLDEN / case)} == set(list_warehouses())
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import is_named_role
-from catalog.reports.kinds.role_mapping_check.exports import parse_exports
-from catalog.reports.kinds.role_mapping_check.forms.csv_rows import read_csv
-from catalog.reports.kinds.role_mapping_check.grant_facts import find_privilege, privilege_bit, privilege_level
-from catalog.reports.spark.sql_text import list_texts, quote_name, quote_text
+from catalog.sql_text import list_texts, quote_name, quote_text
+from catalog.warehouses.exports import parse_exports
+from catalog.warehouses.files.csv_rows import read_csv
+from catalog.warehouses.grant_facts import find_privilege, privilege_bit, privilege_level
 from tests.spark.drift_world import interpreted
 
 pytestmark = pytest.mark.spark

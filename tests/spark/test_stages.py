@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from catalog.reports.kinds.role_mapping_check.exports import BadExports
 from catalog.reports.kinds.role_mapping_check.run_inputs import compute_in_stages
 from catalog.reports.kinds.role_mapping_check.stages import STAGES_FOLDER, Stages
 from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, iterate_stored
 from catalog.reports.spark.job import BadInput, Job
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Summary
+from catalog.warehouses.warehouse import BadExports
 
 pytestmark = pytest.mark.spark
 

@@ -9,9 +9,10 @@ import pytest
 import sqlglot
 from pyspark.sql import SparkSession
 
-from catalog.reports.kinds.role_mapping_check.exports import BadExports, parse_exports
-from catalog.reports.kinds.role_mapping_check.grant_facts import role_key
 from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
+from catalog.warehouses.exports import parse_exports
+from catalog.warehouses.grant_facts import role_key
+from catalog.warehouses.warehouse import BadExports
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 from tests.spark.test_vendor_forms import read_export
 

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from catalog.reports.spark.sql_text import quote_name
 from catalog.reports.storage import parse_address
+from catalog.sql_text import quote_name
 
 #: The types of columns of jobs: Spark's name -> Arrow's type.
 _ARROW_TYPES = {"string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), "boolean": pa.bool_()}

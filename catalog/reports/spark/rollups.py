@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from catalog.reports.spark.sql_text import quote_name
+from catalog.sql_text import quote_name
 
 #: Findings that become one.
 ROLLUP_SIZE = 3

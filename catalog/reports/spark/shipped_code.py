@@ -5,12 +5,12 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from catalog import reports
+from catalog import reports, sql_text, warehouses
 from policies import engine
 
 #: Packages of this project that executors need, and the file types shipped.
-_SHIPPED_MODULES: tuple[ModuleType, ...] = (engine, reports)
-_SHIPPED_SUFFIXES = frozenset({".py", ".toml"})
+_SHIPPED_MODULES: tuple[ModuleType, ...] = (engine, sql_text, warehouses, reports)
+_SHIPPED_SUFFIXES = frozenset({".py", ".sql", ".toml"})
 
 
 def build_archive(folder: Path) -> Path:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
+from catalog.warehouses.grant_facts import FactKind
+from catalog.warehouses.warehouse import Export
 
 
 def list_containers(datasets: DataFrame) -> DataFrame:

@@ -14,10 +14,11 @@ from catalog.reports.kinds.role_mapping_check.declared_members import (
     read_people,
 )
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.exports import ROLE_TYPE_LEVELS, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import spell
 from catalog.reports.spark.job_threads import JobTask, JobThreads
-from catalog.reports.spark.sql_text import is_among, list_texts, quote_text
+from catalog.sql_text import is_among, list_texts, quote_text
+from catalog.warehouses.grant_facts import spell
+from catalog.warehouses.levels import ROLE_TYPE_LEVELS
+from catalog.warehouses.warehouse import Export
 
 #: Before the platform, name and environment of a dataset, which are separated by commas; only a name may have some.
 _DATASET_PREFIX = "urn:li:dataset:(urn:li:dataPlatform:"

@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, without_domain
-from catalog.reports.spark.sql_text import is_among, quote_text
+from catalog.sql_text import is_among, quote_text
+from catalog.warehouses.grant_facts import Grantee, without_domain
+from catalog.warehouses.warehouse import Export
 
 _USER_PREFIX, _GROUP_PREFIX = "urn:li:corpuser:", "urn:li:corpGroup:"
 

@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee, role_key
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
-from catalog.reports.kinds.role_mapping_check.rules import PassRule
-from catalog.reports.spark.sql_text import list_texts, quote_text
+from catalog.sql_text import list_texts, quote_text
+from catalog.warehouses.grant_facts import FactKind, Grantee, role_key
+from catalog.warehouses.levels import OWNERSHIPS
+from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.warehouse import Export
 
 #: Identifies what grants of one kind reach: all of them are denied there, or none is.
 HOLDER_COLUMNS = ["export", "number", "kind", "grantee_key", "bit"]
@@ -26,8 +27,6 @@ _HELD_COLUMNS = ["export", "kind", "grantee_key", "bit", "ruled_places"]
 _READER_COLUMNS = ["reader_kind", "reader"]
 #: Grantees of BigQuery with members that no export tells, and of which anybody may be one.
 _OPEN_SET_PATTERN = "^(allusers|allauthenticatedusers)$|^(domain|project(owner|editor|viewer)|principalset):"
-#: Forms with denials beside grants, the privilege that is all of them but ownership, and who is everybody there.
-_DENYING_FORM, _ALL_PRIVILEGES, _OWNERSHIPS, _EVERYBODY = "databricks", "ALL PRIVILEGES", ("OWN", "OWNERSHIP"), "users"
 
 
 def select_denials(facts: DataFrame, exports: Sequence[Export]) -> DataFrame | None:
@@ -43,11 +42,11 @@ def select_denials(facts: DataFrame, exports: Sequence[Export]) -> DataFrame | N
         return None
     bits, is_everybody = "bit", "false"
     for export in exports:
-        if export.form == _DENYING_FORM:
+        if (rows := export.warehouse.denials) is not None:
             is_mine = f"export = {quote_text(export.name)}"
-            all_privileges = 1 << list(export.vocabulary).index(_ALL_PRIVILEGES)
+            all_privileges = 1 << list(export.vocabulary).index(rows.all_privileges)
             bits = f"CASE WHEN {is_mine} AND bit = {all_privileges} THEN {_sum_bits(export)} ELSE {bits} END"
-            everybody = quote_text(export.role_identifier(_EVERYBODY))
+            everybody = quote_text(export.role_identifier(rows.everybody))
             is_everybody = f"{is_everybody} OR ({is_mine} AND grantee_key = {everybody})"
     return denials.selectExpr(
         "export",
@@ -61,12 +60,12 @@ def select_denials(facts: DataFrame, exports: Sequence[Export]) -> DataFrame | N
 
 
 def _has_denials(export: Export) -> bool:
-    return bool(export.denies) or export.form == _DENYING_FORM
+    return bool(export.denies) or export.warehouse.denials is not None
 
 
 def _sum_bits(export: Export) -> int:
     """Return the bits of all privileges that a denial takes: nobody takes his own from an owner."""
-    return sum(1 << index for index, name in enumerate(export.vocabulary) if name not in _OWNERSHIPS)
+    return sum(1 << index for index, name in enumerate(export.vocabulary) if name not in OWNERSHIPS)
 
 
 def list_group_members(

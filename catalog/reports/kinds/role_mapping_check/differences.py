@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, select_columns
-from catalog.reports.spark.sql_text import list_texts, quote_text
+from catalog.sql_text import list_texts, quote_text
+from catalog.warehouses.grant_facts import SEPARATOR, select_columns
+from catalog.warehouses.warehouse import Export
 
 
 class DifferenceType(StrEnum):
@@ -27,6 +27,8 @@ class DifferenceType(StrEnum):
     EXTRA_MEMBER = "EXTRA_MEMBER"
     DIRECT_USER_GRANT = "DIRECT_USER_GRANT"
     PASSED_SENSITIVE = "PASSED_SENSITIVE"
+    FUTURE_GRANT = "FUTURE_GRANT"
+    POLICIES_BYPASSED = "POLICIES_BYPASSED"
 
 
 class DifferenceSeverity(StrEnum):
@@ -42,7 +44,8 @@ class DifferenceSeverity(StrEnum):
 #: SQL, null for the usual one, `condition` what the grant depends on, `name` the name in the catalog; `via` the role
 #: through which access is inherited, '' for direct access; `bits` and `level` the actual access, `wanted` the declared
 #: level; `count` the number of datasets, or of rows that a `rule` passed. Of a renamed role, `new_name` is its name in
-#: the source, `count` of `total` grants agree, and `is_there`: the source has a role of the old name, too.
+#: the source, `count` of `total` grants agree, and `is_there`: the source has a role of the old name, too. `details` is
+#: a JSON list of the details of the facts that make the difference, for the dialect of repairs.
 DIFFERENCE_COLUMNS = {
     "type": "string",
     "severity": "string",
@@ -66,6 +69,7 @@ DIFFERENCE_COLUMNS = {
     "new_name": "string",
     "total": "bigint",
     "is_there": "boolean",
+    "details": "string",
 }
 
 ROLE_COLUMNS = ["export", "role"]
@@ -98,6 +102,34 @@ def excess_severity(is_sensitive: str) -> str:
 def same_named_columns(*names: str) -> dict[str, str]:
     """Return arguments for `select_difference_columns` of columns that have the same name in the rows."""
     return {name: name for name in names}
+
+
+def is_partial(exports: Sequence[Export]) -> str:
+    """Return a condition: the privilege `bit` of a row reaches a part of a table."""
+    conditions = ["false"]
+    for export in exports:
+        bits = [
+            str(1 << index)
+            for index, name in enumerate(export.vocabulary)
+            if name in export.warehouse.partial_privileges
+        ]
+        if bits:
+            conditions.append(f"export = {quote_text(export.name)} AND bit IN ({', '.join(bits)})")
+    return f"({' OR '.join(conditions)})"
+
+
+#: The details of the facts that make a difference, as an aggregate.
+DETAILS = "to_json(collect_set(details)) AS details"
+
+
+def is_ignored_person(exports: Sequence[Export], key: str) -> str:
+    """Return a condition: a person of such a key is one of the `ignored_roles` of the export of a row."""
+    conditions = ["false"]
+    for export in exports:
+        names = [key for name in export.ignored_roles for key in (export.normalize(name), f'"{name}"')]
+        if names:
+            conditions.append(f"export = {quote_text(export.name)} AND {key} IN {list_texts(names)}")
+    return f"({' OR '.join(conditions)})"
 
 
 def is_named_role(exports: Sequence[Export], names: Callable[[Export], Iterable[str]]) -> str:

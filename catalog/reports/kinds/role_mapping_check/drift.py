@@ -8,15 +8,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import membership, pair_differences
+from catalog.reports.kinds.role_mapping_check.container_access import find_bypasses, find_future_grants
+from catalog.reports.kinds.role_mapping_check.coverage import drop_unlisted
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
+    is_partial,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets
 from catalog.reports.kinds.role_mapping_check.renames import RoleRenames, find_renames
@@ -25,6 +26,8 @@ from catalog.reports.kinds.role_mapping_check.source_access import SourceAccess
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.frames import collect_table
 from catalog.reports.spark.job_threads import JobTask, JobThreads
+from catalog.warehouses.grant_facts import FactKind, Grantee
+from catalog.warehouses.warehouse import Export
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,15 @@ def compare(
     # No role is part of these differences, so that they need not wait for renamed ones.
     open_part = stages.start("differences", lambda: _find_open_access(source, declared_access, exports))
     roles = _compare_roles(source, declared_access, exports, stages)
-    pair_part = stages.start("differences", lambda: _find_pair_differences(roles, exports))
+    pair_part = stages.start("differences", lambda: _find_pair_differences(source, roles, declared_access, exports))
     missing_roles = threads.start(lambda: stages.store("gone", _find_missing_roles(roles, declared_access)))
+    accounts = membership.find_accounts(source.facts, exports)
     role_part = stages.start(
-        "differences", lambda: _find_role_differences(roles, declared_access, missing_roles.get_result())
+        "differences", lambda: _find_role_differences(roles, declared_access, missing_roles.get_result(), accounts)
     )
     member_part = stages.start(
-        "differences", lambda: _find_member_differences(roles, declared_access, missing_roles.get_result(), exports)
+        "differences",
+        lambda: _find_member_differences(roles, declared_access, missing_roles.get_result(), accounts, exports),
     )
     reach = threads.start(lambda: collect_table(pair_differences.count_sensitive_reach(roles.pairs, declared_access)))
     parts = [open_part, pair_part, role_part, member_part]
@@ -86,7 +91,8 @@ def compare(
 def _compare_roles(
     source: SourceAccess, declared_access: DeclaredAccess, exports: Sequence[Export], stages: Stages
 ) -> _ComparedRoles:
-    role_grants = source.reaching_grants.filter(f"kind = '{Grantee.ROLE}'")
+    # What reaches a part of a table is no access to it as declared.
+    role_grants = source.reaching_grants.filter(f"kind = '{Grantee.ROLE}' AND NOT {is_partial(exports)}")
     found_roles, inherited_roles = source.existing_roles, source.inherited_roles.get_result()
     pairs = stages.store(
         "details", pair_roles_with_datasets(role_grants, declared_access, inherited_roles, found_roles, stages.store)
@@ -115,15 +121,25 @@ def _compare_roles(
     )
 
 
-def _find_pair_differences(roles: _ComparedRoles, exports: Sequence[Export]) -> DataFrame:
+def _find_pair_differences(
+    source: SourceAccess, roles: _ComparedRoles, declared_access: DeclaredAccess, exports: Sequence[Export]
+) -> DataFrame:
     """Return differences about what roles open."""
-    return roles.unite(
-        [
-            pair_differences.find_missing_grants(roles.pairs, roles.existing_roles),
-            *pair_differences.find_extra_grants(roles.pairs, exports),
-            pair_differences.find_wrong_levels(roles.pairs),
-        ]
-    )
+    missing_grants = pair_differences.find_missing_grants(roles.pairs, roles.existing_roles)
+    differences = [
+        drop_unlisted(missing_grants, source.facts, source.survey, declared_access, exports),
+        *pair_differences.find_extra_grants(roles.pairs, exports),
+        pair_differences.find_wrong_levels(roles.pairs),
+    ]
+    if source.entries is not None:
+        differences.append(source.entries.find_missing(declared_access, roles.existing_roles))
+    if any(export.warehouse.partial_privileges for export in exports):
+        partial_grants = source.reaching_grants.filter(f"kind = '{Grantee.ROLE}' AND {is_partial(exports)}")
+        differences.append(pair_differences.find_partial_grants(partial_grants, declared_access, exports))
+    if FactKind.FUTURE in source.survey.fact_kinds:
+        user_grants = source.reaching_grants.filter(f"kind = '{Grantee.USER}'")
+        differences.append(find_future_grants(source.facts, roles.pairs, user_grants, declared_access, exports))
+    return roles.unite(differences)
 
 
 def _find_missing_roles(roles: _ComparedRoles, declared_access: DeclaredAccess) -> DataFrame:
@@ -132,11 +148,11 @@ def _find_missing_roles(roles: _ComparedRoles, declared_access: DeclaredAccess) 
 
 
 def _find_role_differences(
-    roles: _ComparedRoles, declared_access: DeclaredAccess, missing_roles: DataFrame
+    roles: _ComparedRoles, declared_access: DeclaredAccess, missing_roles: DataFrame, accounts: DataFrame
 ) -> DataFrame:
     """Return differences about whether roles exist, and under which name."""
     differences = [
-        membership.build_missing_roles(missing_roles, declared_access),
+        membership.build_missing_roles(missing_roles, declared_access, accounts),
         membership.find_idle_roles(declared_access, roles.existing_roles),
     ]
     if roles.renames is not None:
@@ -145,12 +161,22 @@ def _find_role_differences(
 
 
 def _find_member_differences(
-    roles: _ComparedRoles, declared_access: DeclaredAccess, missing_roles: DataFrame, exports: Sequence[Export]
+    roles: _ComparedRoles,
+    declared_access: DeclaredAccess,
+    missing_roles: DataFrame,
+    accounts: DataFrame,
+    exports: Sequence[Export],
 ) -> DataFrame:
     """Return differences about the members of roles."""
     return roles.unite(
         membership.compare_members(
-            roles.members, declared_access, roles.inherited_roles, roles.existing_roles, missing_roles, exports
+            roles.members,
+            declared_access,
+            roles.inherited_roles,
+            roles.existing_roles,
+            missing_roles,
+            accounts,
+            exports,
         )
     )
 
@@ -169,5 +195,8 @@ def _find_open_access(source: SourceAccess, declared_access: DeclaredAccess, exp
     ]
     if source.survey.has_user_grants:
         user_grants = source.reaching_grants.filter(f"kind = '{Grantee.USER}'")
-        differences.append(pair_differences.find_direct_grants(user_grants, declared_access))
+        differences.append(pair_differences.find_direct_grants(user_grants, declared_access, exports))
+    if FactKind.BYPASS in source.survey.fact_kinds:
+        policies = source.policies.get_result()
+        differences.append(find_bypasses(source.facts, policies, declared_access, exports))
     return reduce(DataFrame.union, differences)

@@ -1,18 +1,19 @@
 """Which facts there are: asked of Spark once, so that no query and no plan has a part for what no export says."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, collect_surveyed_blocks
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
+from catalog.reports.kinds.role_mapping_check.blocks import Block, collect_surveyed_blocks
+from catalog.warehouses.grant_facts import FactKind, Grantee
+from catalog.warehouses.warehouse import Export, ExportCoverage
 
 
 @dataclass(frozen=True)
 class FactSurvey:
-    """The facts of all exports, by the blocks of their files: `what`, `rule`, `is_counted`.
+    """The facts of all exports, by the blocks of their files: `what`, `rule`, `is_counted`, `layout`.
 
     Each block says whether it `has_containers` (facts about containers) and `has_users` (facts about users).
     """
@@ -23,6 +24,19 @@ class FactSurvey:
     def fact_kinds(self) -> frozenset[str]:
         """The kinds of all facts."""
         return frozenset(block["what"] for block in self.blocks)
+
+    @cached_property
+    def layouts(self) -> Mapping[str, frozenset[str]]:
+        """The names of the layouts of the files of each export."""
+        names: dict[str, set[str]] = {}
+        for block in self.blocks:
+            if block["layout"] is not None:
+                names.setdefault(block["export"], set()).add(block["layout"])
+        return {export: frozenset(layouts) for export, layouts in names.items()}
+
+    def find_coverage(self, export: Export) -> ExportCoverage:
+        """Return what the files of an export show."""
+        return export.warehouse.find_coverage(self.layouts.get(export.name, frozenset()))
 
     @property
     def has_container_grants(self) -> bool:
@@ -50,7 +64,7 @@ def survey_facts(facts: DataFrame) -> FactSurvey:
     return FactSurvey(
         collect_surveyed_blocks(
             facts,
-            ["rule", "is_counted"],
+            ["rule", "is_counted", "layout"],
             has_containers="max(is_container)",
             has_users=f"max(kind = '{Grantee.USER}')",
         )

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Any
 
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.file_patterns import match_path
 from catalog.reports.storage import StorageFolder
+from catalog.warehouses.files.file_patterns import match_path
+from catalog.warehouses.warehouse import Export, list_patterns
 
 _MEBIBYTE = 2**20
 #: Maximum length of a line, in bytes.
@@ -55,7 +55,7 @@ def find_file_problems(
     sizes = folder.list_sizes()
     for export in exports:
         for path in sizes:
-            if any(match_path(pattern, path) for pattern in export.list_patterns()):
+            if any(match_path(pattern, path) for pattern in list_patterns(export)):
                 exports_by_path.setdefault(path, []).append(export.name)
     with ThreadPoolExecutor(_THREAD_COUNT) as executor:
         sentences = executor.map(lambda path: _find_problem(folder, path, sizes[path], limits), exports_by_path)

@@ -12,15 +12,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check import declared, drift, tables
+from catalog.reports.kinds.role_mapping_check import declared, drift, readers, tables
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
     render_names,
 )
-from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
-from catalog.reports.kinds.role_mapping_check.forms import readers
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
@@ -37,8 +35,8 @@ from catalog.reports.spark.frames import iterate_stored
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Bar, Chart, Number, Summary
-
-_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
+from catalog.warehouses.levels import LEVEL_NAMES
+from catalog.warehouses.warehouse import Export
 
 
 def compute_results(job: Job) -> Summary:
@@ -74,7 +72,12 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     )
     comparison = drift.compare(source, declared_task.get_result(), export_list, stages=stages, threads=threads)
     print_progress("Writing the findings", 2, 3)
-    findings = build_findings(comparison.differences, {export.name: export for export in export_list})
+    dialects = {
+        export.name: export.dialect.bind(export, facts, comparison.differences, survey.find_coverage(export))
+        for export in export_list
+        if export.dialect is not None
+    }
+    findings = build_findings(comparison.differences, {export.name: export for export in export_list}, dialects)
     job.write_batches("differences", map(render_names, iterate_stored(comparison.differences)))
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))
@@ -105,7 +108,7 @@ def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 def _build_compliance(reach: pa.Table) -> list[dict[str, Any]]:
     rows = sorted(_iterate_rows(reach), key=lambda row: (row["tag"], -row["opened"], row["role_urn"]))
-    return [{**row, "role": row["role_urn"], "level": _LEVEL_NAMES.get(row["declared_level"])} for row in rows]
+    return [{**row, "role": row["role_urn"], "level": LEVEL_NAMES.get(row["declared_level"])} for row in rows]
 
 
 def _build_summary(findings: Sequence[Mapping[str, Any]], bad_row_count: int, *, uncompared_count: int) -> Summary:

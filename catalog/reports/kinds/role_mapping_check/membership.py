@@ -7,6 +7,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
+    DETAILS,
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
@@ -14,11 +15,13 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     same_named_columns,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
-from catalog.reports.kinds.role_mapping_check.principals import is_group
-from catalog.reports.kinds.role_mapping_check.rules import DORMANT_RULES
-from catalog.reports.spark.sql_text import NO_TEXT, list_texts
+from catalog.reports.spark.rollups import MAX_LISTED
+from catalog.sql_text import NO_TEXT, is_among, list_texts
+from catalog.warehouses.grant_facts import FactKind, Grantee
+from catalog.warehouses.levels import READ
+from catalog.warehouses.pass_rules import DORMANT_RULES
+from catalog.warehouses.principals import is_group
+from catalog.warehouses.warehouse import Export
 
 
 def find_existing_roles(facts: DataFrame) -> DataFrame:
@@ -39,14 +42,41 @@ def find_existing_roles(facts: DataFrame) -> DataFrame:
 # -- roles ------------------------------------------------------------------------------------------------------------
 
 
-def build_missing_roles(missing_roles: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
-    """Return differences for the roles that an export should have and does not."""
+def build_missing_roles(missing_roles: DataFrame, declared_access: DeclaredAccess, accounts: DataFrame) -> DataFrame:
+    """Return differences for the roles that an export should have and does not, with what they should open and to whom.
+
+    `accounts` are those of `find_accounts`.
+    """
+    names = declared_access.datasets.selectExpr("export", "number", "name")
+    datasets = declared_access.role_datasets.join(missing_roles, ROLE_COLUMNS, "left_semi").join(
+        names, ["export", "number"]
+    )
+    datasets = datasets.groupBy(*ROLE_COLUMNS).agg(f.expr(f"{_list_first('name')} AS datasets"))
+    members = declared_access.members.get_result().required.filter(f"kind = '{Grantee.USER}'")
+    members = members.join(missing_roles, ROLE_COLUMNS, "left_semi")
+    members = members.join(accounts, ["export", "kind", "member_key"], "left")
+    people = (f"{_list_first('account')} AS accounts", f"{_list_first(_UNKNOWN)} AS people")
+    members = members.groupBy(*ROLE_COLUMNS).agg(*map(f.expr, people))
+    rows = missing_roles.join(declared_access.roles, "role").join(datasets, ROLE_COLUMNS, "left")
+    rows = rows.join(members, ROLE_COLUMNS, "left")
+    lists = ", ".join(f"'{name}', {name}" for name in ("datasets", "accounts", "people"))
     return select_difference_columns(
-        missing_roles.join(declared_access.roles, "role"),
+        rows,
         type=f"'{DifferenceType.ROLE_GONE}'",
         severity=f"'{DifferenceSeverity.HIGH}'",
         **same_named_columns("export", "role", "role_urn", "count"),
+        wanted=f"coalesce(declared_level, {READ})",
+        details=f"to_json(array(to_json(named_struct({lists}))))",
     )
+
+
+#: The person whom an export names no account of, by the URN.
+_UNKNOWN = "CASE WHEN account IS NULL THEN split(actor, ':', 4)[3] END"
+
+
+def _list_first(value: str) -> str:
+    """Return an aggregate: the first values that are not null, in their order."""
+    return f"slice(array_sort(collect_set({value})), 1, {MAX_LISTED})"
 
 
 def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) -> DataFrame:
@@ -62,11 +92,26 @@ def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) 
 
 
 def select_members(facts: DataFrame) -> DataFrame:
-    """Return the direct members of roles: export, role, kind, member_key, names in the source, granted_at."""
+    """Return the direct members of roles: export, role, kind, member_key, names in the source, granted_at.
+
+    `condition` is how the member uses the role if not simply, `details` are those of the facts.
+    """
     rows = facts.filter(f"what = '{FactKind.MEMBER}'")
     keys = ("export", "object_key AS role", "kind", "grantee_key AS member_key")
-    names_and_time = ("min(object) AS role_name", "min(grantee) AS grantee", "max(granted_at) AS granted_at")
-    return rows.groupBy(*map(f.expr, keys)).agg(*map(f.expr, names_and_time))
+    names = ("min(object) AS role_name", "min(grantee) AS grantee", "max(granted_at) AS granted_at")
+    # Who holds a role in two ways uses the simpler one, which has no condition.
+    ways = ("nullif(min(coalesce(condition, '')), '') AS condition", DETAILS)
+    return rows.groupBy(*map(f.expr, keys)).agg(*map(f.expr, (*names, *ways)))
+
+
+def find_accounts(facts: DataFrame, exports: Sequence[Export]) -> DataFrame:
+    """Return (export, member_key, account) of the people that exports name, if accounts are not guessed."""
+    is_asked = is_among("export", [export.name for export in exports if not export.warehouse.guesses_accounts])
+    people = facts.filter(f"{is_asked} AND kind = '{Grantee.USER}' AND grantee IS NOT NULL")
+    # Of two names of one person, the one without the domain is the shorter one.
+    account = "min(struct(length(grantee) AS size, grantee)).grantee AS account"
+    people = people.groupBy("export", f.expr("grantee_key AS member_key")).agg(f.expr(account))
+    return people.selectExpr("export", "member_key", f"'{Grantee.USER}' AS kind", "account")
 
 
 def compare_members(
@@ -75,9 +120,10 @@ def compare_members(
     inherited_roles: DataFrame,
     existing_roles: DataFrame,
     missing_roles: DataFrame,
+    accounts: DataFrame,
     exports: Sequence[Export],
 ) -> list[DataFrame]:
-    """Return the differences of members: first missing, then extra ones.
+    """Return the differences of members: first missing, then extra ones. `accounts` are those of `find_accounts`.
 
     A member of a group that holds the role, or a holder of a role that inherits it, holds the role. Holding it through
     a role of the catalog is legitimate; excess access of that role is a difference of the role. A role that the catalog
@@ -100,16 +146,21 @@ def compare_members(
     is_considered = f"NOT {is_named_role(exports, lambda export: export.ignored_roles)}"
     roles = declared_access.roles.selectExpr("role", "role_urn")
     undescribed_members = inherited_members.join(roles, "role", "left_anti").filter(is_considered)
-    extra_members = direct_members.selectExpr(*columns, "grantee", "role_name", "'' AS via").union(
-        undescribed_members.selectExpr("export", "given", "kind", "member_key", "grantee", NO_TEXT, "role_name")
+    hold = ("condition", "details")
+    extra_members = direct_members.selectExpr(*columns, "grantee", "role_name", "'' AS via", *hold).union(
+        undescribed_members.selectExpr("export", "given", "kind", "member_key", "grantee", NO_TEXT, "role_name", *hold)
     )
     extra_members = (
         extra_members.filter(is_considered).join(roles, "role").join(declared_members.allowed, columns, "left_anti")
     )
     extra_members = extra_members.groupBy(*columns, "role_urn").agg(
-        *map(f.expr, ("min(grantee) AS grantee", "max(role_name) AS object", "min(via) AS via"))
+        *map(
+            f.expr,
+            ("min(grantee) AS grantee", "max(role_name) AS object", "min(struct(via, condition, details)) AS hold"),
+        )
     )
     missing_members = missing_members.join(roles, "role").join(existing_roles, ROLE_COLUMNS, "left")
+    missing_members = missing_members.join(accounts, ["export", "kind", "member_key"], "left")
     prefix = f"CASE WHEN kind = '{Grantee.GROUP}' THEN 'urn:li:corpGroup:' ELSE 'urn:li:corpuser:' END"
     return [
         select_difference_columns(
@@ -117,6 +168,7 @@ def compare_members(
             type=f"'{DifferenceType.MEMBER_MISSING}'",
             severity=f"'{DifferenceSeverity.MEDIUM}'",
             **same_named_columns("export", "role", "role_urn", "kind", "actor"),
+            grantee="account",
             # Statements about members of groups are others than those of roles.
             object=f"CASE WHEN {is_group('role_name')} THEN role_name END",
         ),
@@ -124,7 +176,8 @@ def compare_members(
             extra_members.join(declared_access.people, "member_key", "left"),
             type=f"'{DifferenceType.EXTRA_MEMBER}'",
             severity=f"'{DifferenceSeverity.HIGH}'",
-            **same_named_columns("export", "role", "role_urn", "kind", "grantee", "object", "via"),
+            **same_named_columns("export", "role", "role_urn", "kind", "grantee", "object"),
+            **{name: f"hold.{name}" for name in ("via", "condition", "details")},
             actor=f"coalesce(urn, concat({prefix}, member_key))",
         ),
     ]

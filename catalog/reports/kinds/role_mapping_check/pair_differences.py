@@ -7,18 +7,22 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
+    DETAILS,
     EVERYBODY_NAMES,
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
     excess_severity,
+    is_ignored_person,
     is_named_role,
     same_named_columns,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import READ, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
+from catalog.warehouses.grant_facts import Grantee
+from catalog.warehouses.levels import READ
+from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.warehouse import Export
 
 
 def find_missing_grants(pairs: DataFrame, existing_roles: DataFrame) -> DataFrame:
@@ -46,7 +50,7 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
     grouped_rows = (
         rows.filter("via <> '' OR at <> ''")
         .groupBy("export", "role", "role_urn", "via", f.expr("CASE WHEN via = '' THEN at END AS object"))
-        .agg(*_aggregate_grants("bits"), f.expr("count(*) AS count"))
+        .agg(*_aggregate_grants("bits"), *map(f.expr, ("max(details) AS details", "count(*) AS count")))
     )
     return [
         select_difference_columns(
@@ -54,7 +58,7 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
             type=f"'{DifferenceType.EXTRA_GRANT}'",
             severity=excess_severity(f"is_sensitive OR {is_everybody}"),
             **same_named_columns(
-                "export", "role", "role_urn", "grantee", *OBJECT_COLUMNS, "name", "via", "bits", "level"
+                "export", "role", "role_urn", "grantee", *OBJECT_COLUMNS, "name", "via", "bits", "level", "details"
             ),
             **extra_columns,
         )
@@ -65,6 +69,32 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
     ]
 
 
+def find_partial_grants(grants: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
+    """Return access of roles to a part of a table that is not declared, or goes beyond what is."""
+    is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
+    is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
+    dataset = declared_access.datasets.selectExpr("number", "urn AS entity", "name", "is_sensitive")
+    declared_pairs = declared_access.role_datasets.selectExpr("export", "number", "role", "true AS is_said").distinct()
+    roles = declared_access.roles.selectExpr("role", "role_urn", "declared_level")
+    rows = grants.withColumn("role", f.expr("grantee_key")).filter(f"NOT {is_ignored}")
+    rows = rows.join(declared_pairs, ["export", "number", "role"], "left").join(roles, "role", "left")
+    rows = rows.filter("is_said IS NULL OR level > declared_level").join(dataset, "number")
+    rows = rows.groupBy("export", "role", "role_urn", "entity").agg(
+        *_aggregate_grants("bit"), *map(f.expr, (DETAILS, "min(object) AS object"))
+    )
+    return select_difference_columns(
+        rows,
+        type=f"'{DifferenceType.EXTRA_GRANT}'",
+        severity=excess_severity(f"is_sensitive OR {is_everybody}"),
+        **same_named_columns(
+            *("export", "role", "role_urn", "entity", "grantee", *OBJECT_COLUMNS, "name", "bits", "level", "details")
+        ),
+        via="''",
+        count="1",
+        rule=f"'{PassRule.COLUMN_PRIVILEGE}'",
+    )
+
+
 def find_wrong_levels(pairs: DataFrame) -> DataFrame:
     """Return declared access at another level than the declared one."""
     severity = f"""CASE WHEN level > declared_level THEN {excess_severity("is_sensitive")}
@@ -73,26 +103,29 @@ def find_wrong_levels(pairs: DataFrame) -> DataFrame:
         pairs.filter("is_said AND level <> declared_level"),
         type=f"'{DifferenceType.WRONG_LEVEL}'",
         severity=severity,
-        **same_named_columns("export", "role", "role_urn", "entity", "grantee", "name", "via", "bits", "level"),
-        **{column: f"highest_{column}" for column in OBJECT_COLUMNS},
+        **same_named_columns("export", "role", "role_urn", "entity", "grantee", "name", "level", "details"),
+        **{column: f"highest_{column}" for column in ("via", "bits", *OBJECT_COLUMNS)},
         wanted="declared_level",
     )
 
 
-def find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
-    """Return access of users without a role, one row for each container or table."""
+def find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
+    """Return access of users without a role, one row for each container or table; not of those that are ignored."""
     dataset = declared_access.datasets.selectExpr("number", "urn", "name", "is_sensitive")
     keys = ("export", "grantee_key AS member_key", "object", "at", "CASE WHEN at = '' THEN urn END AS entity")
     grouped_rows = (
-        grants.join(dataset, "number")
+        grants.filter(f"NOT {is_ignored_person(exports, 'grantee_key')}")
+        .join(dataset, "number")
         .groupBy(*map(f.expr, keys))
-        .agg(*_aggregate_grants("bit"), f.expr("count(DISTINCT number) AS count"))
+        .agg(*_aggregate_grants("bit"), *map(f.expr, (DETAILS, "count(DISTINCT number) AS count")))
     )
     return select_difference_columns(
         grouped_rows.join(declared_access.people, "member_key", "left"),
         type=f"'{DifferenceType.DIRECT_USER_GRANT}'",
         severity=excess_severity("is_sensitive"),
-        **same_named_columns("export", "entity", "grantee", *OBJECT_COLUMNS, "name", "bits", "level", "count"),
+        **same_named_columns(
+            "export", "entity", "grantee", *OBJECT_COLUMNS, "name", "bits", "level", "count", "details"
+        ),
         kind=f"'{Grantee.USER}'",
         actor="coalesce(urn, concat('urn:li:corpuser:', member_key))",
     )

@@ -13,10 +13,10 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     same_named_columns,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
-from catalog.reports.kinds.role_mapping_check.rules import REACHING_RULES
-from catalog.reports.spark.sql_text import NO_TEXT, list_texts
+from catalog.sql_text import NO_TEXT, list_texts
+from catalog.warehouses.grant_facts import FactKind
+from catalog.warehouses.pass_rules import REACHING_RULES
+from catalog.warehouses.warehouse import Export
 
 
 def find_passed_access(facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:

@@ -12,10 +12,10 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceType,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.spark.frames import collect_table
-from catalog.reports.spark.sql_text import is_among
+from catalog.sql_text import is_among
+from catalog.warehouses.grant_facts import FactKind
+from catalog.warehouses.warehouse import Export
 
 
 def find_policies(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:

@@ -14,27 +14,36 @@ from catalog.reports.kinds.role_mapping_check.denials import (
     select_denials,
 )
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.entries import Entries
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
-from catalog.reports.kinds.role_mapping_check.rules import PassRule
+from catalog.warehouses.grant_facts import FactKind
+from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.warehouse import Export
 
 #: What a grant tells of its object.
 OBJECT_COLUMNS = ("object", "object_type", "condition")
 
 _PLACE_COLUMNS = ("file", "block", "line", "is_counted")
-_REACH_COLUMNS = ("export", "number", "kind", "grantee_key", "grantee", "bit", "level", *OBJECT_COLUMNS, "granted_at")
+_REACH_COLUMNS = (
+    *("export", "number", "kind", "grantee_key", "grantee", "bit", "level", *OBJECT_COLUMNS, "granted_at", "details"),
+)
 #: What decides, beside the dataset, whether something takes it away. Without a condition, `condition_names` is ''.
 _GRANT_COLUMNS = ["export", "kind", "grantee_key", "bit", "object_key", "is_container", "condition_names"]
 
 
 def find_reach(
-    facts: DataFrame, survey: FactSurvey, declared_access: DeclaredAccess, exports: Sequence[Export], stage: Stage
+    facts: DataFrame,
+    survey: FactSurvey,
+    declared_access: DeclaredAccess,
+    exports: Sequence[Export],
+    stage: Stage,
+    entries: Entries | None,
 ) -> DataFrame:
     """Return each grant with the datasets that it reaches: export, number, kind, grantee …, `at` the container.
 
-    What a denial or the condition of the grant takes away is left out. A grant that reaches no dataset, or none after
-    that, is one row with the `rule` that passes it and its place in the files; all others have none of these.
+    What a denial or the condition of the grant takes away, or lies where nobody who has it gets in, is left out. A
+    grant that reaches no dataset, or none after that, is one row with the `rule` that passes it and its place in the
+    files; all others have none of these.
     """
     grants = facts.filter(f"what = '{FactKind.GRANT}'")
     grants = grants.withColumn("condition_names", f.expr("coalesce(condition_names, '')"))
@@ -57,6 +66,8 @@ def find_reach(
     takings: dict[PassRule, DataFrame] = {}
     if _has_conditions(grants, exports):
         takings[PassRule.OUTSIDE_CONDITION] = _find_outside(reach, declared_access.datasets)
+    if entries is not None:
+        takings[PassRule.CLOSED_CONTAINER] = entries.find_closed(reach, declared_access, exports)
     if denials is not None:
         members = stage("in_groups", list_group_members(facts, declared_access.group_members, exports, stage))
         places = keys.withColumn("is_container", f.expr("false")).union(
@@ -75,7 +86,9 @@ def find_reach(
 
 def _has_conditions(grants: DataFrame, exports: Sequence[Export]) -> bool:
     """Whether the condition of a grant chooses among tables."""
-    return any(export.form == "bigquery" for export in exports) and bool(grants.filter("condition_names <> ''").head(1))
+    return any(export.warehouse.has_conditions for export in exports) and bool(
+        grants.filter("condition_names <> ''").head(1)
+    )
 
 
 def _find_outside(reach: DataFrame, datasets: DataFrame) -> DataFrame:

@@ -21,9 +21,9 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     same_named_columns,
     select_difference_columns,
 )
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.principals import is_outside
-from catalog.reports.spark.sql_text import is_among, quote_name
+from catalog.sql_text import quote_name, quote_text
+from catalog.warehouses.principals import is_outside
+from catalog.warehouses.warehouse import Export
 
 #: How many of a role's grants have to agree with those of the new name: a number, and a part of all in percent.
 _MIN_GRANTS, _MIN_PERCENT = 3, 90
@@ -112,16 +112,18 @@ def _find_candidates(pairs: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """
     is_no_name = is_named_role(exports, lambda export: (*EVERYBODY_NAMES, *export.ignored_roles))
     lost = pairs.filter("is_said AND level IS NULL").selectExpr("export", "number", "role", "declared_level")
-    # Members of IAM bindings are named with their kind; only groups are roles of the catalog.
-    bindings = [export.name for export in exports if export.form == "bigquery"]
-    is_binding = is_among("export", bindings)
+    # Where grantees are named with their kind, only some are roles of the catalog.
+    kinds = "".join(
+        f" WHEN {quote_text(export.name)} THEN {quote_text(export.warehouse.role_kind)}" for export in exports
+    )
+    role_kind = f"CASE export{kinds} END"
     is_strange = f"""NOT is_said AND role_urn IS NULL AND via = '' AND NOT {is_no_name}
-        AND (NOT {is_binding} OR startswith(grantee, 'group:')) AND NOT {is_outside("grantee")}"""
+        AND startswith(grantee, {role_kind}) AND NOT {is_outside("grantee")}"""
     strange = pairs.filter(is_strange).selectExpr(
         "export",
         "number",
         "role AS new_role",
-        f"CASE WHEN {is_binding} THEN regexp_replace(grantee, '^group:', '') ELSE grantee END AS new_name",
+        f"substring(grantee, length({role_kind}) + 1) AS new_name",
         "level",
     )
     opened = strange.groupBy("export", "new_role").agg(

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
+from catalog.warehouses.grant_facts import FactKind
 
 
 def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = False) -> DataFrame:

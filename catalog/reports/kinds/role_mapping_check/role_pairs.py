@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.differences import ROLE_COLUMNS, Stage
-from catalog.reports.kinds.role_mapping_check.principals import is_outside
+from catalog.reports.kinds.role_mapping_check.differences import DETAILS, ROLE_COLUMNS, Stage
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
+from catalog.warehouses.principals import is_outside
 
 
 def pair_roles_with_datasets(
@@ -29,7 +29,7 @@ def pair_roles_with_datasets(
     Pairs that agree are left out, except with sensitive datasets; these are without bits and path. `select` leaves the
     rows of some roles.
     """
-    grant_columns = (*OBJECT_COLUMNS, "at", "bit", "level")
+    grant_columns = (*OBJECT_COLUMNS, "at", "bit", "level", "details")
     direct_pairs = grants.selectExpr("export", "number", "grantee_key AS role", "grantee", *grant_columns, "'' AS via")
     # Inheritance of undeclared roles adds nothing to the grants of the roles that they inherit.
     is_declared = declared_access.roles.selectExpr("role", "true AS is_declared")
@@ -46,12 +46,14 @@ def pair_roles_with_datasets(
     explained_pairs = pairs.filter("level IS NOT NULL AND (NOT is_said OR level <> declared_level)")
     object_columns = ", ".join(OBJECT_COLUMNS)
     explanations = (
-        "bit_or(bit) AS bits",
+        "bit_or(CASE WHEN via = '' THEN bit END) AS own_bits",
+        "bit_or(bit) AS all_bits",
         # A direct grant on the table itself sorts first.
         f"min(struct(via, at, {object_columns})) AS how",
         # What exceeds a declared level is where the level is highest.
-        f"min(struct(via, -level AS `order`, {object_columns})) AS highest",
+        f"min(struct(-level AS `order`, via, {object_columns})) AS highest",
         "min(grantee) AS grantee",
+        DETAILS,
     )
     details = (
         granted_pairs.join(explained_pairs.selectExpr(*_PAIR_COLUMNS), _PAIR_COLUMNS, "left_semi")
@@ -64,13 +66,17 @@ def pair_roles_with_datasets(
         .join(dataset, "number")
         .selectExpr(
             *_DIFFERING_COLUMNS,
-            "bits",
+            # What comes through another role is not taken from this one.
+            "CASE WHEN how.via = '' THEN own_bits ELSE all_bits END AS bits",
+            "CASE WHEN highest.via = '' THEN own_bits ELSE all_bits END AS highest_bits",
+            "details",
             "grantee",
             "entity",
             "name",
             "how.via",
             "how.at",
             *(f"how.{column}" for column in OBJECT_COLUMNS),
+            "highest.via AS highest_via",
             *(f"highest.{column} AS highest_{column}" for column in OBJECT_COLUMNS),
         )
     )

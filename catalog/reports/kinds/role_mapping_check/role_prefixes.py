@@ -6,9 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, is_named_role
-from catalog.reports.kinds.role_mapping_check.exports import EXPORTS_FILE, BadExports, Export
-from catalog.reports.kinds.role_mapping_check.principals import is_outside
-from catalog.reports.spark.sql_text import quote_text
+from catalog.sql_text import quote_text
+from catalog.warehouses.exports import EXPORTS_FILE
+from catalog.warehouses.principals import is_outside
+from catalog.warehouses.warehouse import BadExports, Export
 
 
 def check_role_prefixes(existing_roles: DataFrame, known_roles: DataFrame, exports: Sequence[Export]) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import tables
-from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, LineNumbers, collect_blocks
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
-from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS, Block, LineNumbers, collect_blocks
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, FactKind
 from catalog.reports.spark.frames import collect_table
-from catalog.reports.spark.sql_text import quote_text
+from catalog.sql_text import quote_text
+from catalog.warehouses.grant_facts import SEPARATOR, FactKind
+from catalog.warehouses.warehouse import Export
 
 #: Rows of a rule that are shown.
 _SAMPLE_COUNT = 3
@@ -24,6 +24,7 @@ class RowAccounts:
 
     def __init__(self, facts: DataFrame, survey: FactSurvey, grants: DataFrame) -> None:
         self._facts = facts
+        self._survey = survey
         self._line_numbers = LineNumbers(survey.blocks)
         counted_blocks = [block for block in survey.blocks if block["is_counted"]]
         #: Rows by (export, kind of fact), and those passed by (export, rule).
@@ -57,6 +58,7 @@ class RowAccounts:
             "grants": kinds[FactKind.GRANT],
             "members": kinds[FactKind.MEMBER],
             "inherited": kinds[FactKind.INHERIT],
+            "limits": " ".join(self._survey.find_coverage(export).limits) or None,
         }
 
     def collect_quarantine(self) -> list[dict[str, Any]]:

@@ -7,10 +7,8 @@ from typing import Any
 from pyspark.errors import AnalysisException
 
 from catalog.reports import storage_problems
-from catalog.reports.kinds.role_mapping_check import exports
-from catalog.reports.kinds.role_mapping_check.exports import BadExports, Export
+from catalog.reports.kinds.role_mapping_check.blocks import Block, find_other_header
 from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, FileProblem, find_file_problems
-from catalog.reports.kinds.role_mapping_check.forms.blocks import Block, find_other_header
 from catalog.reports.kinds.role_mapping_check.stages import Stages, open_stages_folder
 from catalog.reports.snapshot import reader
 from catalog.reports.spark import error_sentences
@@ -18,6 +16,8 @@ from catalog.reports.spark.job import BadInput, Job, print_progress
 from catalog.reports.spark.job_threads import JobThreads, open_threads
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
+from catalog.warehouses import exports
+from catalog.warehouses.warehouse import BadExports, Export
 
 #: The file beside the snapshot that says where the exports are, and the limits of their files.
 LOCATION_FILE = "grants_exports.json"

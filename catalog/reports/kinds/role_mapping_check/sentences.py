@@ -5,19 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
-from catalog.reports.kinds.role_mapping_check.exports import LEVELS
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR
-from catalog.reports.kinds.role_mapping_check.principals import (
+from catalog.warehouses.difference_words import describe_role, dotted_name, find_identifier
+from catalog.warehouses.levels import LEVEL_NAMES
+from catalog.warehouses.pass_rules import RULE_LABELS
+from catalog.warehouses.principals import (
     DATABASE_ROLE,
     GROUP,
     describe_principal,
     split_principal,
 )
-from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
-
-DifferenceRow = Mapping[str, Any]
-
-_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
+from catalog.warehouses.warehouse import DifferenceRow
 
 
 def render_sentence(difference: DifferenceRow) -> str:
@@ -25,6 +22,8 @@ def render_sentence(difference: DifferenceRow) -> str:
     template = _SENTENCES[DifferenceType(difference["type"])]
     if difference["type"] == DifferenceType.EXTRA_GRANT and not difference["entity"]:
         template = _CONTAINER_GRANT_SENTENCE if difference["object"] else _ROLE_GRANT_SENTENCE
+    if difference["type"] == DifferenceType.GRANT_MISSING and not difference["entity"]:
+        template = _ENTRY_SENTENCE
     return template.format(**list_words(difference))
 
 
@@ -32,9 +31,10 @@ def render_rollup(first: DifferenceRow, count: int) -> str:
     """Return the description of `count` differences of one type about one role, person or schema."""
     words = list_words(first)
     name = first["name"] or find_dataset_name(first["entity"] or "") or words["object"]
-    return _ROLLUP_SENTENCES[DifferenceType(first["type"])].format(
-        **words | {"members": f"{count:,}", "schema": name.rpartition(".")[0] or name}
-    )
+    template = _ROLLUP_SENTENCES[DifferenceType(first["type"])]
+    if first["type"] == DifferenceType.GRANT_MISSING and not first["entity"]:
+        template = _ENTRY_ROLLUP_SENTENCE
+    return template.format(**words | {"members": f"{count:,}", "schema": name.rpartition(".")[0] or name})
 
 
 def find_dataset_name(urn: str) -> str:
@@ -49,22 +49,28 @@ def list_words(difference: DifferenceRow) -> dict[str, Any]:
         "role": describe_role(difference),
         "mapping": _render_mapping(difference),
         "undo": "give the grants back in the source" if difference["is_there"] else "rename it in the source",
-        "who": describe_principal(difference["grantee"] or difference["actor"] or ""),
-        "there": _LEVEL_NAMES.get(difference["level"] or 0, ""),
-        "wanted": _LEVEL_NAMES.get(difference["wanted"] or 0, ""),
+        "who": describe_principal(difference["grantee"] or "") or find_person(difference["actor"]),
+        "there": LEVEL_NAMES.get(difference["level"] or 0, ""),
+        "wanted": LEVEL_NAMES.get(difference["wanted"] or 0, ""),
         "object": dotted_name(difference["object"]),
         "place": dotted_name(difference["object"]) or difference["name"] or difference["entity"],
         "datasets": "1 dataset" if difference["count"] == 1 else f"{difference['count'] or 0:,} datasets",
         "via": f" through {describe_principal(difference['via'])}" if difference["via"] else "",
         "rows": "1 row" if difference["count"] == 1 else f"{difference['count'] or 0:,} rows",
         "were": "was" if difference["count"] == 1 else "were",
+        "held": f" ({difference['condition']})" if difference["condition"] else "",
         "rule": RULE_LABELS.get(difference["rule"] or "", "").lower(),
     }
 
 
+def find_person(urn: str | None) -> str:
+    """Return what the URN of a person or group names, "" without one."""
+    return find_identifier(urn) if urn else ""
+
+
 _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.GRANT_MISSING: "The catalog says that {role} opens {place}; the source has no such grant.",
-    DifferenceType.EXTRA_GRANT: "{role} has {there} on {place}; the catalog does not say so.",
+    DifferenceType.EXTRA_GRANT: "{role} has {there} on {place}{held}; the catalog does not say so.",
     DifferenceType.WRONG_LEVEL: "{role} should have {wanted} on {place} and has {there}{via}.",
     DifferenceType.ROLE_GONE: "The source has no role {role}, which the catalog says opens {datasets}.",
     DifferenceType.ROLE_RENAMED: "{role} is called {who} in the source: {count:,} of its {total:,} grants agree.",
@@ -72,12 +78,19 @@ _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.SENSITIVE_WITHOUT_ROLE: "{place} is sensitive, and no role says how it is reached.",
     DifferenceType.SENSITIVE_OPEN: "{place} is sensitive and has grants, and no policy masks or filters it.",
     DifferenceType.MEMBER_MISSING: "{who} should hold {role} and does not.",
-    DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}; the catalog does not say so.",
-    DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place} without any role.",
+    DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}{held}; the catalog does not say so.",
+    DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place}{held} without any role.",
     DifferenceType.PASSED_SENSITIVE: "Sensitive data lies in {place}, and {rows} on it {were} not compared: {rule}.",
+    DifferenceType.FUTURE_GRANT: "{who} gets {there} on every table that is made in {place}.",
+    DifferenceType.POLICIES_BYPASSED: "No row filter in {place} binds {who}, although it has {datasets} that need one.",
 }
+#: Sentences of roles that do not get into a container in which they should open something.
+_ENTRY_SENTENCE = "{role} does not get into {place}, where the catalog says that it opens {datasets}."
+_ENTRY_ROLLUP_SENTENCE = "{role} does not get into {members} containers of datasets that it opens by the catalog."
 #: Sentences of access that reaches many datasets, on a container and through a role alone.
-_CONTAINER_GRANT_SENTENCE = "{role} has {there}{via} on {place}, which opens {datasets} that the catalog does not name."
+_CONTAINER_GRANT_SENTENCE = (
+    "{role} has {there}{via} on {place}{held}, which opens {datasets} that the catalog does not name."
+)
 _ROLE_GRANT_SENTENCE = "{role} has {there}{via}, which opens {datasets} that the catalog does not name."
 
 #: Sentences of several differences of one type about one role, person or schema; of the other types there is one.
@@ -99,6 +112,8 @@ _ROLLUP_SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.PASSED_SENSITIVE: (
         "Sensitive data lies in {members} objects in {schema}, and rows on them were not compared: {rule}."
     ),
+    DifferenceType.FUTURE_GRANT: "{who} gets privileges on every table that is made in {members} containers.",
+    DifferenceType.POLICIES_BYPASSED: "No row filter in {members} databases binds {who}.",
 }
 
 #: What to do where there is no statement for it, or no dialect.
@@ -111,25 +126,13 @@ MANUAL_STEPS: Mapping[DifferenceType, str] = {
     DifferenceType.ROLE_WITHOUT_DATASETS: "Name {role} on what it opens, or delete it.",
     DifferenceType.SENSITIVE_WITHOUT_ROLE: "Name an external role on {entity}, or take its tag off.",
     DifferenceType.SENSITIVE_OPEN: "Put a mask or a row filter on {name}, or take its tag off.",
-    DifferenceType.MEMBER_MISSING: "Give {role} to {actor}.",
+    DifferenceType.MEMBER_MISSING: "Give {role} to {who}.",
     DifferenceType.EXTRA_MEMBER: "Take {role} from {grantee}.",
     DifferenceType.DIRECT_USER_GRANT: "Take the access to {object} from {grantee}.",
     DifferenceType.PASSED_SENSITIVE: "See who has access to {object} in this way: the report only counts it.",
+    DifferenceType.FUTURE_GRANT: "Take the privileges on future tables in {object} from {who}.",
+    DifferenceType.POLICIES_BYPASSED: "See whether {who} has to bypass the row filters in {object}.",
 }
-
-
-def describe_role(difference: DifferenceRow) -> str:
-    """Return the name of the role of a difference, with its new name in the source if it has one."""
-    if difference["role_urn"]:
-        is_known_elsewhere = difference["new_name"] and difference["type"] != DifferenceType.ROLE_RENAMED
-        now = f" (now {describe_principal(difference['new_name'])})" if is_known_elsewhere else ""
-        return f"{difference['role']}{now}"
-    return describe_principal(difference["grantee"] or difference["role"] or "")
-
-
-def dotted_name(name: str | None) -> str:
-    """Return the name of an object for people."""
-    return (name or "").replace(SEPARATOR, ".")
 
 
 def _render_mapping(difference: DifferenceRow) -> str:
@@ -141,8 +144,3 @@ def _render_mapping(difference: DifferenceRow) -> str:
     if principal_type not in ("", DATABASE_ROLE, GROUP):
         name = f"{principal_type} {name}"
     return json.dumps({name: find_identifier(difference["role_urn"])}, ensure_ascii=False).strip("{}")
-
-
-def find_identifier(urn: str) -> str:
-    """Return what a URN of a role, user or group names."""
-    return urn.split(":", 3)[3]

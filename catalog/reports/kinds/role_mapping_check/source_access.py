@@ -8,9 +8,8 @@ from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.exports import Export
+from catalog.reports.kinds.role_mapping_check.entries import Entries, find_entries
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey, survey_facts
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
 from catalog.reports.kinds.role_mapping_check.protection import find_policies
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
@@ -18,6 +17,8 @@ from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_pr
 from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.job_threads import JobTask, JobThreads
+from catalog.warehouses.grant_facts import FactKind
+from catalog.warehouses.warehouse import Export
 
 
 def read_surveyed_facts(
@@ -39,6 +40,7 @@ class SourceAccess:
     - `existing_roles`: export, role, role_name.
     - `grants`: a row for each grant and each dataset of the catalog that it reaches, as `find_reach`.
     - `policies`: the masks and row filters on datasets of the catalog, as `find_policies`.
+    - `entries`: who gets into which container, None where nothing is closed to anybody.
     """
 
     facts: DataFrame
@@ -48,6 +50,7 @@ class SourceAccess:
     existing_roles: DataFrame
     grants: DataFrame
     policies: JobTask[DataFrame]
+    entries: Entries | None
 
     @property
     def reaching_grants(self) -> DataFrame:
@@ -81,6 +84,10 @@ def find_source_access(
         return stages.store("policies", policies) if FactKind.POLICY in survey.fact_kinds else policies.limit(0)
 
     policies = threads.start(find_dataset_policies)
-    grants = stages.store("granted", find_reach(facts, survey, declared_access, exports, stages.store))
+    entries = None
+    if FactKind.ENTRY in survey.fact_kinds:
+        held_roles = members.get_result(), inherited_roles.get_result()
+        entries = find_entries(facts, *held_roles, declared_access, exports, stages.store)
+    grants = stages.store("granted", find_reach(facts, survey, declared_access, exports, stages.store, entries))
     prefix_check.get_result()
-    return SourceAccess(facts, survey, members, inherited_roles, existing_roles, grants, policies)
+    return SourceAccess(facts, survey, members, inherited_roles, existing_roles, grants, policies, entries)

@@ -1,6 +1,5 @@
 """The tables of the role mapping check."""
 
-from catalog.reports.kinds.role_mapping_check.rules import RULE_LABELS
 from catalog.reports.tables import (
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
@@ -17,6 +16,7 @@ from catalog.reports.tables import (
     ResultTable,
     number_column,
 )
+from catalog.warehouses.pass_rules import RULE_LABELS
 
 #: Maximum length of an example row, in characters.
 MAX_EXAMPLE_LENGTH = 200
@@ -88,6 +88,7 @@ EXPORTS = ResultTable(
         number_column("grants", "Grants"),
         number_column("members", "Members"),
         number_column("inherited", "Roles in roles"),
+        ReportColumn("limits", "What it cannot show"),
         EXPORT_PROBLEM,
     ),
 )

@@ -15,16 +15,15 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, ROLE_COLUMNS, Stage, is_named_role
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
-from catalog.reports.kinds.role_mapping_check.principals import is_outside
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
 from catalog.reports.spark.job_threads import JobThreads
-from catalog.reports.spark.sql_text import quote_text
+from catalog.sql_text import quote_text
+from catalog.warehouses.grant_facts import Grantee
+from catalog.warehouses.levels import OWNERSHIPS
+from catalog.warehouses.principals import is_outside
+from catalog.warehouses.warehouse import Export
 
-#: Privileges of the owner of an object.
-_OWNERSHIP = ("OWNERSHIP", "OWNER")
 _MEMBER_COLUMNS = ["export", "role", "kind", "member_key"]
 _HIT_COLUMNS = [*USE_COLUMNS, "last", "kind", "grantee_key", "is_explained"]
 
@@ -176,7 +175,7 @@ def select_judged_grants(grants: DataFrame, exports: Sequence[Export]) -> DataFr
     """
     ownerships = ["false"]
     for export in exports:
-        bits = [str(1 << index) for index, name in enumerate(export.vocabulary) if name in _OWNERSHIP]
+        bits = [str(1 << index) for index, name in enumerate(export.vocabulary) if name in OWNERSHIPS]
         if bits:
             ownerships.append(f"export = {quote_text(export.name)} AND bit IN ({', '.join(bits)})")
     is_owner = f"({' OR '.join(ownerships)})"

@@ -13,9 +13,6 @@ from typing import Any
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
-from catalog.reports.kinds.role_mapping_check.principals import describe_principal
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage import wording
 from catalog.reports.kinds.warehouse_usage.results import (
@@ -27,6 +24,10 @@ from catalog.reports.kinds.warehouse_usage.results import (
     select_unused,
 )
 from catalog.reports.spark.rollups import gather_rows, roll_up
+from catalog.warehouses.grant_facts import SEPARATOR, Grantee
+from catalog.warehouses.levels import LEVEL_NAMES
+from catalog.warehouses.principals import describe_principal
+from catalog.warehouses.warehouse import Export
 
 #: The policies that let people view datasets: by dataset and person a name, '' for one without, None for no policy.
 PolicyNames = Mapping[tuple[str, str], str | None]
@@ -92,7 +93,7 @@ def _build_grant_findings(
                 "role_urn": row["role_urn"],
                 "entity": entity,
             }
-            level, name = wording.LEVEL_NAMES[grant["level"]], wording.render_name(grant)
+            level, name = LEVEL_NAMES[grant["level"]], wording.render_name(grant)
             findings.append(
                 {
                     "severity": _unused_severity(row),

@@ -9,13 +9,11 @@ from functools import partial, reduce
 
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check import declared, membership
+from catalog.reports.kinds.role_mapping_check import declared, membership, readers
+from catalog.reports.kinds.role_mapping_check.blocks import collect_surveyed_blocks
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms import readers
-from catalog.reports.kinds.role_mapping_check.forms.blocks import collect_surveyed_blocks
-from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind
+from catalog.reports.kinds.role_mapping_check.entries import find_entries
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
@@ -29,11 +27,13 @@ from catalog.reports.kinds.role_mapping_check.source_access import read_surveyed
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, results, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
-from catalog.reports.kinds.warehouse_usage.layouts.register import read_histories
+from catalog.reports.kinds.warehouse_usage.readers import read_histories
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Summary
+from catalog.warehouses.grant_facts import FactKind
+from catalog.warehouses.warehouse import Export
 
 
 def compute_results(job: Job) -> Summary:
@@ -93,7 +93,11 @@ def _read_access(
     inherited_roles = threads.start(lambda: compute_role_closure(facts, stage, is_empty=has_no_inheritance))
     members = threads.start(lambda: stage("held", membership.select_members(facts)))
     declared_access = read_declared()
-    reach = find_reach(facts, survey, declared_access, exports, stage)
+    entries = None
+    if FactKind.ENTRY in survey.fact_kinds:
+        held_roles = members.get_result(), inherited_roles.get_result()
+        entries = find_entries(facts, *held_roles, declared_access, exports, stage)
+    reach = find_reach(facts, survey, declared_access, exports, stage, entries)
     return HeldAccess(
         grants=stage("granted", reach.filter("number IS NOT NULL")),
         members=members.get_result(),

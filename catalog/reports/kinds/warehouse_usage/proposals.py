@@ -11,10 +11,10 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
-from catalog.reports.spark.sql_text import quote_name, quote_text
+from catalog.sql_text import quote_name, quote_text
+from catalog.warehouses.grant_facts import SEPARATOR, Grantee
 
 _ROLE = ["export", "grantee_key"]
 #: The key of a grant among those of its role; parts without a value are equal in it. A text: short jobs keep no structs

@@ -9,10 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS, Block, LineNumbers
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
-from catalog.reports.kinds.role_mapping_check.principals import describe_principal
+from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, LineNumbers
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     UncomparedExports,
     describe_uncompared,
@@ -22,7 +19,6 @@ from catalog.reports.kinds.role_mapping_check.tables import MAX_EXAMPLE_LENGTH, 
 from catalog.reports.kinds.warehouse_usage import tables, wording
 from catalog.reports.kinds.warehouse_usage.catalog_policies import find_viewing_policies
 from catalog.reports.kinds.warehouse_usage.findings import UsageFindingType, build_findings
-from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
 from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
 from catalog.reports.kinds.warehouse_usage.results import (
     UsageResults,
@@ -35,6 +31,10 @@ from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Bar, Chart, Number, Summary
+from catalog.warehouses.grant_facts import Grantee
+from catalog.warehouses.history import HistoryRowKind
+from catalog.warehouses.principals import describe_principal
+from catalog.warehouses.warehouse import Export
 
 _TIME_FORMAT = "yyyy-MM-dd HH:mm"
 #: Example rows are cut by Spark: a row may be as long as a file.

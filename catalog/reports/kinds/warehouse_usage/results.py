@@ -8,11 +8,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job_threads import JobTask
-from catalog.reports.spark.sql_text import is_among
+from catalog.sql_text import is_among
+from catalog.warehouses.grant_facts import Grantee
+from catalog.warehouses.warehouse import Export
 
 #: States: used; unused; unused and younger than the days; without a use in a history that does not cover the days.
 USED, UNUSED, YOUNG, NOT_SEEN = "USED", "UNUSED", "YOUNG", "NOT_SEEN"

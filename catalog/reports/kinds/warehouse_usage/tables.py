@@ -1,6 +1,5 @@
 """The tables of warehouse usage."""
 
-from catalog.reports.kinds.warehouse_usage.rules import HISTORY_RULE_LABELS
 from catalog.reports.tables import (
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
@@ -18,6 +17,7 @@ from catalog.reports.tables import (
     ResultTable,
     number_column,
 )
+from catalog.warehouses.history_rules import HISTORY_RULE_LABELS
 
 #: Rows of a table that are written at most; the headline numbers count all of them.
 MAX_ROWS = 10_000

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee
 from catalog.reports.kinds.warehouse_usage.attribution import select_judged_uses
+from catalog.warehouses.grant_facts import Grantee
+from catalog.warehouses.warehouse import Export
 
 
 def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:

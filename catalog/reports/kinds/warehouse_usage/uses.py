@@ -7,13 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS
 from catalog.reports.kinds.role_mapping_check.differences import Stage
-from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.forms.blocks import PLACE_COLUMNS
-from catalog.reports.kinds.warehouse_usage.history import HistoryRowKind
-from catalog.reports.kinds.warehouse_usage.layouts.register import FORMS_WITHOUT_VIEWS
-from catalog.reports.kinds.warehouse_usage.rules import HistoryRule
-from catalog.reports.spark.sql_text import list_texts, quote_text
+from catalog.sql_text import list_texts, quote_text
+from catalog.warehouses.history import HistoryRowKind
+from catalog.warehouses.history_rules import HistoryRule
+from catalog.warehouses.warehouse import Export
 
 #: What identifies a use; `role_key` is '' where the history names no role.
 USE_COLUMNS = ["export", "number", "person_key", "role_key", "level"]
@@ -127,7 +126,7 @@ def add_views(uses: DataFrame, lineage: DataFrame, exports: Sequence[Export], st
 
     `lineage` is (number, above). What lies above need be no view: a use too many calls nothing unused that was used.
     """
-    names = [export.name for export in exports if export.form in FORMS_WITHOUT_VIEWS]
+    names = [export.name for export in exports if not export.warehouse.history_names_views]
     if not names:
         return uses
     changed = {"number": "above AS number", "is_direct": "false AS is_direct"}

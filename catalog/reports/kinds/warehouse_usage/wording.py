@@ -5,11 +5,9 @@ from typing import Any
 
 from catalog.reports.kinds.role_mapping_check import repairs
 from catalog.reports.kinds.role_mapping_check.differences import DIFFERENCE_COLUMNS, DifferenceType
-from catalog.reports.kinds.role_mapping_check.exports import LEVELS, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, Grantee
 from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
-
-LEVEL_NAMES: Mapping[int, str] = {level: name for name, level in LEVELS.items()}
+from catalog.warehouses.grant_facts import SEPARATOR, Grantee
+from catalog.warehouses.warehouse import Export
 
 Fields = Mapping[str, Any]
 

@@ -1,0 +1,96 @@
+"""The blocks of files that rows are in: counted by Spark in one query, and asked in memory after that.
+
+The place of a row is its file, its block and a number in that (`forms.lines`). Every line of a file gives a row, so the
+first and the last number of each block say where its lines stand in the file.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.spark.frames import collect_table
+from catalog.warehouses.grant_facts import FactKind
+
+#: Rows of one block that have some columns in common: `export`, `file`, `block`, these columns, the `count` of the
+#: rows, and their `first` and `last` number.
+Block = Mapping[str, Any]
+#: The place of a row.
+PLACE_COLUMNS = ["export", "file", "block", "line"]
+
+_get_file, _get_block = itemgetter("export", "file"), itemgetter("block")
+
+
+def collect_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: str) -> list[Block]:
+    """Return the blocks of rows with these columns; `aggregates` are more of their columns, expressions of SQL."""
+    # Numbers alone are aggregated, which Spark does without sorting all of the rows.
+    expressions = {"count": "count(*)", "first": "min(line)", "last": "max(line)", **aggregates}
+    counts = rows.groupBy("export", "file", "block", *columns).agg(
+        *(f.expr(f"{expression} AS {name}") for name, expression in expressions.items())
+    )
+    blocks: list[Block] = collect_table(counts).to_pylist()
+    return blocks
+
+
+def collect_surveyed_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: str) -> list[Block]:
+    """Return the blocks of all rows of exports by `what` they are, and these columns, for `find_other_header`."""
+    header = "min(CASE WHEN has_header THEN line END)"
+    return collect_blocks(rows, ["what", *columns], first_headed=header, **aggregates)
+
+
+class LineNumbers:
+    """Numbers of lines in their files, by the blocks of all rows of these."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._offsets: dict[tuple[str, str, int], int] = {}
+        # Facts that are of no line have no file. Two exports may name one file, and each has read it.
+        known_blocks = sorted((block for block in blocks if block["file"] is not None), key=_sort_block)
+        for (export, file), file_blocks in groupby(known_blocks, key=_get_file):
+            earlier_lines = 0
+            for block, same_blocks in groupby(file_blocks, key=_get_block):
+                extents = [(row["first"], row["last"]) for row in same_blocks]
+                first, last = min(first for first, _ in extents), max(last for _, last in extents)
+                self._offsets[export, file, block] = earlier_lines + 1 - first
+                earlier_lines += last - first + 1
+
+    def find_place(self, row: Mapping[str, Any]) -> tuple[str, int]:
+        """Return the file and the line, as people name them, of a row with export, file, block and line."""
+        export, file, block, line = (row[name] for name in PLACE_COLUMNS)
+        return _decode_path(file), line + self._offsets[export, file, block]
+
+    def number_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return rows with file and line as people name them, sorted by export, file and line."""
+        numbered_rows = [dict(row) | dict(zip(("file", "line"), self.find_place(row), strict=True)) for row in rows]
+        return sorted(numbered_rows, key=itemgetter("export", "file", "line"))
+
+
+def _sort_block(block: Block) -> tuple[str, str, int]:
+    return block["export"], block["file"], block["block"]
+
+
+def _decode_path(path: str) -> str:
+    """Return a path as people write it: Spark's have spaces and percent signs as in addresses."""
+    return unquote(path)
+
+
+def find_other_header(blocks: Iterable[Block]) -> tuple[str, str] | None:
+    """Return the first file, by name, whose first line is not the header of its export, None without any.
+
+    The second text is the file with that header whose name is most alike, '' where there is none. `blocks` are those
+    of `collect_surveyed_blocks`.
+    """
+    starts = sorted((row for row in blocks if row["block"] == 0 and row["first_headed"] is not None), key=_sort_block)
+    files: dict[bool, set[tuple[str, str]]] = {False: set(), True: set()}
+    for (export, file), same_file in groupby(starts, key=_get_file):
+        first = min(same_file, key=itemgetter("first_headed"))
+        files[first["what"] == FactKind.NO_ROW].add((export, file))
+    if not files[False]:
+        return None
+    export, file = min(files[False], key=lambda names: (_decode_path(names[1]), names[0]))
+    neighbours = sorted(_decode_path(name) for other_export, name in files[True] if other_export == export)
+    return _decode_path(file), next(iter(get_close_matches(_decode_path(file), neighbours, n=1, cutoff=0)), "")

@@ -1,0 +1,101 @@
+"""Differences about containers as a whole: privileges on what is made in them, and filters that do not hold in them."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.reports.kinds.role_mapping_check.containers import list_containers
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import (
+    DETAILS,
+    ROLE_COLUMNS,
+    DifferenceSeverity,
+    DifferenceType,
+    is_ignored_person,
+    is_named_role,
+    same_named_columns,
+    select_difference_columns,
+)
+from catalog.sql_text import is_among
+from catalog.warehouses.grant_facts import FactKind, Grantee
+from catalog.warehouses.warehouse import Export
+
+_HOLDER = ["export", "kind", "grantee_key"]
+
+
+def find_future_grants(
+    facts: DataFrame,
+    pairs: DataFrame,
+    user_grants: DataFrame,
+    declared_access: DeclaredAccess,
+    exports: Sequence[Export],
+) -> DataFrame:
+    """Return a difference for each privilege on future tables that would give again what is to be taken now.
+
+    These are the privileges of a grantee on a container in which it has more than the catalog says. `pairs` are those
+    of `pair_roles_with_datasets`, `user_grants` what users reach without a role.
+    """
+    excess = pairs.filter("level IS NOT NULL AND (NOT is_said OR level > declared_level)")
+    excess = excess.selectExpr("export", f"'{Grantee.ROLE}' AS kind", "role AS grantee_key", "number", "declared_level")
+    excess = excess.union(user_grants.selectExpr(*_HOLDER, "number", "CAST(NULL AS int)"))
+    places = excess.join(list_containers(declared_access.datasets), ["export", "number"])
+    # A role may have what the catalog says of it on all that is made.
+    places = places.groupBy(*_HOLDER, "object_key").agg(f.expr("min(coalesce(declared_level, 0)) AS declared_level"))
+    rows = facts.filter(f"what = '{FactKind.FUTURE}'").join(places, [*_HOLDER, "object_key"])
+    rows = _drop_ignored(rows.filter("level > declared_level"), exports)
+    totals = ("min(grantee) AS grantee", "bit_or(bit) AS bits", "max(level) AS level", "min(object) AS object", DETAILS)
+    rows = rows.groupBy(*_HOLDER, "object_key").agg(*map(f.expr, totals))
+    return select_difference_columns(
+        _name_holders(rows, declared_access),
+        type=f"'{DifferenceType.FUTURE_GRANT}'",
+        severity=f"'{DifferenceSeverity.MEDIUM}'",
+        **same_named_columns(
+            *("export", "role", "role_urn", "actor", "kind", "grantee", "object", "bits", "level", "details")
+        ),
+    )
+
+
+def find_bypasses(
+    facts: DataFrame, policies: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]
+) -> DataFrame:
+    """Return a difference for each grantee whom no row filter on sensitive datasets binds.
+
+    In exports with `policies` only datasets that have one count; of the others nobody said which filters there are.
+    """
+    rows = _drop_ignored(facts.filter(f"what = '{FactKind.BYPASS}'"), exports)
+    datasets = declared_access.datasets.filter("is_sensitive")
+    is_asked = is_among("export", [export.name for export in exports if export.policies])
+    filtered = policies.selectExpr("export", "number", "true AS has_policy").distinct()
+    datasets = datasets.join(filtered, ["export", "number"], "left").filter(f"has_policy OR NOT {is_asked}")
+    rows = rows.join(list_containers(datasets), ["export", "object_key"])
+    totals = ("min(grantee) AS grantee", "min(object) AS object", "count(DISTINCT number) AS count")
+    rows = rows.groupBy(*_HOLDER, "object_key").agg(*map(f.expr, totals))
+    return select_difference_columns(
+        _name_holders(rows, declared_access),
+        type=f"'{DifferenceType.POLICIES_BYPASSED}'",
+        severity=f"'{DifferenceSeverity.HIGH}'",
+        **same_named_columns("export", "role", "role_urn", "actor", "kind", "grantee", "object", "count"),
+    )
+
+
+def _drop_ignored(rows: DataFrame, exports: Sequence[Export]) -> DataFrame:
+    is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
+    rows = rows.withColumn("role", f.expr(f"CASE WHEN kind = '{Grantee.ROLE}' THEN grantee_key END"))
+    is_person = f"kind = '{Grantee.USER}' AND {is_ignored_person(exports, 'grantee_key')}"
+    return rows.filter(f"NOT (coalesce({is_ignored}, false) OR {is_person})").drop("role")
+
+
+def _name_holders(rows: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
+    """Return rows with `role` and `role_urn` of roles, and `actor` of people."""
+    role, is_person = f"kind = '{Grantee.ROLE}'", f"kind = '{Grantee.USER}'"
+    rows = rows.withColumns(
+        {
+            "role": f.expr(f"CASE WHEN {role} THEN grantee_key END"),
+            "member_key": f.expr(f"CASE WHEN {is_person} THEN grantee_key END"),
+        }
+    )
+    roles = declared_access.roles.selectExpr(ROLE_COLUMNS[1], "role_urn")
+    rows = rows.join(roles, "role", "left").join(declared_access.people, "member_key", "left")
+    actor = f"CASE WHEN {is_person} THEN coalesce(urn, concat('urn:li:corpuser:', member_key)) END"
+    return rows.withColumn("actor", f.expr(actor))

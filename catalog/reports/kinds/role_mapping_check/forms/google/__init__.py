@@ -1,1 +1,0 @@
-"""Google Cloud's own files: the hierarchy of projects, deny policies, and conditions."""

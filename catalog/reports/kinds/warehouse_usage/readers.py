@@ -1,0 +1,23 @@
+"""Reads the histories of access of exports as their warehouses do."""
+
+from collections.abc import Sequence
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from catalog.reports.spark.error_sentences import is_path_missing
+from catalog.warehouses.warehouse import BadExports, Export
+
+
+def read_histories(spark: SparkSession, folder: str, exports: Sequence[Export]) -> list[DataFrame]:
+    """Return the histories of the exports, one for each name of files. Raises BadExports."""
+    histories = []
+    for export in exports:
+        for pattern in export.usage:
+            try:
+                histories.append(export.warehouse.read_history(spark, folder, export, pattern))
+            except AnalysisException as error:
+                if not is_path_missing(str(error)):
+                    raise
+                raise BadExports(f"The export {export.name} names files that are not there: {pattern}.") from error
+    return histories

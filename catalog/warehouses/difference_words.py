@@ -1,0 +1,30 @@
+"""Words of differences that sentences and notes in repairs share."""
+
+import re
+
+from catalog.warehouses.principals import SEPARATOR, describe_principal
+from catalog.warehouses.warehouse import DifferenceRow
+
+
+def describe_role(difference: DifferenceRow) -> str:
+    """Return the name of the role of a difference, with its new name in the source if it has one."""
+    if difference["role_urn"]:
+        is_known_elsewhere = difference["new_name"] and difference["type"] != "ROLE_RENAMED"
+        now = f" (now {describe_principal(difference['new_name'])})" if is_known_elsewhere else ""
+        return f"{difference['role']}{now}"
+    return describe_principal(difference["grantee"] or difference["role"] or "")
+
+
+def dotted_name(name: str | None) -> str:
+    """Return the name of an object for people."""
+    return (name or "").replace(SEPARATOR, ".")
+
+
+def find_identifier(urn: str) -> str:
+    """Return what a URN of a role, user or group names."""
+    return urn.split(":", 3)[3]
+
+
+def render_note(text: str) -> str:
+    """Return a text as a comment of one line."""
+    return "-- " + re.sub(r"[\x00-\x1f\x7f-\xa0\u2028\u2029]+", " ", text)

@@ -1,0 +1,177 @@
+"""Published layouts of columns of warehouses' own views, in CSV: what the rows of each say."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catalog.sql_text import NO_TEXT, list_texts, quote_text
+from catalog.warehouses import plain_grants
+from catalog.warehouses.csv_grants import (
+    MISSING_NAMES,
+    build_csv_facts,
+    mark_types,
+)
+from catalog.warehouses.files.csv_rows import read_csv
+from catalog.warehouses.files.lines import LINE_COLUMNS
+from catalog.warehouses.grant_facts import SEPARATOR, FactKind
+from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.row_facts import UNKNOWN_LEVEL, RowOutcome
+from catalog.warehouses.warehouse import BadExports, Export
+
+DescribeRows = Callable[[DataFrame, Export], Mapping[str, str]]
+
+_TEXT_COLUMNS = (
+    *("object_type", "path", "privilege", "grantee_type", "grantee", "condition", "details"),
+    *("said_kind", "said_rule", "said_problem"),
+)
+#: Layouts that a sentence about a file of none names at most.
+_MAX_NAMED_LAYOUTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One layout: the columns by which its files are recognized, and what its rows say.
+
+    `describe` returns object_type, path, privilege, grantee_type and grantee, as `build_csv_facts` expects them, of
+    rows of an export; `condition` and `details` of a fact; and `said_kind`, `said_rule` and `said_problem` where the
+    layout itself says which FactKind rows are, passes them or finds them wrong. All are expressions of SQL.
+
+    `further` are the other columns that the system publishes: a file with any column besides has another layout. None
+    takes any. `name` is the layout for people, and in facts.
+    """
+
+    columns: tuple[str, ...]
+    describe: DescribeRows
+    name: str = ""
+    further: tuple[str, ...] | None = None
+
+    def find_misfit(self, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return which columns of the layout a file lacks, and which it has that the layout does not."""
+        lacking = [name for name in self.columns if name not in columns]
+        known_columns = (*self.columns, *(columns if self.further is None else self.further))
+        return lacking, [name for name in columns if name not in known_columns]
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutForm:
+    """A form that consists of layouts, the most specific one first.
+
+    `harmless` are its privileges that do not reach data; `harmless_start` is how further ones begin, '' if none do.
+    """
+
+    layouts: Sequence[Layout]
+    harmless: Sequence[str]
+    harmless_start: str = ""
+
+
+def read_export(spark: SparkSession, folder: str, export: Export, form: LayoutForm) -> list[DataFrame]:
+    """Return the facts of an export; each of its files has any layout of the form, or that of the plain form."""
+    described_rows, plain_frames = describe_files(spark, folder, export, form)
+    return plain_frames if described_rows is None else [*plain_frames, build_facts(described_rows, export, form)]
+
+
+def describe_files(
+    spark: SparkSession, folder: str, export: Export, form: LayoutForm
+) -> tuple[DataFrame | None, list[DataFrame]]:
+    """Return the described rows of files in the layouts of a form, if any, and the facts of those in the plain form."""
+    described_frames: list[DataFrame] = []
+    plain_frames: list[DataFrame] = []
+    for pattern in (*export.grants, *export.members):
+        rows = read_csv(spark, folder, export, pattern, ())
+        if not set(plain_grants.COLUMNS) - set(rows.columns):
+            plain_frames.append(plain_grants.read_files(spark, folder, export, pattern))
+            continue
+        described_frames.append(_describe_rows(rows, export, pattern, form.layouts))
+    return reduce(DataFrame.union, described_frames) if described_frames else None, plain_frames
+
+
+def describe_file(
+    spark: SparkSession, folder: str, export: Export, pattern: str, layouts: Sequence[Layout]
+) -> DataFrame:
+    """Return the described rows of files in one of the layouts. Raises BadExports."""
+    return _describe_rows(read_csv(spark, folder, export, pattern, ()), export, pattern, layouts)
+
+
+def choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
+    """Return the first layout that has the columns of a file. Raises BadExports, naming those that come close."""
+    misfits = {layout: layout.find_misfit(columns) for layout in layouts}
+    near_layouts = sorted(layouts, key=lambda layout: _measure_misfit(layout, *misfits[layout]))
+    layout = near_layouts[0]
+    lacking, strange = misfits[layout]
+    if not lacking and not strange:
+        return layout
+    files = f"The files {pattern} of the export {export.name}"
+    if lacking and not strange:
+        raise BadExports(f"{files} lack the column {lacking[0]}.")
+    nearest = (_describe_misfit(layout, *misfits[layout]) for layout in near_layouts[:_MAX_NAMED_LAYOUTS])
+    raise BadExports(f"{files} have the columns of no known layout. The nearest ones: {'; '.join(nearest)}.")
+
+
+def _measure_misfit(layout: Layout, lacking: Sequence[str], strange: Sequence[str]) -> float:
+    return (len(lacking) + len(strange)) / len(layout.columns)
+
+
+def _describe_misfit(layout: Layout, lacking: Sequence[str], strange: Sequence[str]) -> str:
+    """Return the name of a layout, or its columns, and how a file differs from it."""
+    name = layout.name or ", ".join(layout.columns)
+    words = [f"{words} {', '.join(names)}" for words, names in (("lacking", lacking), ("not with", strange)) if names]
+    return f"{name} ({', '.join(words)})"
+
+
+def _describe_rows(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> DataFrame:
+    columns = [name for name in rows.columns if name not in LINE_COLUMNS]
+    layout = choose_layout(columns, export, pattern, layouts)
+    described_columns = dict.fromkeys(_TEXT_COLUMNS, NO_TEXT) | dict(layout.describe(rows, export))
+    described_columns["layout"] = quote_text(layout.name) if layout.name else NO_TEXT
+    return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))
+
+
+def build_facts(rows: DataFrame, export: Export, form: LayoutForm) -> DataFrame:
+    """Return the facts of described rows."""
+    return build_csv_facts(mark_types(rows), export, _decide_outcome(form))
+
+
+def _decide_outcome(form: LayoutForm) -> RowOutcome:
+    is_harmless = f"privilege IN {list_texts(form.harmless)}"
+    if form.harmless_start:
+        is_harmless += f" OR startswith(privilege, {quote_text(form.harmless_start)})"
+    reason = f"""coalesce(said_problem, {MISSING_NAMES}, CASE
+        WHEN NOT on_role AND privilege = '' THEN 'It names no privilege.'
+        WHEN NOT CASE WHEN on_role THEN to_role OR to_person ELSE to_holder END
+            THEN concat('Nobody is a ', grantee_type, '.')
+        WHEN (on_table OR on_container) AND coalesce(said_rule, said_kind) IS NULL AND bit IS NULL
+            AND NOT ({is_harmless}) THEN {UNKNOWN_LEVEL} END)"""
+    rule = f"""CASE
+        WHEN said_rule IS NOT NULL THEN said_rule
+        WHEN on_role OR said_kind IS NOT NULL THEN NULL
+        WHEN NOT on_table AND NOT on_container THEN '{PassRule.OTHER_OBJECT}'
+        WHEN bit IS NULL THEN '{PassRule.NO_DATA_PRIVILEGE}' END"""
+    kind = f"""CASE
+        WHEN said_kind IS NOT NULL THEN said_kind
+        WHEN on_role AND privilege IN ('MEMBER', '') AND to_role THEN '{FactKind.INHERIT}'
+        WHEN on_role AND privilege IN ('MEMBER', '') THEN '{FactKind.MEMBER}'
+        WHEN on_role THEN '{FactKind.ROLE}'
+        ELSE '{FactKind.GRANT}' END"""
+    return RowOutcome(reason, rule, kind)
+
+
+# -- what layouts are made of, as expressions of SQL ------------------------------------------------------------------
+
+
+def join_path(*parts: str) -> str:
+    """Return the name of an object by its parts, '' where one of them is missing."""
+    return f"coalesce(concat({f', {quote_text(SEPARATOR)}, '.join(parts)}), '')"
+
+
+def describe_membership(role: str, grantee: str, grantee_type: str) -> dict[str, str]:
+    """Return the columns of a membership of a role."""
+    columns = {"object_type": "'ROLE'", "path": role, "privilege": "'MEMBER'"}
+    return {**columns, "grantee_type": grantee_type, "grantee": grantee}
+
+
+def describe_role(name: str) -> dict[str, str]:
+    """Return the columns of a row that lists a role."""
+    columns = {"object_type": "'ROLE'", "path": name, "privilege": "'EXISTS'"}
+    return {**columns, "grantee_type": "'ROLE'", "grantee": name}

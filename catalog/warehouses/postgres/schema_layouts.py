@@ -1,0 +1,166 @@
+"""The layouts of the system's own views: `information_schema`, `pg_roles`, `pg_auth_members` and views with owners.
+
+They are read as they always were. What they cannot show is said by `coverage`.
+"""
+
+from pyspark.sql import DataFrame
+
+from catalog.sql_text import NO_TEXT, quote_text
+from catalog.warehouses import layouts
+from catalog.warehouses.grant_facts import PolicyKind
+from catalog.warehouses.layouts import Layout, describe_membership, describe_role, join_path
+from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.policy_layouts import build_policy_layout
+from catalog.warehouses.postgres.catalog_layouts import (
+    ANYBODY,
+    LOGIN,
+    build_grant_details,
+    build_member_details,
+    is_true,
+)
+from catalog.warehouses.postgres.privileges import OWNER
+from catalog.warehouses.sql_names import normalize_word, unquote_name
+from catalog.warehouses.warehouse import Export
+
+TABLE_PRIVILEGES, MATVIEWS = "information_schema.table_privileges", "pg_matviews"
+#: Views that show owners of relations whose grants `information_schema` shows.
+OWNERS = ("pg_tables", "pg_views")
+
+_TABLE = ("grantee", "table_catalog", "table_schema", "table_name", "privilege_type")
+_GRANT_OPTIONS = ("grantor", "is_grantable")
+#: The grantee; PUBLIC is a word, and no role is called public.
+_GRANTEE = "CASE WHEN grantee = 'PUBLIC' THEN 'public' ELSE grantee END"
+
+
+def _describe_table(rows: DataFrame, _export: Export) -> dict[str, str]:
+    privilege = normalize_word("privilege_type")
+    # Nobody but the owner has a grant of his own making.
+    is_own = "coalesce(grantor = grantee, false)" if "grantor" in rows.columns else "false"
+    details = NO_TEXT
+    if "grantor" in rows.columns and "is_grantable" in rows.columns:
+        details = build_grant_details("grantor", is_grantable=is_true("is_grantable"))
+    return {
+        "object_type": "'TABLE'",
+        "path": join_path("table_catalog", "table_schema", "table_name"),
+        "privilege": f"CASE WHEN {is_own} THEN '{OWNER}' ELSE {privilege} END",
+        "grantee_type": f"'{ANYBODY}'",
+        "grantee": _GRANTEE,
+        "details": f"CASE WHEN NOT {is_own} THEN {details} END",
+    }
+
+
+def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
+    return {**_describe_table(rows, export), "said_rule": f"'{PassRule.COLUMN_PRIVILEGE}'"}
+
+
+def _describe_other(kind: str) -> layouts.DescribeRows:
+    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
+        return {
+            "object_type": "'OTHER'",
+            "path": join_path(f"{kind}_catalog", f"{kind}_schema", f"{kind}_name"),
+            "privilege": normalize_word("privilege_type"),
+            "grantee_type": f"'{ANYBODY}'",
+            "grantee": _GRANTEE,
+        }
+
+    return describe
+
+
+def _describe_owner(name: str, owner: str, object_type: str) -> layouts.DescribeRows:
+    def describe(_: DataFrame, export: Export) -> dict[str, str]:
+        return {
+            "object_type": f"'{object_type}'",
+            "path": join_path(quote_text(export.database), "schemaname", name),
+            "privilege": f"'{OWNER}'",
+            "grantee_type": f"'{ANYBODY}'",
+            "grantee": owner,
+        }
+
+    return describe
+
+
+def _describe_listed(rows: DataFrame, _export: Export) -> dict[str, str]:
+    is_superuser, bypasses = (
+        is_true(name) if name in rows.columns else "false" for name in ("rolsuper", "rolbypassrls")
+    )
+    return {
+        **describe_role("rolname"),
+        "grantee_type": f"CASE WHEN {is_true('rolcanlogin')} THEN '{LOGIN}' ELSE '{ANYBODY}' END",
+        "details": f"to_json(named_struct('is_superuser', {is_superuser}, 'bypasses_row_security', {bypasses}))",
+    }
+
+
+def _describe_member(role: str, member: str) -> layouts.DescribeRows:
+    def describe(rows: DataFrame, _export: Export) -> dict[str, str]:
+        details = NO_TEXT
+        if "grantor" in rows.columns and "admin_option" in rows.columns:
+            details = build_member_details(unquote_name("grantor"), has_admin_option=is_true("admin_option"))
+        columns = describe_membership(unquote_name(role), unquote_name(member), f"'{ANYBODY}'")
+        return {**columns, "details": details}
+
+    return describe
+
+
+LAYOUTS = (
+    Layout((*_TABLE, "column_name"), _describe_column, "information_schema.column_privileges", _GRANT_OPTIONS),
+    Layout(_TABLE, _describe_table, TABLE_PRIVILEGES, (*_GRANT_OPTIONS, "with_hierarchy")),
+    Layout(
+        ("grantee", "routine_catalog", "routine_schema", "routine_name", "privilege_type"),
+        _describe_other("routine"),
+        "information_schema.routine_privileges",
+        (*_GRANT_OPTIONS, "specific_catalog", "specific_schema", "specific_name"),
+    ),
+    Layout(
+        ("grantee", "object_catalog", "object_schema", "object_name", "privilege_type"),
+        _describe_other("object"),
+        "information_schema.usage_privileges",
+        (*_GRANT_OPTIONS, "object_type"),
+    ),
+    Layout(
+        ("grantee", "udt_catalog", "udt_schema", "udt_name", "privilege_type"),
+        _describe_other("udt"),
+        "information_schema.udt_privileges",
+        _GRANT_OPTIONS,
+    ),
+    Layout(
+        ("schemaname", "tablename", "tableowner"),
+        _describe_owner("tablename", "tableowner", "TABLE"),
+        "pg_tables",
+        ("tablespace", "hasindexes", "hasrules", "hastriggers", "rowsecurity"),
+    ),
+    Layout(
+        ("schemaname", "viewname", "viewowner"),
+        _describe_owner("viewname", "viewowner", "VIEW"),
+        "pg_views",
+        ("definition",),
+    ),
+    Layout(
+        ("schemaname", "matviewname", "matviewowner"),
+        _describe_owner("matviewname", "matviewowner", "MATERIALIZED VIEW"),
+        MATVIEWS,
+        ("tablespace", "hasindexes", "ispopulated", "definition"),
+    ),
+    Layout(
+        ("rolname", "rolcanlogin"),
+        _describe_listed,
+        "pg_roles",
+        (
+            *("rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolreplication", "rolconnlimit"),
+            *("rolpassword", "rolvaliduntil", "rolbypassrls", "rolconfig", "oid"),
+        ),
+    ),
+    *(
+        Layout((name, member), _describe_member(name, member), layout, further)
+        for name, member, layout, further in (
+            *(
+                (name, "member", "pg_auth_members", ("oid", "grantor", "admin_option", "inherit_option", "set_option"))
+                for name in ("roleid", "role")
+            ),
+            ("role_name", "member_name", "pg_auth_members", ("grantor", "admin_option")),
+            ("role_name", "grantee", "information_schema.applicable_roles", ("is_grantable",)),
+        )
+    ),
+)
+POLICY_LAYOUT = build_policy_layout(
+    PolicyKind.ROWS, ("schemaname", "tablename"), "policyname", switches=("rowsecurity",)
+)

@@ -1,0 +1,63 @@
+"""SYS_QUERY_DETAIL or STL_SCAN of Redshift as CSV, with the names of their users, schemas and databases."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from catalog.sql_text import NO_TEXT, list_texts, quote_name, quote_text
+from catalog.warehouses.files import csv_rows
+from catalog.warehouses.grant_facts import SEPARATOR
+from catalog.warehouses.history import LineReading, build_history
+from catalog.warehouses.history_objects import list_object
+from catalog.warehouses.history_rules import HistoryRule
+from catalog.warehouses.levels import READ, WRITE
+from catalog.warehouses.sql_names import split_name
+from catalog.warehouses.warehouse import BadExports, Export
+
+#: What a column is called in SYS views, and in STL views and their joins with PG_USER.
+_NAMES = {
+    "used_at": ("start_time", "starttime"),
+    "person": ("user_name", "username", "usename"),
+    "table": ("table_name", "perm_table_name"),
+    "database": ("database_name", "database"),
+    "schema": ("schema_name", "schema"),
+    "step": ("step_name",),
+    "scan": ("type",),
+    "status": ("status",),
+}
+#: Steps that change a table; a scan reads it, and all others work on what was read.
+_CHANGING_STEPS = ("insert", "delete", "merge", "update")
+#: Types of scans of STL_SCAN that read tables of users: stored ones, parts of a view of time series, and those of S3,
+#: PostgreSQL and MySQL.
+_TABLE_SCANS = ("2", "28", "29", "33", "36")
+
+
+def read_query_details(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
+    """Return the history of an export's files. Raises BadExports."""
+    rows = csv_rows.read_csv(spark, folder, export, pattern, ())
+    columns = {key: _find_column(rows, names) for key, names in _NAMES.items()}
+    for key in ("used_at", "person", "table"):
+        if columns[key] is None:
+            raise BadExports(f"The files {pattern} of the export {export.name} lack the column {_NAMES[key][0]}.")
+    values = {key: NO_TEXT if name is None else f"trim({quote_name(name)})" for key, name in columns.items()}
+    table = values["table"]
+    # Without a type every row of STL_SCAN is about a table of a user.
+    reads_table = f"coalesce({values['scan']}, '{_TABLE_SCANS[0]}') IN {list_texts(_TABLE_SCANS)}"
+    step = f"lower(coalesce({values['step']}, CASE WHEN {reads_table} THEN 'scan' ELSE '' END))"
+    level = f"CASE WHEN {step} = 'scan' THEN {READ} WHEN {step} IN {list_texts(_CHANGING_STEPS)} THEN {WRITE} END"
+    parts = ", ".join(f"nullif({values[key]}, '')" for key in ("database", "schema"))
+    # The name may have its schema and its database already.
+    path = f"""CASE WHEN contains({table}, '.') THEN {split_name(export, table)}
+        ELSE concat_ws({quote_text(SEPARATOR)}, {parts}, {table}) END"""
+    is_refused = f"lower(coalesce({values['status']}, 'success')) <> 'success'"
+    reading = LineReading(
+        used_at=values["used_at"],
+        person=values["person"],
+        objects=f"CASE WHEN {table} <> '' AND {level} IS NOT NULL THEN {list_object(path, level)} END",
+        rule=f"CASE WHEN {is_refused} THEN '{HistoryRule.REFUSED}' END",
+    )
+    return build_history(rows, export, reading)
+
+
+def _find_column(rows: DataFrame, names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in rows.columns), None)

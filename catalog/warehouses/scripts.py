@@ -1,0 +1,8 @@
+"""The scripts that make exports, by the name of the warehouse. No Spark, so that commands of Django may print them."""
+
+from collections.abc import Mapping
+
+from catalog.warehouses.export_script import ExportScript
+from catalog.warehouses.postgres.export_script import SCRIPT as POSTGRES_SCRIPT
+
+SCRIPTS: Mapping[str, ExportScript] = {script.warehouse: script for script in (POSTGRES_SCRIPT,)}

@@ -19,7 +19,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 
 app = Celery("authzsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["policies.authoring", "policies.pdp", "catalog.ingest", "catalog.reports"])
+app.autodiscover_tasks(["policies.authoring", "policies.drafts", "policies.pdp", "catalog.ingest", "catalog.reports"])
 app.steps["worker"].add(DjangoStructLogInitStep)
 # Messages carry the log context of the request that queues them. Signals hold only weak references.
 _log_context_receiver = CeleryReceiver()

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from policies.http.guard import Guard
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.form_drafts import is_opened
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import Section, form_view, page_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
@@ -91,7 +92,7 @@ def edit_user(request: HttpRequest, urn: str) -> HttpResponse:
         section=SECTION,
         url=reverse("user", args=[urn]),
         urn=urn,
-        record=get_person(urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn),
+        record=get_person(urn) if is_opened(request) else users_groups_roles.find_user(urn=urn),
         load_facts=people_writer.facts,
         save=users.update,
     )

@@ -120,7 +120,7 @@ def test_when_both_were_changed_neither_is_lost_and_one_is_chosen(browse, crew, 
     mine = json.dumps({"name": "By JSON", "statements": [statement("view:*", "view:read")]})
     builder = edit(browse("root"), policy)
     builder.press("save", name="By form", json=mine)
-    assert builder.response.status_code == 422
+    assert builder.is_refused
     assert "save" not in builder.form.buttons
     fields = dict(builder.form.fields)
     assert (fields["name"], fields["json"]) == ("By form", mine)
@@ -159,7 +159,7 @@ def test_json_that_is_no_form_stays_in_its_box(browse, crew, state, text, pointe
     policy = state("kept", statement("dataset:*", "dataset:read"))
     builder = edit(browse("root"), policy)
     builder.press("apply", json=text)
-    assert builder.response.status_code == 422
+    assert builder.is_refused
     assert dict(builder.form.fields)["json"] == text
     assert dict(builder.form.fields)["name"] == "kept"
     assert any(at.startswith(pointer) for at, _ in builder.response.context["unapplied"])
@@ -181,7 +181,7 @@ def test_every_problem_stands_beside_its_field(browse, crew):
     builder = Builder(browse("root"), NEW)
     builder.press("apply", json=json.dumps({"name": " ", "statements": wrong, "roles": ["x"], "more": 1}))
     builder.press("save")
-    assert builder.response.status_code == 422
+    assert builder.is_refused
     context = builder.response.context
     cards = context["cards"]
     assert context["notes"]["name"]["errors"]
@@ -228,7 +228,7 @@ def test_the_second_is_told_and_may_take_over(browse, crew, state):
     mine, theirs = edit(browse("root"), policy), edit(browse("admin"), policy)
     theirs.press("save", name="By Ada")
     mine.press("save", s0_branch="dev")
-    assert mine.response.status_code == 412
+    assert mine.is_refused
     assert "Somebody else saved version 2 in the meantime" in mine.text
     assert [row["label"] for row in mine.response.context["conflict"]["they"]] == ["Name"]
     assert boxed(mine)["statements"][0]["branch"] == "dev"
@@ -241,7 +241,7 @@ def test_a_policy_deleted_meanwhile_can_become_a_new_one(browse, crew, state):
     builder = edit(browse("root"), policy)
     policies.delete(urn=policy.urn, by=authorizer.SYSTEM, channel=DOOR)
     builder.press("save", description="Still here")
-    assert builder.response.status_code == 404
+    assert builder.is_refused
     assert f'formaction="{NEW}"' in builder.text
     builder.press("save", address=NEW)
     assert Policy.objects.get(name="doomed").description == "Still here"

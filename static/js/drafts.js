@@ -1,5 +1,5 @@
 // Nothing that somebody types is lost: forms with a ticket ([data-draft], components/draft_field.html) are kept on the server
-// during typing.
+// during typing, and an answer that was asked for before the last change is asked for again instead of replacing it.
 (() => {
   const WAIT_MS = 500;
   // Browsers let a page that is left send no more than 64 KiB.
@@ -126,5 +126,26 @@
     event.detail.shouldSwap = false;
     await keepAll();
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  });
+
+  // ---- answers that arrive while somebody types ----
+
+  const readFields = (element) =>
+    JSON.stringify([...element.querySelectorAll("input, select, textarea")].map((x) => [x.name, x.value, x.checked]));
+
+  const askedWith = new WeakMap();
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { xhr, target, requestConfig } = event.detail;
+    if (requestConfig.verb === "post") askedWith.set(xhr, readFields(target));
+  });
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, target, elt, requestConfig, shouldSwap } = event.detail;
+    if (!shouldSwap || !askedWith.has(xhr) || askedWith.get(xhr) === readFields(target)) return;
+    const cause = elt.type === "search" ? "search" : requestConfig.triggeringEvent?.type;
+    if (!cause) return;
+    event.detail.shouldSwap = false;
+    window.htmx.trigger(elt, cause);
   });
 })();

@@ -1,8 +1,11 @@
 """What somebody types is never lost: the session ends, the page is left or loaded again, two windows write at once."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 from django.contrib.sessions.models import Session
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from policies.identity.services import roles, users
 from policies.models import Draft, Policy
@@ -116,6 +119,53 @@ def test_two_windows_with_one_draft_keep_what_each_of_them_types(site, opened):
     other.goto(f"{site}{POLICIES}/new")
     expect(other.get_by_text("There are drafts of this that you have not saved")).to_be_visible()
     assert problems(other) == []
+
+
+@contextmanager
+def holding(page: Page, target: str) -> Iterator[None]:
+    """Hold the first answer for an element back until what is done inside is done, so that it is older than that."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if not held and route.request.headers.get("hx-target") == target:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/*", hold)
+    yield
+    page.wait_for_function("document.querySelector('.htmx-request') !== null")
+    held[0].continue_()
+    wait_for_answers(page)
+    page.unroute("**/*")
+
+
+def test_what_is_ticked_while_privileges_are_found_stays_ticked(site, opened):
+    page = opened()
+    open_builder(page, site)
+    page.get_by_label("Platform").check()
+    type_in(page, "Name", "Patient")
+    page.get_by_role("button", name="Next").last.click()
+    page.wait_for_load_state()
+    with holding(page, "privileges"):
+        page.get_by_label("Find privileges").fill("manage")
+        expect(page.locator("#find.htmx-request")).to_have_count(1)
+        page.locator("input[value=GENERATE_PERSONAL_ACCESS_TOKENS]").evaluate("element => element.click()")
+        page.locator("input[value=MANAGE_POLICIES]").evaluate("element => element.click()")
+    expect(page.locator("#privileges details").first).to_have_attribute("open", "")
+    ticked = page.locator("#privileges input:checked")
+    expect(ticked).to_have_count(2)
+    expect(page.locator("#privileges")).not_to_contain_text("View Analytics")
+
+
+def test_what_is_changed_while_the_sentence_is_asked_for_is_asked_for_next(site, opened):
+    page = opened()
+    open_builder(page, site)
+    with holding(page, "builder-aside"):
+        page.get_by_label("Name").fill("Patient")
+        expect(page.locator("#builder-aside.htmx-request")).to_have_count(1)
+        page.get_by_label("Platform").check()
+    expect(page.locator("#builder-aside")).to_contain_text("across the platform")
 
 
 def test_leaving_asks_only_where_nothing_could_be_kept(site, opened, complaints):

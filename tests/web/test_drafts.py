@@ -6,6 +6,7 @@ from html import unescape
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from django.conf import settings as site_settings
 from django.contrib.auth import get_user_model
 from django.core import signing
 from django.core.exceptions import ImproperlyConfigured
@@ -315,6 +316,14 @@ def test_a_pattern_that_was_asked_about_and_a_refused_grant_have_addresses(brows
     page = client.get(refused.headers["Location"]).content.decode()
     assert "Choose who gets it." in page
     assert "For April" in page
+
+
+def test_what_waits_for_changes_of_a_form_is_not_replaced_by_its_own_answer():
+    """With the element its timer would go, and what is changed during an answer would never be asked for."""
+    texts = [file.read_text(encoding="utf-8") for file in (site_settings.BASE_DIR / "templates").rglob("*.html")]
+    waiting = [tag for text in texts for tag in re.findall(r"<div[^<]*delay:\d+ms from:#[^<]*", text)]
+    assert len(waiting) == 2
+    assert all('hx-swap="innerHTML"' in tag for tag in waiting)
 
 
 # ---- whose they are, how many, how long ----

@@ -98,8 +98,8 @@ class DatazoneEditor(PolicyEditor):
         }
 
     def build_aside_context(self, _lint_problems: Sequence[Problem]) -> dict[str, Any]:
-        """Return the JSON that follows the fields."""
-        return {"writing": self.draft, "kept": self.draft.has_unapplied_text}
+        """Return the JSON that follows the fields; one that was typed stays, since the fields do not follow it here."""
+        return {"writing": self.draft, "kept": self.draft.has_unapplied_text or self.draft.is_from_text}
 
     def _build_time_fields(self, notes: FieldNotes) -> list[dict[str, Any]]:
         """Return the fields of the times; those that are stored for a form that was posted without them."""

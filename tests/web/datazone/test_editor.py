@@ -12,7 +12,7 @@ from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR
 from tests.web.datazone.conftest import EDITOR, ORDERS, OTHER, VIEWER, statement
-from tests.web.policies.writing import BASE, Builder
+from tests.web.policies.writing import BASE, Builder, Form
 from tests.web.test_markup import HOSTILE, check
 
 NEW = f"{BASE}/statements/new"
@@ -264,6 +264,21 @@ def test_htmx_gets_what_stands_beside_and_the_json_alone(browse, crew):
     assert "hx-swap-oob" in text
     assert "Live" in text
     assert "hx-swap-oob" not in builder.press("refresh", json="{", headers=htmx).content.decode()
+
+
+def test_json_that_was_typed_is_saved_though_the_sentence_followed_it_before(browse, crew, state):
+    """What is beside the fields leaves the base alone, or the fields as they are would be a change of the new one."""
+    policy = state("typed", statement("dataset:*", "dataset:read"))
+    builder = edit(browse("root"), policy)
+    text = dict(builder.form.fields)["json"].replace("dataset:read", "dataset:write")
+    htmx = {"HX-Request": "true", "HX-Target": "builder-aside"}
+    aside = builder.press("refresh", json=text, headers=htmx).content.decode()
+    assert "write" in aside
+    fields = dict(builder.form.fields) | {"json": text}
+    if "hx-swap-oob" in aside:
+        fields |= dict(Form(f"<form data-guard>{aside}</form>").fields)
+    builder.press("save", **{name: fields[name] for name in ("base", "json")})
+    assert stored(policy.urn)["statements"][0]["actions"] == ["dataset:write"]
 
 
 def test_ids_are_searched_by_name(browse, crew, orders):

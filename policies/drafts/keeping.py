@@ -16,8 +16,8 @@ from policies.models import Draft, User
 #: Most drafts of one user; the oldest makes room.
 MAX_DRAFTS = 20
 
-#: Longest draft; a longer form is shown again without one.
-MAX_DRAFT_LENGTH = 1_000_000
+#: Longest draft, as a query string: the longest body of a page. A longer form is shown again without a draft.
+MAX_DRAFT_LENGTH = 2 * 1024 * 1024
 
 #: What forms carry beside what somebody typed.
 _CARRIED_FIELDS = ("csrfmiddlewaretoken", TICKET_FIELD)

@@ -125,7 +125,11 @@
     if (!answer || new URL(answer).pathname !== "/login" || location.pathname === "/login") return;
     event.detail.shouldSwap = false;
     await keepAll();
-    location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+    // What was posted is kept, and the answer names its address.
+    const next = new URL(answer).searchParams.get("next") ?? "";
+    const isDraft = new URL(next, location).searchParams.has("draft");
+    const back = isDraft ? next : location.pathname + location.search;
+    location.assign(`/login?next=${encodeURIComponent(back)}`);
   });
 
   // ---- answers that arrive while somebody types ----
@@ -133,18 +137,28 @@
   const readFields = (element) =>
     JSON.stringify([...element.querySelectorAll("input, select, textarea")].map((x) => [x.name, x.value, x.checked]));
 
+  const readForm = (element) => {
+    const form = element.closest("form");
+    return form ? new URLSearchParams(new FormData(form)).toString() : "";
+  };
+
   const askedWith = new WeakMap();
 
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { xhr, target, requestConfig } = event.detail;
-    if (requestConfig.verb === "post") askedWith.set(xhr, readFields(target));
+    if (requestConfig.verb === "post") askedWith.set(xhr, { fields: readFields(target), form: readForm(target) });
   });
 
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { xhr, target, elt, requestConfig, shouldSwap } = event.detail;
-    if (!shouldSwap || !askedWith.has(xhr) || askedWith.get(xhr) === readFields(target)) return;
-    const cause = elt.type === "search" ? "search" : requestConfig.triggeringEvent?.type;
-    if (!cause) return;
+    const { xhr, target, requestConfig, shouldSwap } = event.detail;
+    const asked = askedWith.get(xhr);
+    if (!shouldSwap || !asked) return;
+    // The element of the event is the one whose content is replaced, not the one that asked.
+    const { elt, triggeringEvent } = requestConfig;
+    // What is beside the fields is about all of them, and its answer may bring some with it.
+    const isOlder = asked.fields !== readFields(target) || (elt === target && asked.form !== readForm(target));
+    const cause = elt.type === "search" ? "search" : triggeringEvent?.type;
+    if (!isOlder || !cause) return;
     event.detail.shouldSwap = false;
     window.htmx.trigger(elt, cause);
   });

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from policies.identity.services import roles, users
 from policies.models import Draft, Policy
 from policies.pdp import authorizer
-from tests.journeys.browsing import problems, sign_in, wait_for_answers
+from tests.journeys.browsing import problems, refreshing, sign_in, wait_for_answers
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -33,8 +33,8 @@ def open_builder(page: Page, site: str) -> None:
 
 
 def type_in(page: Page, label: str, text: str) -> None:
-    """Type into a field, and return once what is typed is kept."""
-    with page.expect_response(lambda answer: answer.url.endswith("/drafts") and answer.ok):
+    """Type into a field, and return once what is typed is kept, and nothing is asked for any more."""
+    with refreshing(page), page.expect_response(lambda answer: answer.url.endswith("/drafts") and answer.ok):
         page.get_by_label(label).fill(text)
     expect(page.locator("form[data-guard='']")).to_have_count(1)
 
@@ -43,11 +43,11 @@ def test_the_form_is_as_it_was_after_the_session_ended(site, opened):
     page = opened()
     open_builder(page, site)
     type_in(page, "Name", "Half a policy")
-    wait_for_answers(page)
     Session.objects.all().delete()
-    # Nothing was kept of this sentence before the button was pressed.
-    page.get_by_label("Description").fill("Written without a session")
-    page.get_by_role("button", name="Next").last.click()
+    # At once, so that nothing of this sentence is kept before the button is pressed.
+    page.get_by_role("button", name="Next").last.evaluate(
+        "(button, text) => { button.form.description.value = text; button.click(); }", "Written without a session"
+    )
     expect(page.get_by_role("heading", name="Sign in to authzsite")).to_be_visible()
     page.get_by_label("Username").fill("datahub")
     page.get_by_label("Password").fill("datahub")

@@ -232,6 +232,18 @@ def test_the_built_in_one_cannot_be_changed(browse):
     assert root.post(f"{BASE}/delete/{urn}").status_code == 403
 
 
+def test_a_draft_over_an_older_version_says_so(browse):
+    guardrail = make()
+    form = Builder(browse("root"), f"{BASE}/edit/{guardrail.urn}")
+    form.press("refresh", description="Mine")
+    guardrails.update(urn=guardrail.urn, mode="off", by=authorizer.SYSTEM, channel=DOOR)
+    request = form.response.request
+    form.response = form.client.get(f"{request['PATH_INFO']}?{request['QUERY_STRING']}")
+    assert f"{guardrail.name} was changed while you were changing it." in form.text
+    form.press("save")
+    assert Guardrail.objects.get(urn=guardrail.urn).description == "Mine"
+
+
 def test_a_guardrail_deleted_meanwhile_can_become_a_new_one(browse):
     guardrail = make()
     form = Builder(browse("root"), f"{BASE}/edit/{guardrail.urn}")

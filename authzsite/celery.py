@@ -20,7 +20,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 app = Celery("authzsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
-    ["policies.authoring", "policies.guardrails", "policies.pdp", "catalog.ingest", "catalog.reports"]
+    [f"policies.{room}" for room in ("authoring", "drafts", "guardrails", "pdp")]
+    + [f"catalog.{room}" for room in ("ingest", "reports")]
 )
 app.steps["worker"].add(DjangoStructLogInitStep)
 # Messages carry the log context of the request that queues them. Signals hold only weak references.

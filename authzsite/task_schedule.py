@@ -23,6 +23,7 @@ def build_schedule() -> dict[str, dict[str, Any]]:
         "forget-decisions": _build_entry("policies.forget_decisions", FORGET_EVERY_SECONDS),
         "forget-uses": _build_entry("policies.forget_uses", FORGET_EVERY_SECONDS),
         "forget-sessions": _build_entry("policies.forget_sessions", FORGET_EVERY_SECONDS),
+        "forget-drafts": _build_entry("policies.forget_drafts", FORGET_EVERY_SECONDS),
         "forget-changes": _build_entry("policies.forget_changes", FORGET_EVERY_SECONDS),
         "forget-aspect-versions": _build_entry("catalog.forget_aspect_versions", FORGET_EVERY_SECONDS),
         "judge-guardrails": _build_entry("policies.judge_guardrails", GUARDRAILS_EVERY_SECONDS),

@@ -7,7 +7,7 @@ from policies.decisions.pages import audit, explore, status, why
 from policies.guardrails.pages import urls as guardrail_urls
 from policies.http.guard import public
 from policies.http.lazy_view import lazy_view
-from policies.http.pages import refresh
+from policies.http.pages import drafts, refresh
 from policies.identity.pages import sign_in
 from policies.identity.pages import urls as identity_urls
 
@@ -19,6 +19,8 @@ urlpatterns = [
         "login/oidc/callback", lazy_view("policies.identity.pages.oidc_views.finish", public), name="sign-in-oidc-back"
     ),
     path("logout", sign_in.sign_out, name="sign-out"),
+    path("drafts", drafts.keep_draft, name="drafts"),
+    path("drafts/discard", drafts.discard_draft, name="draft-discard"),
     path("why", why.show_explanation, name="why"),
     path("why/can", explore.show_privileges, name="why-can"),
     path("why/who", explore.show_actors, name="why-who"),

@@ -49,6 +49,8 @@ DECISION_USE_DAYS = env.integer("DECISION_USE_DAYS", default=100, minimum=1)
 # Days for which the change log and the history of policies are kept; 0 keeps everything.
 CHANGE_LOG_DAYS = env.integer("CHANGE_LOG_DAYS", default=0)
 POLICY_HISTORY_DAYS = env.integer("POLICY_HISTORY_DAYS", default=0)
+# Days for which drafts of forms are kept after their last change.
+DRAFT_DAYS = env.integer("DRAFT_DAYS", default=14, minimum=1)
 # Replaced versions of each aspect that are kept beside the current one; 0 keeps all.
 ASPECT_VERSIONS_KEPT = env.integer("ASPECT_VERSIONS_KEPT", default=0)
 INHERIT_PRIVILEGES = env.flag("INHERIT_PRIVILEGES", default=False)

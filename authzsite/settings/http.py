@@ -35,6 +35,7 @@ CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 # A trial on one machine uses plain HTTP; everywhere else cookies require TLS.
 PLAIN_HTTP = env.flag("PLAIN_HTTP", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = not PLAIN_HTTP
+CSRF_FAILURE_VIEW = "policies.http.pages.drafts.answer_old_form"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = env.integer("SESSION_HOURS", default=12, minimum=1) * 3600
 SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else env.integer("HSTS_SECONDS", default=31_536_000)

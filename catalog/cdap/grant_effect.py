@@ -32,7 +32,9 @@ def render_effect(request: HttpRequest, sentences: Sequence[str]) -> HttpRespons
 
 def describe_grants(*, target: str, form: GrantForm, picker: EntityPicker, by: Actor) -> list[str]:
     """Return sentences on who would gain what by these grants on an entity or pattern; none while they are invalid."""
-    if not (form.is_valid() and form.cleaned_data["privileges"] and picker.chosen_urns and picker.is_sound):
+    # The errors of a draft that nobody has sent yet are not shown.
+    is_whole = form.is_valid() and form.fields.keys() <= form.cleaned_data.keys()
+    if not (is_whole and form.cleaned_data["privileges"] and picker.chosen_urns and picker.is_sound):
         return []
     changes: list[ProposedChange] = [
         {"grant": {"principal": principal, "entity": target, "privileges": form.cleaned_data["privileges"]}}

@@ -26,13 +26,13 @@ from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
 from policies.engine.families.validity import UNLIMITED, Validity
 from policies.errors import Conflict, Invalid, NotFound
 from policies.http.guard import signed_in
+from policies.http.pages.form_drafts import FormDraft, describe_errors, restore_errors
 from policies.http.pages.list_and_form_pages import (
     CHANNEL,
     UNPROCESSABLE_STATUS,
     build_columns,
     form_view,
     get_page,
-    get_post_data,
     redirect_with_message,
     render_confirmation,
 )
@@ -73,16 +73,21 @@ def show_grants(request: HttpRequest, urn: str) -> HttpResponse:
     """
     page = CdapPage.load(request, urn)
     grant_list = visible_grants.list_grants(entity=page.name.urn, principal="", by=page.by)
-    form, picker = GrantForm(get_post_data(request)), build_principal_picker(page)
+    draft = FormDraft(request)
+    form, picker = GrantForm(draft.bound_data), build_principal_picker(page)
+    if draft.is_shown:
+        restore_errors(draft, form, [picker])
     if request.method != "POST":
-        return _render_page(page, grant_list, form, picker)
+        return _render_page(page, grant_list, form, picker, draft)
     picker.read(request.POST)
     if is_effect_request(request):
-        return _render_page(page, grant_list, form, picker)
+        return _render_page(page, grant_list, form, picker, draft)
     is_valid = picker.is_complete() and form.is_valid()
     if is_valid and (response := grant_to_chosen(page, page.name.urn, form, picker, "given.")):
+        draft.delete()
         return response
-    return _render_page(page, grant_list, form, picker, UNPROCESSABLE_STATUS)
+    again = draft.answer_again(describe_errors(form, [picker]))
+    return again or _render_page(page, grant_list, form, picker, draft, UNPROCESSABLE_STATUS)
 
 
 def build_principal_picker(page: CdapPage) -> EntityPicker:
@@ -150,7 +155,12 @@ def revoke(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def _render_page(
-    page: CdapPage, grant_list: Sequence[Grant], form: GrantForm, picker: EntityPicker, status: int = HTTPStatus.OK
+    page: CdapPage,
+    grant_list: Sequence[Grant],
+    form: GrantForm,
+    picker: EntityPicker,
+    draft: FormDraft,
+    status: int = HTTPStatus.OK,
 ) -> HttpResponse:
     urn = page.name.urn
     effect = describe_grants(target=urn, form=form, picker=picker, by=page.by)
@@ -179,6 +189,7 @@ def _render_page(
         scheduled_columns=_SCHEDULED_COLUMNS,
         is_more_scheduled=is_more_scheduled,
         form=form,
+        form_draft=draft.build_context(),
         picker=picker.build_context(),
         effect=effect,
         action=page.find_url(GRANTS),

@@ -17,6 +17,7 @@ from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, CdapPattern
 from policies.errors import Forbidden
 from policies.http.guard import signed_in
+from policies.http.pages.form_drafts import FormDraft, describe_errors, restore_errors
 from policies.http.pages.list_and_form_pages import UNPROCESSABLE_STATUS, form_view
 
 _INVALID_START_MESSAGE = (
@@ -33,36 +34,77 @@ def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
     """
     page = CdapPage.load(request, urn)
     visible_grants.list_grants(entity=page.name.urn, principal="", by=page.by)
-    kinds, picker = _kind_choices(page.name), build_principal_picker(page)
-    if request.method != "POST":
+    kinds, picker, draft = _kind_choices(page.name), build_principal_picker(page), FormDraft(request)
+    if draft.bound_data is None:
         initial_start = "" if page.name.kind in cdap_entity_ids.CONTAINER_KINDS else _short_name(page.name)
-        return _render_page(page, PatternForm(kinds, initial={"kind": kinds[0][0], "start": initial_start}), picker)
-    form, is_effect = PatternForm(kinds, request.POST), is_effect_request(request)
-    is_preview = is_effect or "preview" in request.POST
-    picker.is_required = not is_preview
+        form = PatternForm(kinds, initial={"kind": kinds[0][0], "start": initial_start})
+        return _render_page(page, form, picker, draft)
+    form, is_effect = PatternForm(kinds, draft.bound_data), is_effect_request(request)
+    is_preview = is_effect or "preview" in draft.bound_data
+    picker.is_required = form.fields["privileges"].required = not is_preview
+    if draft.is_shown:
+        return _show_draft(page, form, picker, draft, is_preview=is_preview)
     is_complete = picker.read(request.POST).is_complete() or is_preview
-    form.fields["privileges"].required = not is_preview
     pattern = _parse_pattern(form, _pattern_container(page.name))
     if pattern is None or not form.is_valid() or not is_complete:
-        return _render_page(page, form, picker, status=UNPROCESSABLE_STATUS)
+        return _refuse(page, form, picker, draft)
     if is_effect:
-        return _render_page(page, form, picker, pattern=pattern)
-    form.fields["privileges"].required = True
+        return _render_page(page, form, picker, draft, pattern=pattern)
+    if is_preview:
+        return draft.answer_again({}) or _render_extent(page, form, picker, draft, pattern)
     try:
-        if is_preview:
-            extent = visible_grants.measure_extent(pattern=pattern, by=page.by)
-            return _render_page(page, form, picker, pattern=pattern, reach=extent)
         response = grant_to_chosen(page, pattern.urn, form, picker, f"granted on all of {pattern.urn}.")
     except Forbidden:
-        form.add_error(None, f"You need ADMIN through a pattern at least as wide as {pattern.urn}.")
-        return _render_page(page, form, picker, status=HTTPStatus.FORBIDDEN)
-    return response or _render_page(page, form, picker, status=UNPROCESSABLE_STATUS)
+        form.add_error(None, _word_narrow(pattern))
+        return _refuse(page, form, picker, draft, HTTPStatus.FORBIDDEN)
+    if response is None:
+        return _refuse(page, form, picker, draft)
+    draft.delete()
+    return response
+
+
+def _refuse(
+    page: CdapPage, form: PatternForm, picker: EntityPicker, draft: FormDraft, status: int = UNPROCESSABLE_STATUS
+) -> HttpResponse:
+    again = draft.answer_again(describe_errors(form, [picker]))
+    return again or _render_page(page, form, picker, draft, status=status)
+
+
+def _show_draft(
+    page: CdapPage, form: PatternForm, picker: EntityPicker, draft: FormDraft, *, is_preview: bool
+) -> HttpResponse:
+    """Show a draft with why it was refused, or with what its pattern stands for where that was asked."""
+    pattern = _parse_pattern(form, _pattern_container(page.name)) if is_preview else None
+    is_sound = pattern is not None and form.is_valid() and not draft.outcome
+    restore_errors(draft, form, [picker])
+    if pattern is None or not is_sound:
+        return _render_page(page, form, picker, draft)
+    return _render_extent(page, form, picker, draft, pattern)
+
+
+def _render_extent(
+    page: CdapPage, form: PatternForm, picker: EntityPicker, draft: FormDraft, pattern: CdapPattern
+) -> HttpResponse:
+    """Render the form with what the pattern stands for; 403 for one that matches more than the viewer may grant on."""
+    # What follows is the form for granting.
+    form.fields["privileges"].required = True
+    try:
+        extent = visible_grants.measure_extent(pattern=pattern, by=page.by)
+    except Forbidden:
+        form.add_error(None, _word_narrow(pattern))
+        return _render_page(page, form, picker, draft, status=HTTPStatus.FORBIDDEN)
+    return _render_page(page, form, picker, draft, pattern=pattern, reach=extent)
+
+
+def _word_narrow(pattern: CdapPattern) -> str:
+    return f"You need ADMIN through a pattern at least as wide as {pattern.urn}."
 
 
 def _render_page(
     page: CdapPage,
     form: PatternForm,
     picker: EntityPicker,
+    draft: FormDraft,
     *,
     pattern: CdapPattern | None = None,
     reach: PatternExtent | None = None,
@@ -78,6 +120,7 @@ def _render_page(
         reach=reach,
         effect=effect,
         form=form,
+        form_draft=draft.build_context(),
         picker=picker.build_context(),
         lead=_name_prefix(_pattern_container(page.name)),
         action=page.find_url("patterns"),

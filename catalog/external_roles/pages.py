@@ -203,6 +203,7 @@ def _build_form_page(request: HttpRequest, role: ExternalRole | None) -> FormPag
         conflict_field="urn",
         template="external_roles/form.html",
         shows_forbidden=True,
+        keeps_draft=True,
     )
 
 

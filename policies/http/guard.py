@@ -22,6 +22,7 @@ from rest_framework.request import Request
 
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
+from policies.http import unanswered_posts
 from policies.pdp import authorizer, decision_log, fact_cache
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Guard:
         def check_and_call(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not self.is_public:
                 if not request.user.is_authenticated:
-                    return redirect_to_login(request.get_full_path())
+                    return redirect_to_login(unanswered_posts.keep_post(request) or request.get_full_path())
                 self.check_access(request)
             response: HttpResponseBase = view(request, *args, **kwargs)
             return response

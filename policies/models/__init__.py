@@ -1,6 +1,7 @@
-"""Tables of policies, users, groups, roles, tokens, events, decisions and uses."""
+"""Tables of policies, users, groups, roles, tokens, drafts, events, decisions and uses."""
 
 from policies.models.decision import LoggedDecision
+from policies.models.draft import Draft
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
 from policies.models.guardrail import Guardrail
 from policies.models.links import InviteToken, ResetToken
@@ -19,6 +20,7 @@ __all__ = [
     "ChangeEvent",
     "ChangeSet",
     "DailyUse",
+    "Draft",
     "Gate",
     "GroupProfile",
     "Guardrail",

@@ -87,16 +87,18 @@
 
   // ---- leaving a form with changes (form data-guard) ----
 
-  // A form that is shown again with what was typed is marked "changed" from the start.
-  let changed = one('[data-guard="changed"]') !== null;
+  // A form that is shown again with what was typed is marked "changed" from the start; drafts.js takes the mark away from what it
+  // has kept.
   document.addEventListener("input", (event) => {
-    if (event.target.form?.matches("[data-guard]")) changed = true;
+    if (event.target.form?.matches("[data-guard]")) event.target.form.dataset.guard = "changed";
   });
   document.addEventListener("submit", () => {
-    changed = false;
+    document.querySelectorAll("[data-guard]").forEach((form) => {
+      form.dataset.guard = "";
+    });
   });
   window.addEventListener("beforeunload", (event) => {
-    if (changed) event.preventDefault();
+    if (one('[data-guard="changed"], [data-guard="keeping"]')) event.preventDefault();
   });
 
   // ---- picker: a ticked result becomes a chip, an unticked chip goes ----
@@ -120,15 +122,6 @@
   });
 
   // ---- htmx ----
-
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    // A session that ended answers a fragment with the sign-in page: go there, and come back here.
-    const answer = event.detail.xhr.responseURL;
-    if (answer && new URL(answer).pathname === "/login" && location.pathname !== "/login") {
-      event.detail.shouldSwap = false;
-      location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
-    }
-  });
 
   const REFUSALS = {
     403: "You may not do this.",

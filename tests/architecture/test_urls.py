@@ -18,6 +18,7 @@ PUBLIC = {
     "login/oidc",
     "login/oidc/callback",
     "logout",
+    "drafts",
     "signup",
     "reset",
     "admin",

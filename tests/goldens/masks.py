@@ -17,7 +17,8 @@ _TIMES = (
 _MASKS = (
     (r'(name="csrfmiddlewaretoken" [^>]*value=)"[^"]*"', r'\1"CSRF"'),
     (r'("X-CSRFToken": ?)"[^"]*"', r'\1"CSRF"'),
-    (r'(name="draft" [^>]*value=)"[^"]*"', r'\1"DRAFT"'),
+    (r'(name="draft(?:_ticket)?" [^>]*value=)"[^"]*"', r'\1"DRAFT"'),
+    (rf"\bdraft={_UUID}", "draft=DRAFT"),
     (r"\bdhp_\w+|\beyJ[\w-]+\.[\w-]+\.[\w-]+", "TOKEN"),
     (r"\b(web|worker|beat)-[\w.-]+-\d+\b", r"\1-PROCESS"),
     *((pattern, "TIME") for pattern in _TIMES),

@@ -41,10 +41,7 @@ def search(page: Page, label: str, text: str) -> None:
 
 
 def find_privileges(page: Page, text: str) -> None:
-    """Leave only the privileges that have this in their names.
-
-    What is ticked before the answer is there is not ticked in it.
-    """
+    """Leave only the privileges that have this in their names, and those that are ticked."""
     with (
         refreshing(page),
         page.expect_response(lambda answer: answer.request.headers.get("hx-target", "").endswith("privileges")),
@@ -54,7 +51,7 @@ def find_privileges(page: Page, text: str) -> None:
 
 @contextmanager
 def refreshing(page: Page) -> Iterator[None]:
-    """Return once the aside of a builder says what was typed inside: a change during its answer is not noticed."""
+    """Return once the aside of a builder says what was typed inside."""
     with page.expect_response(lambda answer: answer.request.headers.get("hx-target") == "builder-aside"):
         yield
     wait_for_answers(page)

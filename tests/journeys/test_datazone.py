@@ -15,7 +15,7 @@ from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import roles, users
 from policies.models import Policy
 from policies.pdp import authorizer
-from tests.journeys.browsing import barriers, sign_in
+from tests.journeys.browsing import barriers, sign_in, wait_for_answers
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -66,6 +66,8 @@ def test_a_policy_is_written_and_the_json_follows(site, page):
     page.get_by_label("Name", exact=True).fill("Live")
     expect(box).to_have_value(re.compile("Live"))
     page.get_by_label("On", exact=True).select_option("one")
+    page.get_by_label("Which one").wait_for()
+    wait_for_answers(page)
     page.get_by_label("Which one").press_sequentially("ord")
     page.get_by_role("button", name=re.compile("^orders")).click()
     expect(page.get_by_label("Which one")).to_have_value(ORDERS_ID)

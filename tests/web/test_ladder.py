@@ -21,6 +21,8 @@ TABLE: dict[str, dict[str, tuple]] = {
     "sign-in-oidc": {"/login/oidc": (404, 404, 404, 404, 404)},
     "sign-in-oidc-back": {"/login/oidc/callback": (404, 404, 404, 404, 404)},
     "sign-out": {"/logout": (405, 405, 405, 405, 405)},
+    "drafts": {"/drafts": (405, 405, 405, 405, 405)},
+    "draft-discard": {"/drafts/discard": (405, 405, 405, 405, 405)},
     "why": {
         "/why": (f"{TO_SIGN_IN}/why", 200, 200, 200, 200),
         "/why?privilege=EDIT_ENTITY_TAGS": (

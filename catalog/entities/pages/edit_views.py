@@ -4,6 +4,7 @@ No input is lost: a rejected form is shown again as submitted, with errors next 
 the form names the conflict and shows the stored values.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +20,7 @@ from catalog.entities.pages.aspect_forms import AspectEditor, build_editor
 from policies.engine.families import vocabulary
 from policies.errors import Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import signed_in
+from policies.http.pages.form_drafts import FormDraft
 from policies.http.pages.list_and_form_pages import (
     UNPROCESSABLE_STATUS,
     form_view,
@@ -39,47 +41,69 @@ def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
         raise NotFound("This cannot be edited on this type of entity.")
     if refusal := edit_controls.find_refusal(entity_context, key):
         raise refusal
-    editor = build_editor(key, entity_context)
+    draft, editor = FormDraft(request), build_editor(key, entity_context)
     if request.method != "POST":
-        return _render_page(request, key, editor, fingerprint=_current_fingerprint(entity_context, key))
+        return _show_form(draft, key, editor)
     fingerprint = request.POST.get("seen", "")
     editor.read(request.POST)
-    render_again = partial(_render_page, request, key, editor, fingerprint=fingerprint)
-    is_preview = request.POST.get("go") == "look"
-    if is_preview or not editor.is_valid:
-        return render_again(status=HTTPStatus.OK if is_preview else UNPROCESSABLE_STATUS)
+    refuse = partial(_show_refused, draft, key, editor, fingerprint)
+    if request.POST.get("go") == "look":
+        return _render_page(draft, key, editor, fingerprint=fingerprint)
+    if not editor.is_valid:
+        return refuse(UNPROCESSABLE_STATUS)
     try:
         editor.save(fingerprint)
     except Stale:
-        # The next attempt is compared with the current document.
-        current_context = EntityContext.load(request, urn)
-        return _render_page(
-            request,
-            key,
-            editor,
-            fingerprint=_current_fingerprint(current_context, key),
-            status=HTTPStatus.CONFLICT,
-            refusals=[_STALE_MESSAGE],
-            stored=build_editor(key, current_context).render_stored_lines(),
-        )
-    except Forbidden as error:
-        refusals = _word_missing_privileges(error)
-        return _render_page(
-            request, key, editor, fingerprint=fingerprint, status=HTTPStatus.FORBIDDEN, refusals=refusals
-        )
-    except Invalid as error:
-        refusals = [problem.detail for problem in error.problems]
-        return _render_page(
-            request, key, editor, fingerprint=fingerprint, status=UNPROCESSABLE_STATUS, refusals=refusals
-        )
+        return refuse(HTTPStatus.CONFLICT)
+    except (Forbidden, Invalid) as error:
+        return refuse(error.status if isinstance(error, Forbidden) else UNPROCESSABLE_STATUS, _word_refusal(error))
+    draft.delete()
     message = f"{edit_controls.CONTROLS[key].title} saved."
     return redirect_with_message(
         request, message, f"{entity_context.url}?show=access" if key == "access" else entity_context.url
     )
 
 
+def _show_form(draft: FormDraft, key: str, editor: AspectEditor) -> HttpResponse:
+    """Show the form with what is stored, or its draft with why that was refused."""
+    fingerprint = _current_fingerprint(editor.entity_context, key)
+    if not draft.is_shown:
+        return _render_page(draft, key, editor, fingerprint=fingerprint)
+    editor.read(draft.data)
+    if draft.data.get("seen", "") != fingerprint:
+        return _render_stale(draft, key, editor, editor.entity_context, HTTPStatus.OK)
+    return _render_page(draft, key, editor, fingerprint=fingerprint, refusals=draft.outcome.get("refusals", ()))
+
+
+def _show_refused(
+    draft: FormDraft, key: str, editor: AspectEditor, fingerprint: str, status: int, refusals: Sequence[str] = ()
+) -> HttpResponse:
+    """Redirect to the draft of a refused form, or show the form itself where no draft is kept."""
+    if (again := draft.answer_again({"refusals": list(refusals)})) is not None:
+        return again
+    if status == HTTPStatus.CONFLICT:
+        current_context = EntityContext.load(draft.request, editor.entity_context.entity.urn)
+        return _render_stale(draft, key, editor, current_context, status)
+    return _render_page(draft, key, editor, fingerprint=fingerprint, status=status, refusals=refusals)
+
+
+def _render_stale(
+    draft: FormDraft, key: str, editor: AspectEditor, current_context: EntityContext, status: int
+) -> HttpResponse:
+    """Render the form with what somebody else stored; the next attempt is compared with that."""
+    return _render_page(
+        draft,
+        key,
+        editor,
+        fingerprint=_current_fingerprint(current_context, key),
+        status=status,
+        refusals=[_STALE_MESSAGE],
+        stored=build_editor(key, current_context).render_stored_lines(),
+    )
+
+
 def _render_page(
-    request: HttpRequest,
+    draft: FormDraft,
     key: str,
     editor: AspectEditor,
     *,
@@ -96,6 +120,7 @@ def _render_page(
         "editor": editor,
         "seen": fingerprint,
         "effect": editor.describe_effect(),
+        "form_draft": draft.build_context(),
         "cancel_url": url,
         "breadcrumbs": [
             {"label": "Catalog", "url": reverse("catalog")},
@@ -103,8 +128,8 @@ def _render_page(
             {"label": title},
         ],
     }
-    template = "components/form_effect.html" if is_fragment_request(request) else "catalog/edit.html"
-    return render(request, template, context, status=status)
+    template = "components/form_effect.html" if is_fragment_request(draft.request) else "catalog/edit.html"
+    return render(draft.request, template, context, status=status)
 
 
 def _current_fingerprint(entity_context: EntityContext, key: str) -> str:
@@ -113,8 +138,13 @@ def _current_fingerprint(entity_context: EntityContext, key: str) -> str:
     )
 
 
-def _word_missing_privileges(refusal: Forbidden) -> list[str]:
-    """Return the missing privileges as sentences; a constraint on tags refuses a change that its privilege allows."""
+def _word_refusal(refusal: Forbidden | Invalid) -> list[str]:
+    """Return the problems, or the missing privileges, as sentences.
+
+    A constraint on tags refuses a change that its privilege allows.
+    """
+    if isinstance(refusal, Invalid):
+        return [problem.detail for problem in refusal.problems]
     privileges_by_name = vocabulary.load_datahub()
     lists = [
         ", ".join(

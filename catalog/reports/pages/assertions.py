@@ -21,6 +21,7 @@ from policies.engine.errors import Problem
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
+from policies.http.pages.form_drafts import FormDraft
 from policies.http.pages.list_and_form_pages import form_view, page_view
 from policies.pdp import authorizer
 
@@ -44,20 +45,22 @@ class AssertionsForm(forms.Form):
 @form_view(VIEW_GUARD)
 def edit_assertions(request: HttpRequest) -> HttpResponse:
     """Page to read and edit the assertions in force; a rejected text stays in the form."""
+    draft = FormDraft(request)
     if request.method == "GET":
-        return _render_page(request, _build_initial_form())
+        return _show_form(draft)
     form = AssertionsForm(request.POST)
     if not form.is_valid():
-        return _render_page(request, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_refused(draft, form, HTTPStatus.UNPROCESSABLE_ENTITY)
     try:
         version = service.save(
             text=form.cleaned_data["text"], expected_version=form.cleaned_data["seen"], by=get_actor(request)
         )
     except Invalid as refusal:
-        return _render_page(request, form, problems=refusal.problems, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_refused(draft, form, HTTPStatus.UNPROCESSABLE_ENTITY, problems=refusal.problems)
     except (Conflict, Stale) as refusal:
         notice = f"{refusal.detail} What you typed is still here; the text in force is below."
-        return _render_page(request, form, notice=notice, status=HTTPStatus.CONFLICT)
+        return _show_refused(draft, form, HTTPStatus.CONFLICT, notice=notice)
+    draft.delete()
     messages.success(request, f"Saved as version {version.number}. The next access check asks it.")
     return redirect("assertions")
 
@@ -76,6 +79,31 @@ def show_version(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "reports/assertions_version.html", context)
 
 
+def _show_form(draft: FormDraft) -> HttpResponse:
+    """Show the text in force, or a draft with why it was refused."""
+    if not draft.is_shown:
+        return _render_page(draft, _build_initial_form())
+    data, outcome = draft.data.copy(), draft.outcome
+    notice, newest = outcome.get("notice", ""), str(_build_initial_form().initial["seen"])
+    if not notice and data.get("seen") != newest:
+        notice = (
+            f"Version {newest} was saved after this draft was begun. The text in force is below; saving replaces it."
+        )
+    # Who has seen the text in force may replace it.
+    data["seen"] = newest
+    problems = [Problem(*problem) for problem in outcome.get("problems", ())]
+    return _render_page(draft, AssertionsForm(data), problems=problems, notice=notice)
+
+
+def _show_refused(
+    draft: FormDraft, form: AssertionsForm, status: int, *, problems: Sequence[Problem] = (), notice: str = ""
+) -> HttpResponse:
+    """Redirect to the draft of a refused text, or show the text itself where no draft is kept."""
+    kept_problems = [(problem.code, problem.pointer, problem.detail) for problem in problems]
+    again = draft.answer_again({"problems": kept_problems, "notice": notice})
+    return again or _render_page(draft, form, problems=problems, notice=notice, status=status)
+
+
 def _build_initial_form() -> AssertionsForm:
     latest = queries.find_latest()
     initial = {"text": latest.text if latest else "", "seen": latest.number if latest else 0}
@@ -83,7 +111,7 @@ def _build_initial_form() -> AssertionsForm:
 
 
 def _render_page(
-    request: HttpRequest,
+    draft: FormDraft,
     form: AssertionsForm,
     *,
     problems: Sequence[Problem] = (),
@@ -100,6 +128,7 @@ def _render_page(
             unreadable = f"{settings.ASSERTIONS_FILE} cannot be read: {error}"
     context: dict[str, Any] = {
         "form": form,
+        "form_draft": draft.build_context(),
         "problems": problems[:_MAX_PROBLEMS],
         "more": max(len(problems) - _MAX_PROBLEMS, 0),
         "notice": notice or unreadable,
@@ -113,7 +142,7 @@ def _render_page(
         "breadcrumbs": SECTION.breadcrumbs("Assertions"),
         "start_url": reverse("report-new", args=["dataset_access_check"]),
     }
-    return render(request, "reports/assertions.html", context, status=status)
+    return render(draft.request, "reports/assertions.html", context, status=status)
 
 
 def _load_names(versions: Sequence[AssertionText]) -> dict[str, str]:

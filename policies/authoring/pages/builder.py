@@ -43,6 +43,8 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Actors", ("/actors",)),
 )
 
+STEP_NUMBERS = tuple(str(number) for number in range(1, len(STEPS) + 1))
+
 _EFFECT_CHOICES = (
     (datahub.ALLOW, "Allow", "Whom the policy is for may use its privileges."),
     (
@@ -88,16 +90,16 @@ class Builder(PolicyEditor):
 
     def run_button(self, verb: str, argument: str) -> HttpResponse | None:
         """Run a button; one without a name goes to the next step."""
-        step, draft = self.request.POST.get("step", "1"), self.draft
-        self.step = int(step) if step in ("1", "2", "3") else 1
-        if self.request.POST.get("is_shown"):
+        step, draft = self.data.get("step", "1"), self.draft
+        self.step = int(step) if step in STEP_NUMBERS else 1
+        if self.data.get("is_shown"):
             self.errors = self._find_step_problems()
             self.shows_errors = bool(self.errors)
         match verb:
             case "save" | "takeover":
                 return self.save()
             case "add":
-                draft.add_criterion(argument, self.request.POST.get(f"{argument}_new", ""))
+                draft.add_criterion(argument, self.data.get(f"{argument}_new", ""))
             case "remove":
                 draft.remove_criterion(*argument.partition(":")[::2])
             case "drop":
@@ -109,6 +111,19 @@ class Builder(PolicyEditor):
             case _:
                 pass
         return None
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The step that is shown."""
+        return {"step": str(self.step)}
+
+    def _show_draft(self, urn: str | None) -> bool:
+        """Bring the form to where it was, at the step that the address names."""
+        is_shown = super()._show_draft(urn)
+        step = self.request.GET.get("step", "")
+        if step in STEP_NUMBERS and int(step) != self.step:
+            self.step, self.errors, self.shows_errors = int(step), (), False
+        return is_shown
 
     def find_problems(self) -> tuple[Problem, ...]:
         """Return every problem of the document and of the posted fields."""
@@ -166,7 +181,7 @@ class Builder(PolicyEditor):
 
     def _build_step_context(self, notes: FieldNotes) -> dict[str, Any]:
         builders = (self._build_head_context, self._build_resources_context, self._build_actors_context)
-        fields = BuilderFields(self.draft, notes, self.request.POST)
+        fields = BuilderFields(self.draft, notes, self.data)
         is_platform = self.draft.document.get("type") == datahub.PLATFORM
         return {
             "is_platform": is_platform,
@@ -193,7 +208,7 @@ class Builder(PolicyEditor):
         }
 
     def _build_resources_context(self, fields: BuilderFields, notes: FieldNotes) -> dict[str, Any]:
-        search_text = self.request.POST.get("find", "")[:100]
+        search_text = self.data.get("find", "")[:100]
         block = self.draft.block
         criteria, constraints = fields.build_criterion_cards("c"), fields.build_criterion_cards("s")
         scope = "any" if block is None else "some"

@@ -139,7 +139,8 @@ class DatazoneDraft:
     `base` is the document that the page was rendered from, `document` its current state, `json` the text in the box.
     `times` are those of the form, which stand beside the document; None for those that are stored.
     `problems` are those that keep the text from being applied, and `has_conflict` is set when form and text were both
-    changed. `search_field` names the statement and part whose text is to be searched.
+    changed. `is_from_text` says that the text was applied, which the fields on the page do not show yet.
+    `search_field` names the statement and part whose text is to be searched.
     """
 
     base: dict[str, Any]
@@ -151,6 +152,7 @@ class DatazoneDraft:
     times: PostedTimes | None = None
     problems: list[Problem] = field(default_factory=list)
     has_conflict: bool = False
+    is_from_text: bool = False
     search_field: tuple[int, str] | None = None
 
     @classmethod
@@ -262,7 +264,7 @@ class DatazoneDraft:
             self.json = text
             return self
         draft = type(self).from_input(replace(self.policy_input, document=document))
-        draft.times = self.times
+        draft.times, draft.is_from_text = self.times, True
         return draft
 
 

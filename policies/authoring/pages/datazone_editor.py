@@ -8,7 +8,7 @@ from django.shortcuts import render
 
 from policies.authoring.pages.datazone_draft import MAX_VISIBLE_STATEMENTS, DatazoneDraft
 from policies.authoring.pages.datazone_fields import build_statement_cards, search_objects
-from policies.authoring.pages.editor import PolicyEditor
+from policies.authoring.pages.editor import SAVE_VERBS, PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.pages.presenters import MANAGE_GUARD
 from policies.authoring.pages.validity_fields import TIME_FIELDS, PostedTimes
@@ -46,11 +46,11 @@ class DatazoneEditor(PolicyEditor):
 
     def run_button(self, verb: str, argument: str) -> HttpResponse | None:
         """Run a button, unless there is text that could not be applied to the form."""
-        self.is_tried = self.request.POST.get("tried") == "1" or verb == "apply"
+        pressed_verb = self.data.get("go", "").partition(":")[0]
+        self.is_tried = self.data.get("tried") == "1" or pressed_verb in ("apply", *SAVE_VERBS)
         if self.draft.has_unapplied_text:
             self.status = UNPROCESSABLE_STATUS
-        elif verb in ("save", "takeover"):
-            self.is_tried = True
+        elif verb in SAVE_VERBS:
             return self.save()
         elif verb in ("add", "copy", "remove", "up", "down", "find", "use"):
             index, _, field_argument = argument.partition(":")
@@ -98,8 +98,8 @@ class DatazoneEditor(PolicyEditor):
         }
 
     def build_aside_context(self, _lint_problems: Sequence[Problem]) -> dict[str, Any]:
-        """Return the JSON that follows the fields."""
-        return {"writing": self.draft, "kept": self.draft.has_unapplied_text}
+        """Return the JSON that follows the fields; one that was typed stays, since the fields do not follow it here."""
+        return {"writing": self.draft, "kept": self.draft.has_unapplied_text or self.draft.is_from_text}
 
     def _build_time_fields(self, notes: FieldNotes) -> list[dict[str, Any]]:
         """Return the fields of the times; those that are stored for a form that was posted without them."""

@@ -5,7 +5,8 @@ errors, or by a concurrent change. It works without scripts; with them only the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, ClassVar, Protocol, Self
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -15,20 +16,23 @@ from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.cache import never_cache
 
-from policies.authoring.pages import presenters, version_diff
+from policies.authoring.pages import presenters
+from policies.authoring.pages.edit_conflict import find_edit_conflict
 from policies.authoring.pages.net_change_wording import ChangeWording, describe_changes, word_changes
 from policies.authoring.pages.policy_actions import parse_version
-from policies.authoring.pages.policy_templates import copy_draft, load_templates, policy_draft
+from policies.authoring.pages.policy_starts import load_start, require_family
+from policies.authoring.pages.policy_templates import load_templates, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.pages.verdict_wording import build_verdicts, preview_in_words
 from policies.authoring.queries import policies
-from policies.authoring.services import empty_reach, import_export, lints, policy_drafts, policy_storage
+from policies.authoring.services import empty_reach, import_export, lints, policy_drafts
 from policies.authoring.services import policies as service
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.authoring.services.proposed_changes import PUT_POLICY, Change, PolicyPut
 from policies.engine.errors import Problem
-from policies.errors import Conflict, Forbidden, GuardrailBroken, Invalid, NotFound, Stale
+from policies.errors import Conflict, Forbidden, GuardrailBroken, Invalid, NotFound, PolicyAppError, Stale
 from policies.http.guard import get_actor
+from policies.http.pages.form_drafts import FormDraft
 from policies.http.pages.list_and_form_pages import (
     CHANNEL,
     UNPROCESSABLE_STATUS,
@@ -40,6 +44,10 @@ from policies.writes import managed_rows, required_privileges
 
 #: The button of the aside that stands for asking for the whole net change after its sample.
 EXACT_VERB = "exact"
+
+#: The buttons that store a draft: as it is, and over somebody else's change. Beside them, the one that changes nothing.
+SAVE_VERBS = (SAVE_VERB, TAKE_OVER_VERB) = "save", "takeover"
+REFRESH_VERB = "refresh"
 
 #: The button that saves a policy that reaches nobody or nothing.
 SAVE_ANYWAY = "save:anyway"
@@ -93,37 +101,122 @@ class PolicyEditor(View, ABC):
     refusal: str = ""
     guardrail_urn: str = ""
     questions: Sequence[str] = ()
-    status: int = 200
+    found_problems: Sequence[Problem] = ()
+    status: int = HTTPStatus.OK
+    form_draft: FormDraft
 
-    def get(self, _request: HttpRequest, urn: str | None = None) -> HttpResponse:
-        """Page for a new policy (blank, from a template, another policy or a version of one), or to change a policy."""
+    def get(self, request: HttpRequest, urn: str | None = None) -> HttpResponse:
+        """Page for a new policy (blank, from a template, a policy or a version), to change one, or of a draft."""
+        self.form_draft = FormDraft(request)
+        if self.form_draft.is_shown and self._show_draft(urn):
+            return self.render()
         if urn is None:
-            source = self._load_start()
+            source = load_start(self.family, request.GET)
         else:
             self.urn, self.policy = urn, policies.get_policy(urn=urn)
             self.version = self.policy.version
             source = policy_draft(self.policy)
-            self._require_family(source, self.policy.name)
-            if not self.policy.is_editable:
-                raise Forbidden((), f"{self.policy.name} cannot be changed.")
-            managed_rows.refuse_managed(self.policy)
+            require_family(self.family, source, self.policy.name)
+            self._refuse_uneditable(self.policy)
         self.draft = self.draft_class.from_input(source)
         return self.render()
 
     def post(self, request: HttpRequest, urn: str | None = None) -> HttpResponse:
-        """Apply the posted form to the draft and run the pressed button; also reports somebody else's change."""
-        self.urn, self.policy = urn, policies.find_policies(urns=[urn]).first() if urn is not None else None
-        self.version = parse_version(request.POST.get("version"))
-        draft = self.draft_class.from_post(request.POST)
-        if draft is None:
+        """Apply the posted form to the draft and run the pressed button; also reports somebody else's change.
+
+        A form that is not stored is kept, and shown by the address of its draft.
+        """
+        self.form_draft = FormDraft(request)
+        if not self._read_form(urn):
             raise Invalid.from_problem(
                 code="draft.unreadable", pointer="", detail="This form was not created by this site, or it is damaged."
             )
-        self.draft = draft
-        verb, _, argument = request.POST.get("go", "").partition(":")
-        if verb == "takeover":
-            self.version = parse_version(request.POST.get("newest"))
-        return self.run_button(verb, argument) or self.render()
+        try:
+            answer = self.run_button(*self._pressed_button)
+        except PolicyAppError:
+            self.form_draft.keep({})
+            raise
+        if answer is not None:
+            self.form_draft.delete()
+            return answer
+        if self._is_part_request():
+            return self.render()
+        again = self.form_draft.answer_again(self._describe_outcome(), **self.place)
+        return again or self.form_draft.mark(self.render())
+
+    @property
+    def data(self) -> QueryDict:
+        """The form that was posted or is shown as a draft; empty for one that is opened."""
+        return self.form_draft.data
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The part of the form that is shown, as its address says it."""
+        return {}
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether somebody has typed into the form: it was posted, or is shown as a draft."""
+        return self.request.method == "POST" or self.form_draft.is_shown
+
+    def _read_form(self, urn: str | None) -> bool:
+        """Read the draft from the form; false for a form that this site did not make."""
+        self.urn, self.policy = urn, policies.find_policies(urns=[urn]).first() if urn is not None else None
+        is_taking_over = self._pressed_button[0] == TAKE_OVER_VERB
+        self.version = parse_version(self.data.get("newest" if is_taking_over else "version"))
+        draft = self.draft_class.from_post(self.data)
+        if draft is not None:
+            self.draft = draft
+        return draft is not None
+
+    def _show_draft(self, urn: str | None) -> bool:
+        """Bring the form to where it was when it was kept; false if it cannot be read any more."""
+        if not self._read_form(urn):
+            self.form_draft.forget()
+            return False
+        verb, argument = self._pressed_button
+        if verb in SAVE_VERBS:
+            # Nothing is stored by looking at it: what came of the attempt was kept with the draft.
+            self.run_button(REFRESH_VERB, "")
+            self._restore_outcome(self.form_draft.outcome)
+        else:
+            self.run_button(verb, argument)
+        if self.policy is not None:
+            # What was typed is shown all the same, so that it can be copied.
+            try:
+                self._refuse_uneditable(self.policy)
+            except (Conflict, Forbidden) as refusal:
+                self.refusal = refusal.detail
+        self.status = HTTPStatus.OK
+        return True
+
+    @property
+    def _pressed_button(self) -> tuple[str, str]:
+        """The verb and the argument of the button; what is kept during typing has none."""
+        verb, _, argument = self.data.get("go", REFRESH_VERB if self.form_draft.is_shown else "").partition(":")
+        return verb, argument
+
+    def _refuse_uneditable(self, policy: Policy) -> None:
+        if not policy.is_editable:
+            raise Forbidden((), f"{policy.name} cannot be changed.")
+        managed_rows.refuse_managed(policy)
+
+    def _describe_outcome(self) -> dict[str, Any]:
+        """Return what came of an attempt to store the draft, as it is kept with it."""
+        problems = [(problem.code, problem.pointer, problem.detail) for problem in self.found_problems]
+        outcome = {
+            "problems": problems,
+            "questions": list(self.questions),
+            "refusal": self.refusal,
+            "guardrail": self.guardrail_urn,
+        }
+        return {name: value for name, value in outcome.items() if value}
+
+    def _restore_outcome(self, outcome: Mapping[str, Any]) -> None:
+        self.refusal, self.guardrail_urn = outcome.get("refusal", ""), outcome.get("guardrail", "")
+        self.questions = outcome.get("questions", ())
+        if problems := outcome.get("problems"):
+            self.show_problems([Problem(*problem) for problem in problems])
 
     @abstractmethod
     def run_button(self, verb: str, argument: str) -> HttpResponse | None:
@@ -156,7 +249,7 @@ class PolicyEditor(View, ABC):
         the privilege that is missing.
         """
         problems = self.find_problems()
-        if not problems and self._is_current() and self.request.POST.get("go") != SAVE_ANYWAY:
+        if not problems and self._is_current() and self.data.get("go") != SAVE_ANYWAY:
             self.questions = empty_reach.describe_empty_reach(self.draft.policy_input)
             if self.questions:
                 self.status = UNPROCESSABLE_STATUS
@@ -189,6 +282,7 @@ class PolicyEditor(View, ABC):
             self.status = refusal.status
         if problems:
             self.status = UNPROCESSABLE_STATUS
+            self.found_problems = problems
             self.show_problems(problems)
         return None
 
@@ -196,8 +290,7 @@ class PolicyEditor(View, ABC):
         """Render the page, or for htmx what is beside the fields, or the verdicts there, which are loaded after it."""
         problems, draft, policy = self.find_problems(), self.draft.policy_input, self.policy
         is_sound = not problems
-        htmx = getattr(self.request, "htmx", None)
-        if htmx and htmx.target == _VERDICTS_ID:
+        if self._htmx_target == _VERDICTS_ID:
             return render(
                 self.request, "policies/_verdicts.html", self._build_verdict_context(draft, is_sound=is_sound)
             )
@@ -224,8 +317,17 @@ class PolicyEditor(View, ABC):
 
     def _is_aside_request(self) -> bool:
         """Whether htmx asks for what is beside the fields, while somebody types."""
+        return self._htmx_target == "builder-aside"
+
+    def _is_part_request(self) -> bool:
+        """Whether htmx asks for a part of the page, which says nothing of the form itself."""
+        return self._htmx_target not in ("", "builder")
+
+    @property
+    def _htmx_target(self) -> str:
+        """The id of the element that htmx puts the answer into; empty for a whole page."""
         htmx = getattr(self.request, "htmx", None)
-        return htmx is not None and bool(htmx) and htmx.target == "builder-aside"
+        return (htmx.target or "") if htmx else ""
 
     def _describe_net_change(self, draft: PolicyInput, *, is_sound: bool) -> dict[str, Any]:
         """Return the context of the net change: its sentences, and whether they are about a sample.
@@ -235,7 +337,7 @@ class PolicyEditor(View, ABC):
         if not is_sound:
             return {"net_change": [], "is_sampled": False}
         changes, by = [self._build_change(draft)], get_actor(self.request)
-        if self.request.POST.get("go") == EXACT_VERB:
+        if self.data.get("go") == EXACT_VERB:
             return {"net_change": describe_changes(changes=changes, by=by), "is_sampled": False}
         wording = word_changes(changes=changes, by=by, is_sampled=True)
         return {"net_change": wording.sentences, "is_sampled": wording.is_sampled}
@@ -257,7 +359,7 @@ class PolicyEditor(View, ABC):
 
     def _find_replay_days(self) -> int | None:
         """Return the days of the replay whose button was pressed, if one was."""
-        verb, _, argument = self.request.POST.get("go", "").partition(":")
+        verb, _, argument = self.data.get("go", "").partition(":")
         days = parse_version(argument) if verb == _REPLAY_BUTTON else None
         return days if days in REPLAY_DAYS else None
 
@@ -273,32 +375,6 @@ class PolicyEditor(View, ABC):
             "replay_choices": _REPLAY_CHOICES,
         }
 
-    def _load_start(self) -> PolicyInput:
-        """Return the start of a new policy that the query names: a copy of a policy or of one version, or a template.
-
-        Raises NotFound for an unknown policy or version, and for one of another family.
-        """
-        query = self.request.GET
-        source_urn, number = query.get("like", ""), parse_version(query.get("version"))
-        if not source_urn:
-            templates = load_templates(self.family)
-            template = templates.get(query.get("template", ""), templates[""])
-            return PolicyInput(self.family, template.document)
-        if number is None:
-            policy = policies.get_policy(urn=source_urn)
-            source, name = policy_draft(policy), policy.name
-        else:
-            event = policies.list_versions(urn=source_urn).filter(version=number, after__isnull=False).first()
-            if event is None:
-                raise NotFound(f"There is no version {number} of {source_urn!r}.")
-            source, name = policy_drafts.version_draft(event), event.name
-        self._require_family(source, name)
-        return copy_draft(source)
-
-    def _require_family(self, source: PolicyInput, name: str) -> None:
-        if source.family != self.family:
-            raise NotFound(f"{name} is not written here.")
-
     def _confirm(self, result: service.PolicyWriteResult) -> HttpResponse:
         return redirect_with_message(
             self.request, "Saved. Decisions follow it from now on.", "policy", result.policy.urn
@@ -307,11 +383,12 @@ class PolicyEditor(View, ABC):
     def _build_frame_context(self, draft: PolicyInput) -> dict[str, Any]:
         """Return the context of `policies/editor.html` beside the fields and the aside."""
         presenter, urn, policy = presenters.get_presenter(self.family), self.urn, self.policy
-        is_posted = self.request.method == "POST"
+        is_posted = self.is_filled
         return {
             "work": self,
+            "form_draft": self.form_draft.build_context(**self.place),
             "guardrail_url": self._build_guardrail_link(),
-            "conflict": self._find_edit_conflict(draft) if is_posted and urn is not None else {},
+            "conflict": self._find_edit_conflict(draft),
             "heading": f"Edit {policy.name}" if policy else "Edit policy" if urn else presenter.new_label,
             "is_dirty": is_posted
             and (policy is None or policy.document != draft.document or draft.validity not in (None, policy.validity)),
@@ -334,36 +411,7 @@ class PolicyEditor(View, ABC):
         return reverse("guardrail", args=[self.guardrail_urn]) if permissions["manage"] else ""
 
     def _find_edit_conflict(self, draft: PolicyInput) -> dict[str, Any]:
-        """Return the change somebody else made to the edited policy, compared with both versions; empty without one."""
-        events = policies.list_versions(urn=self.urn or "")
-        latest_event = events.first()
-        if latest_event is None:
+        """Return the change somebody else made since the edit began; empty without one, or if nobody typed yet."""
+        if not self.is_filled or self.urn is None:
             return {}
-        authorship = {"by": presenters.load_author_names({latest_event.by})[latest_event.by], "at": latest_event.at}
-        if self.policy is None:
-            return {
-                "is_gone": True,
-                "new_url": reverse(presenters.get_presenter(self.family).new_url_name),
-                **authorship,
-            }
-        if self.version in (None, self.policy.version):
-            return {}
-        base_event = events.filter(version=self.version).first()
-        base = base_event.after if base_event is not None else None
-        theirs = policy_storage.policy_snapshot(self.policy)
-        ours = {**theirs, "document": draft.document} | {
-            name: draft.document.get(name) or "" if (value := getattr(draft, name)) is None else value
-            for name in ("state", "description")
-        }
-        if draft.validity is not None:
-            ours |= policy_storage.describe_validity(draft.validity)
-        changes = [
-            presenters.compare_versions(self.family, *pair) for pair in ((base, theirs), (base, ours), (theirs, ours))
-        ]
-        return {
-            **authorship,
-            "version": self.policy.version,
-            "seen": self.version,
-            **dict(zip(("they", "you", "between"), version_diff.build_change_rows(changes), strict=True)),
-            "again_url": presenters.edit_url(self.policy),
-        }
+        return find_edit_conflict(urn=self.urn, policy=self.policy, seen_version=self.version, draft=draft)

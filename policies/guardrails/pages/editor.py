@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
@@ -15,13 +16,14 @@ from policies.authoring.pages.form_values import FieldNotes
 from policies.authoring.pages.policy_actions import parse_version
 from policies.engine.errors import Problem
 from policies.engine.guardrails.rules import RuleKind
-from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.errors import Conflict, Forbidden, Invalid, NotFound, PolicyAppError, Stale
 from policies.guardrails.pages.draft import EVERYBODY, GuardrailDraft
 from policies.guardrails.pages.fields import build_parts_context, describe_incomplete_rule
 from policies.guardrails.pages.guardrails import MANAGE_GUARD, MODE_LABELS, SECTION, build_breach_rows
 from policies.guardrails.queries import guardrails
 from policies.guardrails.services import guardrails as service
 from policies.http.guard import get_actor
+from policies.http.pages.form_drafts import FormDraft
 from policies.http.pages.list_and_form_pages import CHANNEL, UNPROCESSABLE_STATUS, redirect_with_message
 from policies.models import Guardrail
 from policies.writes import managed_rows, strict_json
@@ -32,6 +34,9 @@ _MAX_DEPTH = 16
 
 #: Most breaches that stand beside the fields.
 _MAX_SHOWN_BREACHES = 3
+
+#: The buttons that store the draft, and that change nothing.
+_SAVE_VERB, _REFRESH_VERB = "save", "refresh"
 
 _UNSHOWABLE = "The form has no place for all of this; it can only be written as JSON."
 
@@ -47,23 +52,34 @@ class GuardrailEditor(View):
     http_method_names = ["get", "post"]
 
     draft: GuardrailDraft
+    form_draft: FormDraft
     urn: str | None = None
     guardrail: Guardrail | None = None
     version: int | None = None
     errors: Sequence[Problem] = ()
     shows_errors = False
     refusal: str = ""
-    status: int = 200
+    status: int = HTTPStatus.OK
 
     def get(self, request: HttpRequest, urn: str | None = None) -> HttpResponse:
-        """Page for a new guardrail of the kind that the query names, or to change one."""
-        if urn is None:
+        """Page for a new guardrail of the kind that the query names, to change one, or of a draft."""
+        self.form_draft = FormDraft(request)
+        if urn is not None:
+            try:
+                self._load(urn)
+            except NotFound:
+                if not self.form_draft.is_shown:
+                    raise
+                self.refusal = "This guardrail was deleted while you were changing it. Saving makes a new one."
+        if self.form_draft.is_shown and self._show_draft():
+            return self._render()
+        if self.guardrail is None:
             kind = request.GET.get("kind", "")
             self.draft = GuardrailDraft(kind=RuleKind(kind) if kind in tuple(RuleKind) else RuleKind.NEVER)
             if self.draft.kind in (RuleKind.NOT_BOTH, RuleKind.NO_POLICY):
                 self.draft.audience = EVERYBODY
             return self._render()
-        guardrail = self._load(urn)
+        guardrail = self.guardrail
         self.version = guardrail.version
         self.draft = GuardrailDraft(guardrail.name, guardrail.description, guardrail.mode)
         if not self.draft.show_rule(guardrail.rule):
@@ -71,17 +87,66 @@ class GuardrailEditor(View):
         return self._render()
 
     def post(self, request: HttpRequest, urn: str | None = None) -> HttpResponse:
-        """Apply the posted form to the draft and run the pressed button."""
-        if urn is not None:
-            self._load(urn)
-        self.version = parse_version(request.POST.get("version"))
-        draft = GuardrailDraft.from_post(request.POST)
-        if draft is None:
+        """Apply the posted form to the draft and run the pressed button; a form that is not stored is kept."""
+        self.form_draft = FormDraft(request)
+        try:
+            if urn is not None:
+                self._load(urn)
+        except PolicyAppError:
+            if (again := self.form_draft.answer_again({})) is not None:
+                return again
+            raise
+        if not self._read_form():
             raise Invalid.from_problem(
                 code="draft.unreadable", pointer="", detail="This form was not created by this site, or it is damaged."
             )
-        self.draft = draft
-        return self._run_button(*request.POST.get("go", "").partition(":")[::2]) or self._render()
+        verb, _, argument = self._data.get("go", "").partition(":")
+        if (answer := self._run_button(verb or _SAVE_VERB, argument)) is not None:
+            self.form_draft.delete()
+            return answer
+        htmx = getattr(request, "htmx", None)
+        if htmx and htmx.target not in (None, "builder"):
+            return self._render()
+        again = self.form_draft.answer_again(self._describe_outcome())
+        return again or self.form_draft.mark(self._render())
+
+    @property
+    def _data(self) -> QueryDict:
+        """The form that was posted or is shown as a draft."""
+        return self.form_draft.data
+
+    def _read_form(self) -> bool:
+        """Read the draft from the form; false for a form that this site did not make."""
+        self.version = parse_version(self._data.get("version"))
+        draft = GuardrailDraft.from_post(self._data)
+        if draft is not None:
+            self.draft = draft
+        return draft is not None
+
+    def _show_draft(self) -> bool:
+        """Bring the form to where it was when it was kept; false if it cannot be read any more."""
+        if not self._read_form():
+            self.form_draft.forget()
+            return False
+        verb, _, argument = self._data.get("go", _REFRESH_VERB).partition(":")
+        # Nothing is stored by looking at it: what came of the attempt was kept with the draft.
+        self._run_button(_REFRESH_VERB if verb == _SAVE_VERB else verb, argument)
+        outcome = self.form_draft.outcome
+        self.refusal = self.refusal or outcome.get("refusal", "")
+        self.version = outcome.get("version", self.version)
+        if problems := outcome.get("problems"):
+            self._show_problems([Problem(*problem) for problem in problems])
+        if self.guardrail is not None and self.version != self.guardrail.version:
+            self.refusal = f"{self.guardrail.name} was changed while you were changing it. Saving replaces it."
+            self.version = self.guardrail.version
+        self.status = HTTPStatus.OK
+        return True
+
+    def _describe_outcome(self) -> dict[str, Any]:
+        """Return what came of an attempt to store the draft, as it is kept with it."""
+        problems = [(problem.code, problem.pointer, problem.detail) for problem in self.errors]
+        outcome = {"refusal": self.refusal, "version": self.version, "problems": problems}
+        return {name: value for name, value in outcome.items() if value}
 
     def _load(self, urn: str) -> Guardrail:
         self.urn, self.guardrail = urn, guardrails.get_guardrail(urn=urn)
@@ -94,10 +159,10 @@ class GuardrailEditor(View):
         draft, (prefix, _, index) = self.draft, argument.partition(":")
         part = draft.find_part(prefix)
         match verb:
-            case "save" | "":
+            case "save":
                 return self._save()
             case "add" if part is not None:
-                part[0].add_criterion(part[1], self.request.POST.get(f"{prefix}_new", ""))
+                part[0].add_criterion(part[1], self._data.get(f"{prefix}_new", ""))
             case "remove" if part is not None:
                 part[0].remove_criterion(part[1], index)
             case "json":
@@ -106,7 +171,7 @@ class GuardrailEditor(View):
                 self._leave_json()
             case _:
                 pass
-        if self.request.POST.get("is_shown") and not self.errors:
+        if self._data.get("is_shown") and not self.errors:
             self._show_problems(self._find_problems())
         return None
 
@@ -175,7 +240,7 @@ class GuardrailEditor(View):
         htmx = getattr(self.request, "htmx", None)
         if htmx and htmx.target == "builder-aside":
             return render(self.request, "policies/_guardrail_aside.html", aside)
-        parts = build_parts_context(self.draft, self.errors, self.request.POST)
+        parts = build_parts_context(self.draft, self.errors, self._data)
         notes = FieldNotes(self.errors, ())
         fields = ("/name", "/description", "/mode", *parts.pop("pointers"))
         general_errors = [
@@ -196,6 +261,7 @@ class GuardrailEditor(View):
             "is_wrong": self.shows_errors,
             "enter": "save",
             "is_dirty": self.request.method == "POST",
+            "form_draft": self.form_draft.build_context(),
             "heading": f"Edit {name}" if name else "New guardrail",
             "action": reverse("guardrail-edit", args=[self.urn]) if self.urn else reverse("guardrail-new"),
             "cancel_url": reverse("guardrail", args=[self.urn]) if self.urn else reverse("guardrails"),

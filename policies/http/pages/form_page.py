@@ -6,12 +6,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from django import forms
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, PolicyAppError, Stale
 from policies.http.guard import get_actor
+from policies.http.pages.form_drafts import FormDraft, describe_errors, restore_errors
 from policies.http.pages.list_and_form_pages import (
     CHANNEL,
     UNPROCESSABLE_STATUS,
@@ -35,7 +37,8 @@ class FormPage:
     would give and take, in sentences (none while they cannot be saved); it is drawn above the button, and alone for a
     preview (`is_preview`). With `shows_forbidden` the lack of a privilege for some of the choices stands above the
     form, which keeps all input.
-    `are_pickers_first` puts the pickers above the fields.
+    `are_pickers_first` puts the pickers above the fields. With `keeps_draft` what somebody types is kept, and a refused
+    form is shown by the address of its draft; no such form asks for a password.
     """
 
     request: HttpRequest
@@ -55,12 +58,20 @@ class FormPage:
     template: str = "people/form.html"
     are_pickers_first: bool = False
     shows_forbidden: bool = False
+    keeps_draft: bool = False
     status: int = 200
     form: forms.Form = field(init=False)
+    form_draft: FormDraft | None = field(init=False, default=None)
 
     def __post_init__(self, form_class: type[forms.Form], initial: dict[str, Any] | None) -> None:
-        """Build the form, with what was posted; by default "Cancel" leads to the list of the section."""
-        self.form = form_class(get_post_data(self.request), initial=initial)
+        """Build the form, with what was posted or its draft; by default "Cancel" leads to the list of the section."""
+        if self.keeps_draft:
+            self.form_draft = FormDraft(self.request)
+            refuse_secrets(form_class)
+        data = get_post_data(self.request) if self.form_draft is None else self.form_draft.bound_data
+        self.form = form_class(data, initial=initial)
+        if self.form_draft is not None and self.form_draft.is_shown:
+            restore_errors(self.form_draft, self.form, self.pickers)
         if self.section is not None:
             self.cancel_url = self.cancel_url or self.section.url
 
@@ -76,8 +87,14 @@ class FormPage:
         return self.render()
 
     def render(self) -> HttpResponse:
-        """Render the form in its current state, with all input."""
+        """Render the form in its current state, with all input; redirect to the draft of a refused one that is kept."""
+        if self.form_draft is not None and self.request.method == "POST" and not self.is_preview:
+            again = self.form_draft.answer_again(describe_errors(self.form, self.pickers))
+            if again is not None:
+                return again
         context: dict[str, Any] = {"page": self}
+        if self.form_draft is not None:
+            context["form_draft"] = self.form_draft.build_context()
         if self.effect is not None:
             context["effect"] = self.effect()
             if self.is_preview and is_fragment_request(self.request):
@@ -88,6 +105,11 @@ class FormPage:
             "pickers": [picker.build_context() for picker in self.pickers],
         }
         return render(self.request, self.template, context, status=self.status)
+
+    @property
+    def shows_draft(self) -> bool:
+        """Whether the form shows a draft."""
+        return self.form_draft is not None and self.form_draft.is_shown
 
     @property
     def is_preview(self) -> bool:
@@ -108,10 +130,13 @@ class FormPage:
             self.status = UNPROCESSABLE_STATUS
             return None
         try:
-            return save(**self.form.cleaned_data, **{picker.name: picker.chosen_urns for picker in self.pickers})
+            result = save(**self.form.cleaned_data, **{picker.name: picker.chosen_urns for picker in self.pickers})
         except PolicyAppError as refusal:
             self._add_refusal(refusal)
             return None
+        if self.form_draft is not None:
+            self.form_draft.delete()
+        return result
 
     def _add_refusal(self, refusal: PolicyAppError) -> None:
         self.status = UNPROCESSABLE_STATUS
@@ -143,3 +168,14 @@ class FormPage:
                 self.form.add_error(name if name in self.form.fields else None, problem.detail)
         for picker in self.pickers:
             picker.add_problems(problems_by_picker[picker.name])
+
+
+def refuse_secrets(form_class: type[forms.Form]) -> None:
+    """Raise ImproperlyConfigured for a form that asks for a password or a file: these are never kept in drafts."""
+    secrets = [
+        name
+        for name, form_field in form_class.base_fields.items()
+        if isinstance(form_field.widget, forms.PasswordInput | forms.FileInput)
+    ]
+    if secrets:
+        raise ImproperlyConfigured(f"{form_class.__name__} cannot keep drafts: {', '.join(secrets)}.")

@@ -23,6 +23,8 @@ from policies.writes import change_log_queries, unit_of_work
 #: Maximum number of recent change events searched for the facts that an edit began with.
 _MAX_RECENT_EVENTS = 50
 
+_REMOVED = "It was removed in the meantime. What you typed is shown below."
+
 #: Facts without a form field → label in the comparison.
 _EXTRA_LABELS = {"state": "State", "origin": "Origin"}
 
@@ -68,22 +70,38 @@ def handle_edit(
         section=section,
         crumb=texts.get("crumb", name),
         cancel_url=url,
+        keeps_draft=True,
         initial=None if current_facts is None else {**current_facts, "seen": unit_of_work.fingerprint(current_facts)},
     )
     hidden_fields = frozenset[str]() if editable is None else page.form.fields.keys() - {*editable, "seen"}
     for field in hidden_fields:
         del page.form.fields[field]
+    # Who does not see all of the form does not see the rest of the record either.
+    extra_labels = {} if hidden_fields else _EXTRA_LABELS
     if request.method == "POST":
         result = page.save_or_report(partial(_save, save, request, urn))
         if result is not None:
             return redirect_with_message(request, texts.get("message", f"Saved {result.name}."), url)
         if current_facts is not None:
             if page.status == Stale.status:
-                # Who does not see all of the form does not see the rest of the record either.
-                extra_labels = {} if hidden_fields else _EXTRA_LABELS
                 page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts, extra_labels)
             _update_fingerprint(page.form, current_facts)
+    elif page.shows_draft:
+        _compare_draft(page, urn, current_facts, extra_labels)
     return page.render()
+
+
+def _compare_draft(
+    page: FormPage, urn: str, current_facts: dict[str, Any] | None, extra_labels: Mapping[str, str]
+) -> None:
+    """Show in a draft what happened to the record since it was begun."""
+    if current_facts is None:
+        if not page.form.errors:
+            page.form.add_error(None, _REMOVED)
+        return
+    if page.form.cleaned_data.get("seen") != unit_of_work.fingerprint(current_facts):
+        page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts, extra_labels)
+    _update_fingerprint(page.form, current_facts)
 
 
 def _save(save: Callable[..., NamedRecord], request: HttpRequest, urn: str, **fields: Any) -> NamedRecord:
@@ -101,7 +119,7 @@ def _build_edit_conflict(
 ) -> dict[str, Any]:
     """Return the context of an edit conflict: editor, time, and each field whose three versions are not all equal."""
     events = list(change_log_queries.list_change_events(urn=urn)[:_MAX_RECENT_EVENTS])
-    before = _find_original_facts(events, form.cleaned_data["seen"], current_facts)
+    before = _find_original_facts(events, form.cleaned_data.get("seen", ""), current_facts)
     latest_event = next((event for event in events if _select_facts(event.after, current_facts) == current_facts), None)
     names = (
         {} if latest_event is None else display_names.load_names(urns=[latest_event.by]) | {SYSTEM_ACTOR: "The system"}
@@ -109,7 +127,8 @@ def _build_edit_conflict(
     by = "Somebody" if latest_event is None else names.get(latest_event.by, latest_event.by)
     labels = {name: str(field.label) for name, field in form.fields.items() if name in current_facts}
     rows = [
-        _conflict_row(label, before, name, current_facts, form.cleaned_data[name]) for name, label in labels.items()
+        _conflict_row(label, before, name, current_facts, form.cleaned_data.get(name, ""))
+        for name, label in labels.items()
     ]
     rows += [
         _conflict_row(label, before, name, current_facts, None)

@@ -13,6 +13,7 @@ from policies.errors import NotFound
 from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.change_effect import describe_effect
+from policies.http.pages.form_drafts import is_opened
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
@@ -101,6 +102,7 @@ def create_group(request: HttpRequest) -> HttpResponse:
         label="Create group",
         section=SECTION,
         pickers=[PeoplePicker("members", "Members", "user")],
+        keeps_draft=True,
         conflict_field="identifier",
         error_field_map={"id": "identifier"},
     )
@@ -179,8 +181,8 @@ def get_present_group(urn: str) -> GroupProfile:
 
 
 def find_posted_group(request: HttpRequest, urn: str) -> GroupProfile | None:
-    """Return the group of a form; once it is posted None is possible, and the form says so beside the input."""
-    return users_groups_roles.find_group(urn=urn) if request.method == "POST" else get_present_group(urn)
+    """Return the group of a form; once somebody typed into it None is possible, as the form says then."""
+    return get_present_group(urn) if is_opened(request) else users_groups_roles.find_group(urn=urn)
 
 
 def _build_rows(group_rows: list[GroupProfile]) -> list[dict[str, Any]]:

@@ -52,6 +52,7 @@ class HolderForms:
             cancel_url=reverse(self.page, args=[self.urn]),
             pickers=[picker],
             are_pickers_first=True,
+            keeps_draft=True,
             effect=lambda: self._describe_effect(page, picker.chosen_urns) if picker.is_sound else [],
         )
 

@@ -9,6 +9,7 @@ from policies.engine.families.validity import Validity
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages.change_effect import describe_effect
+from policies.http.pages.form_drafts import is_opened
 from policies.http.pages.list_and_form_pages import ask_and_act, form_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
 from policies.identity.pages.holder_forms import HolderForms
@@ -24,7 +25,7 @@ _MAX_WARNED_POLICIES = 5
 @form_view(MANAGE_GUARD)
 def assign_role(request: HttpRequest, urn: str) -> HttpResponse:
     """Page that assigns a role to users and groups in addition to their roles, now or for a time."""
-    role = users_groups_roles.get_role(urn=urn) if request.method == "GET" else users_groups_roles.find_role(urn=urn)
+    role = users_groups_roles.get_role(urn=urn) if is_opened(request) else users_groups_roles.find_role(urn=urn)
     name = urn if role is None else role.name
     picker = PeoplePicker(
         "actors", "Users and groups", "holder", help="They keep the roles they have.", is_required=True

@@ -10,6 +10,7 @@ from policies.errors import Forbidden
 from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.change_effect import describe_effect
+from policies.http.pages.form_drafts import is_opened
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
@@ -90,6 +91,7 @@ def create_role(request: HttpRequest) -> HttpResponse:
         NewNamedForm,
         title="New role",
         subtitle="A role has the privileges that policies give to it.",
+        keeps_draft=True,
         label="Create role",
         section=SECTION,
         conflict_field="identifier",
@@ -110,7 +112,7 @@ def edit_role(request: HttpRequest, urn: str) -> HttpResponse:
         section=SECTION,
         url=reverse("role", args=[urn]),
         urn=urn,
-        record=_get_editable_role(urn) if request.method == "GET" else users_groups_roles.find_role(urn=urn),
+        record=_get_editable_role(urn) if is_opened(request) else users_groups_roles.find_role(urn=urn),
         load_facts=roles.facts,
         save=roles.update,
     )

@@ -11,6 +11,7 @@ from django.urls import reverse
 from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.change_effect import describe_effect
+from policies.http.pages.form_drafts import is_opened
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
@@ -80,6 +81,7 @@ def create_service_account(request: HttpRequest) -> HttpResponse:
         NewServiceForm,
         title="New service account",
         subtitle="It has no password and acts by its tokens.",
+        keeps_draft=True,
         label="Create service account",
         section=SECTION,
     )
@@ -99,7 +101,7 @@ def edit_service_account(request: HttpRequest, urn: str) -> HttpResponse:
         section=SECTION,
         url=reverse("service-account", args=[urn]),
         urn=urn,
-        record=service_accounts.get(urn=urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn),
+        record=service_accounts.get(urn=urn) if is_opened(request) else users_groups_roles.find_user(urn=urn),
         load_facts=people_writer.facts,
         save=service_accounts.update,
     )

@@ -10,6 +10,7 @@ from django.urls import reverse
 from policies.engine.requirements import Requirement, any_of_requirement
 from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
+from policies.http.pages.form_drafts import is_opened
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import Section, form_view, page_view, redirect_with_message
 from policies.http.pages.people_picker import PeoplePicker
@@ -112,7 +113,7 @@ def edit_user(request: HttpRequest, urn: str) -> HttpResponse:
         section=SECTION,
         url=reverse("user", args=[urn]),
         urn=urn,
-        record=get_person(urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn),
+        record=get_person(urn) if is_opened(request) else users_groups_roles.find_user(urn=urn),
         load_facts=people_writer.facts,
         save=users.update,
         editable=[column for column, is_allowed in may.items() if is_allowed],

@@ -12,7 +12,7 @@ from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR
 from tests.web.datazone.conftest import EDITOR, ORDERS, OTHER, VIEWER, statement
-from tests.web.policies.writing import BASE, Builder
+from tests.web.policies.writing import BASE, Builder, Form
 from tests.web.test_markup import HOSTILE, check
 
 NEW = f"{BASE}/statements/new"
@@ -120,7 +120,7 @@ def test_when_both_were_changed_neither_is_lost_and_one_is_chosen(browse, crew, 
     mine = json.dumps({"name": "By JSON", "statements": [statement("view:*", "view:read")]})
     builder = edit(browse("root"), policy)
     builder.press("save", name="By form", json=mine)
-    assert builder.response.status_code == 422
+    assert builder.is_refused
     assert "save" not in builder.form.buttons
     fields = dict(builder.form.fields)
     assert (fields["name"], fields["json"]) == ("By form", mine)
@@ -159,7 +159,7 @@ def test_json_that_is_no_form_stays_in_its_box(browse, crew, state, text, pointe
     policy = state("kept", statement("dataset:*", "dataset:read"))
     builder = edit(browse("root"), policy)
     builder.press("apply", json=text)
-    assert builder.response.status_code == 422
+    assert builder.is_refused
     assert dict(builder.form.fields)["json"] == text
     assert dict(builder.form.fields)["name"] == "kept"
     assert any(at.startswith(pointer) for at, _ in builder.response.context["unapplied"])
@@ -181,7 +181,7 @@ def test_every_problem_stands_beside_its_field(browse, crew):
     builder = Builder(browse("root"), NEW)
     builder.press("apply", json=json.dumps({"name": " ", "statements": wrong, "roles": ["x"], "more": 1}))
     builder.press("save")
-    assert builder.response.status_code == 422
+    assert builder.is_refused
     context = builder.response.context
     cards = context["cards"]
     assert context["notes"]["name"]["errors"]
@@ -228,7 +228,7 @@ def test_the_second_is_told_and_may_take_over(browse, crew, state):
     mine, theirs = edit(browse("root"), policy), edit(browse("admin"), policy)
     theirs.press("save", name="By Ada")
     mine.press("save", s0_branch="dev")
-    assert mine.response.status_code == 412
+    assert mine.is_refused
     assert "Somebody else saved version 2 in the meantime" in mine.text
     assert [row["label"] for row in mine.response.context["conflict"]["they"]] == ["Name"]
     assert boxed(mine)["statements"][0]["branch"] == "dev"
@@ -241,7 +241,7 @@ def test_a_policy_deleted_meanwhile_can_become_a_new_one(browse, crew, state):
     builder = edit(browse("root"), policy)
     policies.delete(urn=policy.urn, by=authorizer.SYSTEM, channel=DOOR)
     builder.press("save", description="Still here")
-    assert builder.response.status_code == 404
+    assert builder.is_refused
     assert f'formaction="{NEW}"' in builder.text
     builder.press("save", address=NEW)
     assert Policy.objects.get(name="doomed").description == "Still here"
@@ -264,6 +264,21 @@ def test_htmx_gets_what_stands_beside_and_the_json_alone(browse, crew):
     assert "hx-swap-oob" in text
     assert "Live" in text
     assert "hx-swap-oob" not in builder.press("refresh", json="{", headers=htmx).content.decode()
+
+
+def test_json_that_was_typed_is_saved_though_the_sentence_followed_it_before(browse, crew, state):
+    """What is beside the fields leaves the base alone, or the fields as they are would be a change of the new one."""
+    policy = state("typed", statement("dataset:*", "dataset:read"))
+    builder = edit(browse("root"), policy)
+    text = dict(builder.form.fields)["json"].replace("dataset:read", "dataset:write")
+    htmx = {"HX-Request": "true", "HX-Target": "builder-aside"}
+    aside = builder.press("refresh", json=text, headers=htmx).content.decode()
+    assert "write" in aside
+    fields = dict(builder.form.fields) | {"json": text}
+    if "hx-swap-oob" in aside:
+        fields |= dict(Form(f"<form data-guard>{aside}</form>").fields)
+    builder.press("save", **{name: fields[name] for name in ("base", "json")})
+    assert stored(policy.urn)["statements"][0]["actions"] == ["dataset:write"]
 
 
 def test_ids_are_searched_by_name(browse, crew, orders):

@@ -7,7 +7,7 @@ BASE = "/settings/permissions/policies"
 
 
 class Form(HTMLParser):
-    """The fields of the builder's form as a browser holds them: (name, value) pairs, and the buttons."""
+    """The fields of a page's form, as a browser holds them: (name, value) pairs, and the buttons."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -21,7 +21,7 @@ class Form(HTMLParser):
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         if tag == "form":
-            self.inside = found.get("id") == "builder"
+            self.inside = "data-guard" in found
         if not self.inside or found.get("form") == "":
             return
         name = found.get("name")
@@ -57,6 +57,8 @@ class Builder:
 
     def __init__(self, client, address) -> None:
         self.client, self.address = client, address
+        #: Whether the form that was posted last is shown again, by the address of its draft.
+        self.is_refused = False
         self.response = client.get(address)
 
     @property
@@ -69,6 +71,8 @@ class Builder:
 
     def press(self, go, *, without=(), headers=None, address=None, is_sure=True, **changes):
         """Change fields (a list stands for several values, None for leaving one out) and press a button.
+
+        A form that is not stored is followed to its draft, as a browser does; what htmx asks for is only returned.
 
         Who `is_sure` saves a policy that reaches nobody or nothing when asked about it.
         """
@@ -85,6 +89,9 @@ class Builder:
         data["go"] = [go]
         response = self.client.post(address or self.address.partition("?")[0], data, headers=headers or {})
         if headers is None:
+            self.is_refused = response.status_code == 302 and "draft=" in response.headers["Location"]
+            if self.is_refused:
+                response = self.client.get(response.headers["Location"])
             self.response = response
             if is_sure and go in ("save", "takeover") and SAVE_ANYWAY in self.form.buttons:
                 return self.press(SAVE_ANYWAY, address=address)

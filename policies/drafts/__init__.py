@@ -1,0 +1,1 @@
+"""Drafts: what people typed into forms and have not saved yet."""

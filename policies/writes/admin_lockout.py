@@ -27,6 +27,7 @@ from policies.models import Policy, PolicyEffect, PolicyFacet, User
 from policies.models.guardrail import LOCKOUT_URN
 from policies.models.people import HAS_PASSWORD
 from policies.pdp import actor_resolution, later_actors, users_by_actor_clause
+from policies.writes.preview_disclosure import PreviewDisclosure
 
 _MANAGE_POLICIES = "MANAGE_POLICIES"
 
@@ -58,7 +59,7 @@ def guard_policies(*, policies: Collection[Policy], by: Actor, loss: str) -> Ite
     is_watched = _may_give(policies) or any(map(_may_take, policies))
     before = measure_risk(by=by) if is_watched else Management()
     yield
-    refuse_loss(before=before, loss=loss)
+    refuse_loss(before=before, loss=loss, by=by)
 
 
 def measure_risk(*, by: Actor) -> Management:
@@ -66,21 +67,22 @@ def measure_risk(*, by: Actor) -> Management:
     return Management() if by.urn == SYSTEM_ACTOR else find_management()
 
 
-def refuse_loss(*, before: Management, loss: str) -> None:
-    """Raise GuardrailBroken if policies can be managed less long than before; `loss` names what is revoked."""
+def refuse_loss(*, before: Management, loss: str, by: Actor) -> None:
+    """Raise GuardrailBroken if policies can be managed less long than before; `loss` names what `by` revokes."""
     if not before.lasts:
         return
     after = find_management()
     if not after.lasts:
-        raise _build_refusal(f"Nobody who can sign in could manage policies without {loss}.", before)
+        raise _build_refusal(f"Nobody who can sign in could manage policies without {loss}.", before, by)
     if after.lasts < before.lasts:
         detail = f"There would come a time at which nobody could manage policies without {loss}."
-        raise _build_refusal(detail, after)
+        raise _build_refusal(detail, after, by)
 
 
-def _build_refusal(detail: str, management: Management) -> GuardrailBroken:
-    """Return the refusal with the example of who is left, or was there where nobody is."""
-    return GuardrailBroken(detail, guardrail=LOCKOUT_URN, example=describe_manager(management))
+def _build_refusal(detail: str, management: Management, by: Actor) -> GuardrailBroken:
+    """Return the refusal with the example of who is left, or was there where nobody is, as far as `by` may see them."""
+    example = PreviewDisclosure.load(by).redact_example(describe_manager(management))
+    return GuardrailBroken(detail, guardrail=LOCKOUT_URN, example=example)
 
 
 def describe_manager(management: Management) -> dict[str, Any] | None:

@@ -139,7 +139,7 @@ def open_unit_of_work(
             yield uow
         uow.delegation.refuse_gain()
         if uow.revocation is not None:
-            admin_lockout.refuse_loss(before=uow.management, loss=uow.revocation)
+            admin_lockout.refuse_loss(before=uow.management, loss=uow.revocation, by=uow.by)
         uow.guardrail_check.announce(uow.touched_urns)
         PolicyVersion.touch(uow.touched_urns, uow.touched_urns)
         write.record(uow.events)

@@ -21,10 +21,12 @@ from policies.authoring.api.preview import ChangeIn
 from policies.authoring.pages.net_change_wording import CONCEALED
 from policies.authoring.services import policies, policy_drafts
 from policies.authoring.services.proposed_changes import read_change
+from policies.errors import GuardrailBroken
 from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles, users
 from policies.models import User
-from policies.pdp import authorizer
+from policies.pdp import actor_resolution, authorizer
+from policies.writes.admin_lockout import Manageability, Management, refuse_loss
 from tests.catalog.conftest import said, tell
 from tests.doors.conftest import DOOR, ROOT, Caller, calling, refreshing_at_once
 from tests.doors.graphql.conftest import close_the_reading_policies
@@ -316,6 +318,18 @@ def test_the_example_of_a_refusal_keeps_what_may_be_seen(forbidden: None) -> Non
     # A manager of users sees the record, and so the person.
     answer = calling(KEEPER).post(f"/api/v1/groups/{quote(EMPTY, safe='')}/members/", {"members": [BOB]})
     assert answer.json()["example"]["actor"]["urn"] == BOB
+
+
+def test_the_built_in_guardrail_keeps_its_managers_from_who_may_not_see_them(world: None) -> None:
+    User.objects.update(password="")
+    actors = actor_resolution.load_actors(urns=[BOB, ALICE, CHECKER])
+    before = Management(Manageability.LASTING, actors[BOB])
+    for urn, manager in ((ALICE, None), (CHECKER, BOB)):
+        with pytest.raises(GuardrailBroken) as refusal:
+            refuse_loss(before=before, loss="the policy", by=actors[urn])
+        example = refusal.value.example
+        assert example is not None
+        assert (example["actor"] and example["actor"]["urn"], example["privilege"]) == (manager, "MANAGE_POLICIES")
 
 
 @pytest.mark.parametrize("world", [True], indirect=True, ids=["view authorization"])

@@ -410,7 +410,7 @@ def test_a_page_costs_the_same_whatever_its_length(shelves, settings, is_guarded
     store({(ORDERS, "dataPlatformInstance"): {"platform": "urn:li:dataPlatform:hive"}})
     assert {address: cost(client, address) for address in addresses} == few
     # Looking at the version before every question, as here, is done once a second otherwise.
-    # What names and lists leave out looks once for each privilege that lets view. A form looks for drafts of its author.
+    # What names and lists leave out looks once for each privilege that lets view; forms look for drafts of the author.
     assert max(few.values()) <= (45 if is_guarded else 24)
 
 

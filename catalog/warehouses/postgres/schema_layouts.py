@@ -93,8 +93,10 @@ def _describe_listed(rows: DataFrame, _export: Export) -> dict[str, str]:
 def _describe_member(role: str, member: str) -> layouts.DescribeRows:
     def describe(rows: DataFrame, _export: Export) -> dict[str, str]:
         details = NO_TEXT
-        if "grantor" in rows.columns and "admin_option" in rows.columns:
-            details = build_member_details(unquote_name("grantor"), has_admin_option=is_true("admin_option"))
+        if "grantor" in rows.columns:
+            # These columns came with the chain of grantors.
+            is_chained = "true" if {"inherit_option", "set_option"} & set(rows.columns) else "false"
+            details = build_member_details(unquote_name("grantor"), is_chained=is_chained)
         columns = describe_membership(unquote_name(role), unquote_name(member), f"'{ANYBODY}'")
         return {**columns, "details": details}
 

@@ -65,6 +65,11 @@ def _describe_grantee() -> dict[str, str]:
     return {"grantee_type": f"'{ANYBODY}'", "grantee": "grantee_name", "said_rule": gone}
 
 
+def describe_column(name: str) -> str:
+    """Return the condition of a grant on a column."""
+    return f"concat('only its column ', {name})"
+
+
 def _describe_column(_rows: DataFrame, _export: Export) -> dict[str, str]:
     grantee = _describe_grantee()
     return {
@@ -72,7 +77,7 @@ def _describe_column(_rows: DataFrame, _export: Export) -> dict[str, str]:
         "object_type": "'TABLE'",
         "path": join_path(*_RELATION),
         "privilege": f"CASE WHEN {_IS_OWN} THEN '{OWNER}' ELSE concat({_PRIVILEGE}, '{ON_COLUMNS}') END",
-        "condition": f"CASE WHEN NOT {_IS_OWN} THEN concat('only its column ', column_name) END",
+        "condition": f"CASE WHEN NOT {_IS_OWN} THEN {describe_column('column_name')} END",
         "details": build_grant_details(
             "grantor_name", owner="owner_name", is_grantable=is_true("is_grantable"), column="column_name"
         ),

@@ -35,7 +35,7 @@ def render(dialect: PostgresDialect, difference_type: DifferenceType, **values: 
     names = values.pop("privileges", ())
     bits = sum(1 << ORDER.index(name) for name in names) or None
     difference = dict.fromkeys(DIFFERENCE_COLUMNS) | {"type": difference_type, "via": "", "bits": bits} | values
-    return render_repair(EXPORT, difference, dialect).splitlines()
+    return render_repair(replace(EXPORT, dialect=dialect), difference).splitlines()
 
 
 def take(dialect: PostgresDialect, grantee: str, *privileges: str, **values: Any) -> list[str]:

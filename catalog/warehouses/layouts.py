@@ -66,32 +66,48 @@ class LayoutForm:
     harmless_start: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class DescribedFiles:
+    """The files of an export: described rows of those in layouts of a form, if any, facts of those in the plain form.
+
+    `layout_names` are the names of the layouts.
+    """
+
+    rows: DataFrame | None
+    plain_frames: Sequence[DataFrame]
+    layout_names: frozenset[str]
+
+
 def read_export(spark: SparkSession, folder: str, export: Export, form: LayoutForm) -> list[DataFrame]:
     """Return the facts of an export; each of its files has any layout of the form, or that of the plain form."""
-    described_rows, plain_frames = describe_files(spark, folder, export, form)
-    return plain_frames if described_rows is None else [*plain_frames, build_facts(described_rows, export, form)]
+    described_files = describe_files(spark, folder, export, form)
+    rows, plain_frames = described_files.rows, described_files.plain_frames
+    return [*plain_frames] if rows is None else [*plain_frames, build_facts(rows, export, form)]
 
 
-def describe_files(
-    spark: SparkSession, folder: str, export: Export, form: LayoutForm
-) -> tuple[DataFrame | None, list[DataFrame]]:
-    """Return the described rows of files in the layouts of a form, if any, and the facts of those in the plain form."""
+def describe_files(spark: SparkSession, folder: str, export: Export, form: LayoutForm) -> DescribedFiles:
+    """Return what the files under `grants` and `members` say. Raises BadExports."""
     described_frames: list[DataFrame] = []
     plain_frames: list[DataFrame] = []
+    layout_names: set[str] = set()
     for pattern in (*export.grants, *export.members):
         rows = read_csv(spark, folder, export, pattern, ())
         if not set(plain_grants.COLUMNS) - set(rows.columns):
             plain_frames.append(plain_grants.read_files(spark, folder, export, pattern))
             continue
-        described_frames.append(_describe_rows(rows, export, pattern, form.layouts))
-    return reduce(DataFrame.union, described_frames) if described_frames else None, plain_frames
+        layout = _find_layout(rows, export, pattern, form.layouts)
+        layout_names.add(layout.name)
+        described_frames.append(_describe_rows(rows, export, layout))
+    described_rows = reduce(DataFrame.union, described_frames) if described_frames else None
+    return DescribedFiles(described_rows, plain_frames, frozenset(layout_names))
 
 
 def describe_file(
     spark: SparkSession, folder: str, export: Export, pattern: str, layouts: Sequence[Layout]
 ) -> DataFrame:
     """Return the described rows of files in one of the layouts. Raises BadExports."""
-    return _describe_rows(read_csv(spark, folder, export, pattern, ()), export, pattern, layouts)
+    rows = read_csv(spark, folder, export, pattern, ())
+    return _describe_rows(rows, export, _find_layout(rows, export, pattern, layouts))
 
 
 def choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
@@ -120,9 +136,12 @@ def _describe_misfit(layout: Layout, lacking: Sequence[str], strange: Sequence[s
     return f"{name} ({', '.join(words)})"
 
 
-def _describe_rows(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> DataFrame:
+def _find_layout(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
     columns = [name for name in rows.columns if name not in LINE_COLUMNS]
-    layout = choose_layout(columns, export, pattern, layouts)
+    return choose_layout(columns, export, pattern, layouts)
+
+
+def _describe_rows(rows: DataFrame, export: Export, layout: Layout) -> DataFrame:
     described_columns = dict.fromkeys(_TEXT_COLUMNS, NO_TEXT) | dict(layout.describe(rows, export))
     described_columns["layout"] = quote_text(layout.name) if layout.name else NO_TEXT
     return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))

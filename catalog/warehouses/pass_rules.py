@@ -29,6 +29,7 @@ class PassRule(StrEnum):
     INACTIVE_POLICY = "inactive_policy"
     IDLE_MEMBERSHIP = "idle_membership"
     CLOSED_CONTAINER = "closed_container"
+    REPEATED = "repeated"
 
 
 #: What each rule passes over, as pages say it.
@@ -54,6 +55,7 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.LISTED_PERSON: "A person, who is no role",
     PassRule.INACTIVE_POLICY: "A policy that is not in force",
     PassRule.IDLE_MEMBERSHIP: "A membership that gives nothing",
+    PassRule.REPEATED: "On a column of a table that the same grant is on as a whole",
     PassRule.CLOSED_CONTAINER: "In a schema or database that nobody who has the grant gets into",
 }
 

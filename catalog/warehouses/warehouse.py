@@ -162,12 +162,14 @@ class Dialect(ABC):
     the catalog becomes part of a statement.
 
     `name` is the `dialect` of exports.json, `owner` the usual new owner of what a role should not own.
-    `tells_quoted_tables`: a table with capital letters is another one than the same name in lower case.
+    `tells_quoted_tables`: a table with capital letters is another one than the same name in lower case. `asks_source`:
+    `bind` makes another dialect of it.
     """
 
     name: str
     owner: str = ""
     tells_quoted_tables: bool = False
+    asks_source: bool = False
 
     def bind(self, export: Export, facts: DataFrame, differences: DataFrame, coverage: ExportCoverage, /) -> "Dialect":
         """Return the dialect with what it has to know of the source to end these differences.

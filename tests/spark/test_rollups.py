@@ -38,7 +38,7 @@ def built(spark: SparkSession, rows: list[dict[str, Any]]) -> list[Any]:
     values = [tuple(row[name] for name in DIFFERENCE_COLUMNS) for row in rows]
     (export,) = parse_exports(json.dumps({"exports": [EXPORT]}))
     with interpreted(spark):
-        return build_findings(spark.createDataFrame(values, SCHEMA), {"snow": export}, {})
+        return build_findings(spark.createDataFrame(values, SCHEMA), {"snow": export})
 
 
 def test_one_finding_has_the_repairs_and_datasets_of_all(spark: SparkSession) -> None:

@@ -120,6 +120,40 @@ def test_a_container_that_goes_leaves_its_level(judged: dict[str, Tables]) -> No
     ]
 
 
+def add_postgres() -> None:
+    for name in ("a", "b"):
+        CASES.add_dataset("passed_on", f"db.s.{name}", "postgres")
+    header = "grantor|grantee|table_catalog|table_schema|table_name|privilege_type|is_grantable|with_hierarchy\n"
+    rows = "keeper|keeper|db|s|a|SELECT|YES|YES\nkeeper|lead|db|s|a|SELECT|YES|YES\nlead|r|db|s|a|SELECT|NO|YES\n"
+    CASES.world.csv("passed_on/grants.csv", header + rows)
+    CASES.world.csv("passed_on/members.csv", "roleid|member|grantor\nlead|ann|boss\nr|bob|boss\n")
+    columns = '"db",101,"[local]",65c.1,1,"SELECT",2025-01-01 07:59:00 UTC,3/1,0,LOG,00000'
+    audit = '"AUDIT: SESSION,1,1,READ,SELECT,TABLE,s.a,select 1 from a,<none>"'
+    lines = (
+        f'{day} 08:00:00.000 UTC,"ann",{columns},{audit},,,,,,,,,"psql","client backend",,0\n'
+        for day in ("2025-01-01", "2025-05-29")
+    )
+    CASES.world.files["passed_on/usage.csv"] = "".join(lines)
+    files = {"grants": ["grants.csv"], "members": ["members.csv"], "usage": ["usage.csv"]}
+    CASES.add_export(
+        "passed_on", platform="postgres", form="postgres", database="db", ignored_roles=["keeper"], **files
+    )
+
+
+add_postgres()
+
+
+def test_what_was_passed_on_is_taken_as_who_granted_it(judged: dict[str, Tables]) -> None:
+    found = judged["passed_on"]
+    assert list_states(found) == {("lead", "db.s.a"): "USED", ("r", "db.s.a"): "UNUSED"}
+    statement = 'SET ROLE "lead"; REVOKE SELECT ON TABLE "s"."a" FROM "r"; RESET ROLE;'
+    assert ("REVOKE", "db.s.a", statement) in list_proposals(found)
+    assert {finding["repair"] for finding in found["findings"] if finding["type"] == "UNUSED_GRANT"} == {
+        statement,
+        'REVOKE "r" FROM "bob" GRANTED BY "boss";',
+    }
+
+
 def add_shares() -> None:
     header = "PRIVILEGE|GRANTED_ON|NAME|TABLE_CATALOG|TABLE_SCHEMA|GRANTED_TO|GRANTEE_NAME\n"
     rows = "SELECT|TABLE|A|DB|S|SHARE|PARTNERS\nSELECT|TABLE|A|DB|S|APPLICATION|APP\nSELECT|TABLE|A|DB|S|ROLE|R\n"

@@ -102,11 +102,17 @@ def test_every_planted_difference_is_found_and_nothing_else(checked: dict[str, A
 
 
 def test_a_quoted_table_of_postgres_is_not_one_of_the_catalog(checked: dict[str, Any]) -> None:
-    (passed,) = [one for one in checked["findings"] if one["type"] == "PASSED_SENSITIVE" and one["export"] == "shop"]
+    samples = {one["rule"]: one["sample"] for one in checked["passed"] if one["export"] == "shop"}
+    assert samples["unknown_container"] == "postgres/plain.csv:3 app.Hr to quoted"
     # A column of "Hr".people is none of hr.people.
-    assert "and 1 row on it" in passed["sentence"]
-    unknown = {one["rule"]: one["sample"] for one in checked["passed"] if one["export"] == "shop"}
-    assert unknown["unknown_container"] == "postgres/plain.csv:3 app.Hr to quoted"
+    assert "postgres/column_privileges.csv:3 app.Hr.people to reader" in samples["unknown_table"]
+
+
+def test_a_privilege_on_a_column_is_one_where_the_table_has_none(checked: dict[str, Any]) -> None:
+    sentences = [one["sentence"] for one in checked["findings"] if one["export"] == "shop"]
+    assert "pg_reader has READ on app.hr.people (only its column name); the catalog does not say so." in sentences
+    samples = {one["rule"]: one["sample"] for one in checked["passed"] if one["export"] == "shop"}
+    assert samples["repeated"] == "postgres/column_privileges.csv:4 keeper,reader,app,shop,sales,total,SELECT,NO"
 
 
 def test_masks_and_row_filters_are_listed(checked: dict[str, Any]) -> None:
@@ -122,9 +128,12 @@ def test_masks_and_row_filters_are_listed(checked: dict[str, Any]) -> None:
 
 def test_rows_of_each_export_add_up(checked: dict[str, Any]) -> None:
     counts = {one["export"]: [one[name] for name in ("rows", "passed", "quarantined")] for one in checked["exports"]}
-    assert counts == {"lake": [46, 13, 4], "dwh": [31, 10, 1], "shop": [35, 14, 1], "query": [15, 1, 2]}
+    assert counts == {"lake": [46, 13, 4], "dwh": [31, 10, 1], "shop": [36, 14, 1], "query": [15, 1, 2]}
+    limits = {one["export"]: one["limits"] or "" for one in checked["exports"]}
+    assert limits["shop"].startswith("information_schema has no materialized views, ")
+    assert {name for name, sentence in limits.items() if sentence} == {"shop"}
     denied = {one["export"]: one["count"] for one in checked["passed"] if one["rule"] == "denied"}
     # Three denials, and the grants that they take: from a member of a group, and from everybody.
     assert denied == {"lake": 5}
     unknown = {one["export"]: one["count"] for one in checked["passed"] if one["rule"] == "unknown_table"}
-    assert unknown == {"lake": 1, "dwh": 1, "shop": 2, "query": 1}
+    assert unknown == {"lake": 1, "dwh": 1, "shop": 3, "query": 1}

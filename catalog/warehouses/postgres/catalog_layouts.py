@@ -42,9 +42,9 @@ def build_grant_details(grantor: str, *, is_grantable: str, owner: str = NO_TEXT
     return f"to_json(named_struct({fields}, 'column', {column}))"
 
 
-def build_member_details(grantor: str, *, has_admin_option: str) -> str:
-    """Return the details of a membership."""
-    return f"to_json(named_struct('grantor', {grantor}, 'is_grantable', {has_admin_option}))"
+def build_member_details(grantor: str, *, is_chained: str) -> str:
+    """Return the details of a membership; `is_chained`: it ends with that of its grantor, as since PostgreSQL 16."""
+    return f"to_json(named_struct('grantor', {grantor}, 'is_chained', {is_chained}))"
 
 
 def _describe_relation(_rows: DataFrame, _export: Export) -> dict[str, str]:
@@ -65,6 +65,11 @@ def _describe_grantee() -> dict[str, str]:
     return {"grantee_type": f"'{ANYBODY}'", "grantee": "grantee_name", "said_rule": gone}
 
 
+def describe_column(name: str) -> str:
+    """Return the condition of a grant on a column."""
+    return f"concat('only its column ', {name})"
+
+
 def _describe_column(_rows: DataFrame, _export: Export) -> dict[str, str]:
     grantee = _describe_grantee()
     return {
@@ -72,7 +77,7 @@ def _describe_column(_rows: DataFrame, _export: Export) -> dict[str, str]:
         "object_type": "'TABLE'",
         "path": join_path(*_RELATION),
         "privilege": f"CASE WHEN {_IS_OWN} THEN '{OWNER}' ELSE concat({_PRIVILEGE}, '{ON_COLUMNS}') END",
-        "condition": f"CASE WHEN NOT {_IS_OWN} THEN concat('only its column ', column_name) END",
+        "condition": f"CASE WHEN NOT {_IS_OWN} THEN {describe_column('column_name')} END",
         "details": build_grant_details(
             "grantor_name", owner="owner_name", is_grantable=is_true("is_grantable"), column="column_name"
         ),
@@ -134,7 +139,7 @@ def _describe_member(_rows: DataFrame, _export: Export) -> dict[str, str]:
     return {
         **describe_membership("role_name", "member_name", f"'{ANYBODY}'"),
         "condition": describe_hold(inherits, can_set),
-        "details": build_member_details("grantor_name", has_admin_option=is_admin),
+        "details": build_member_details("grantor_name", is_chained=is_true("depends_on_grantor")),
         "said_rule": f"""CASE WHEN NOT ({inherits} OR {can_set} OR {is_admin})
             THEN '{PassRule.IDLE_MEMBERSHIP}' END""",
     }
@@ -161,7 +166,10 @@ LAYOUTS = (
         (),
     ),
     Layout(
-        ("role_name", "member_name", "grantor_name", "has_admin_option", "inherits", "can_set_role"),
+        (
+            *("role_name", "member_name", "grantor_name", "has_admin_option", "inherits", "can_set_role"),
+            "depends_on_grantor",
+        ),
         _describe_member,
         ROLE_MEMBERS,
         (),

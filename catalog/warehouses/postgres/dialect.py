@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_words import describe_role, dotted_name, find_identifier, render_note
-from catalog.warehouses.grant_facts import Grantee
+from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.postgres.privileges import COLUMN_PRIVILEGES, DATA_ROLES, OWNER, SUPERUSER
 from catalog.warehouses.postgres.source import PostgresSource, SourceGrant, parse_details, read_source
@@ -78,6 +78,16 @@ class PostgresDialect(SqlDialect):
         names = (difference["grantee"] or self.find_role(export, difference), difference["via"] or "")
         return super().revoke_access(export, difference) if _are_nameable(*filter(None, names)) else ""
 
+    def change_level(self, export: Export, difference: DifferenceRow) -> str:
+        """Return what makes access at one level access at the level `wanted`: an owner needs no grant."""
+        grantee = difference["grantee"] or self.find_role(export, difference)
+        if not _are_nameable(*filter(None, (grantee, difference["via"]))):
+            return ""
+        is_owner = not difference["via"] and OWNER in list_privileges(export, difference["bits"] or 0)
+        if is_owner and not export.owner:
+            return self.render_owner_change(export, difference)
+        return super().change_level(export, difference)
+
     def render_revokes(self, export: Export, difference: DifferenceRow, privileges: Sequence[str]) -> list[str]:
         """Return what takes privileges: an attribute, a membership, the ownership, or grants."""
         grantee = difference["grantee"] or self.find_role(export, difference)
@@ -87,9 +97,9 @@ class PostgresDialect(SqlDialect):
                 f"{grantee} is a superuser. If it need not be one: ALTER ROLE {self.quote_name(grantee)} NOSUPERUSER;"
             )
             lines.append(render_note(words))
-        grantors = [details.get("grantor") or "" for details in parse_details(difference["details"])]
         for role in (name for name in DATA_ROLES if name.upper() in privileges):
-            lines += self._render_member_revokes(role, grantee, grantors or [""])
+            grantors = {details.get("grantor") for details in parse_details(difference["details"])}
+            lines += self._render_member_revokes(role, grantee, grantors)
         if OWNER in privileges:
             return [*lines, self.render_owner_change(export, difference)]
         table_privileges = [
@@ -254,7 +264,7 @@ class PostgresDialect(SqlDialect):
         role = difference["via"] or difference["object"] or self.find_role(export, difference)
         if not _are_nameable(role, difference["grantee"]):
             return ""
-        grantors = (details.get("grantor") or "" for details in parse_details(difference["details"]))
+        grantors = {details.get("grantor") for details in parse_details(difference["details"])}
         return "\n".join(self._render_member_revokes(role, difference["grantee"], grantors))
 
     def revoke_role(self, export: Export, difference: DifferenceRow) -> str:
@@ -266,21 +276,37 @@ class PostgresDialect(SqlDialect):
             if (hop, role) in self.source.taken_roles:
                 lines.append(render_note(f"{role} also comes through {hop}, from which it is taken itself."))
                 continue
-            grantors = [
+            grantors = {
                 membership.grantor
                 for membership in self.source.memberships
                 if (membership.member, membership.role) == (holder, hop)
-            ]
+            }
             lines += self._render_member_revokes(hop, holder, grantors)
         return "\n".join(lines)
 
-    def _render_member_revokes(self, role: str, member: str, grantors: Iterable[str]) -> list[str]:
-        """Return the REVOKEs of a membership: since PostgreSQL 16 each grantor's is one of its own."""
-        known_grantors = sorted({grantor for grantor in grantors if grantor and _are_nameable(grantor)})
-        statement = f"REVOKE {self.quote_name(role)} FROM {self.render_principal(None, member)}"
-        return [f"{statement} GRANTED BY {self.quote_name(grantor)};" for grantor in known_grantors] or [
-            f"{statement};"
+    def _render_member_revokes(self, role: str, member: str, grantors: Iterable[str | None]) -> list[str]:
+        """Return the REVOKEs of a membership: since PostgreSQL 16 each grantor's is one of its own.
+
+        There what a member has passed on needs CASCADE, and ends with his own.
+        """
+        lines: list[str] = []
+        chained_memberships = [
+            membership for membership in self.source.memberships if membership.is_chained and membership.role == role
         ]
+        dependents = [membership for membership in chained_memberships if membership.grantor == member]
+        for membership in dependents:
+            lines.append(render_note(f"CASCADE also takes {role} from {membership.member}, to whom it was passed on."))
+            if (membership.member, role) not in self.source.taken_members:
+                lines.append(f"GRANT {self.quote_name(role)} TO {self.quote_name(membership.member)};")
+        end = " CASCADE" if dependents else ""
+        statement = f"REVOKE {self.quote_name(role)} FROM {self.render_principal(None, member)}"
+        for grantor in sorted(filter(None, grantors)):
+            is_chained = any(membership.member == member for membership in chained_memberships)
+            if is_chained and (grantor, role) in self.source.taken_members:
+                lines.append(render_note(f"{role} ends with the membership of {grantor}, who passed it on."))
+            elif _are_nameable(grantor):
+                lines.append(f"{statement} GRANTED BY {self.quote_name(grantor)}{end};")
+        return lines or [f"{statement}{end};"]
 
 
 def _describe_stranger(person: str, role: str) -> str:
@@ -308,4 +334,5 @@ DIALECT = PostgresDialect(
     has_public=True,
     can_rename_roles=True,
     tells_quoted_tables=True,
+    asks_source=True,
 )

@@ -31,9 +31,14 @@ _LISTED_FIELDS = "is_superuser boolean, bypasses_row_security boolean"
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
     """Return the facts of an export of PostgreSQL. Raises BadExports."""
-    rows, plain_frames = layouts.describe_files(spark, folder, export, _FORM)
+    described_files = layouts.describe_files(spark, folder, export, _FORM)
+    rows, plain_frames = described_files.rows, described_files.plain_frames
     if rows is None:
-        return plain_frames
+        return [*plain_frames]
+    if schema_layouts.COLUMN_PRIVILEGES in described_files.layout_names:
+        rows = schema_layouts.resolve_columns(rows)
+    if schema_layouts.MEMBERS in described_files.layout_names:
+        rows = schema_layouts.resolve_inheritance(rows)
     people = _find_people(rows, export)
     databases = [export.database] if export.database else _list_databases(rows)
     if databases:

@@ -4,6 +4,7 @@ They are read as they always were. What they cannot show is said by `coverage`.
 """
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from catalog.sql_text import NO_TEXT, quote_text
 from catalog.warehouses import layouts
@@ -16,18 +17,23 @@ from catalog.warehouses.postgres.catalog_layouts import (
     LOGIN,
     build_grant_details,
     build_member_details,
+    describe_column,
+    describe_hold,
     is_true,
 )
-from catalog.warehouses.postgres.privileges import OWNER
+from catalog.warehouses.postgres.privileges import ON_COLUMNS, OWNER
 from catalog.warehouses.sql_names import normalize_word, unquote_name
 from catalog.warehouses.warehouse import Export
 
-TABLE_PRIVILEGES, MATVIEWS = "information_schema.table_privileges", "pg_matviews"
+TABLE_PRIVILEGES, COLUMN_PRIVILEGES = "information_schema.table_privileges", "information_schema.column_privileges"
+MEMBERS = "pg_auth_members"
 #: Views that show owners of relations whose grants `information_schema` shows.
 OWNERS = ("pg_tables", "pg_views")
 
 _TABLE = ("grantee", "table_catalog", "table_schema", "table_name", "privilege_type")
 _GRANT_OPTIONS = ("grantor", "is_grantable")
+#: Options of each membership, since PostgreSQL 16.
+_OPTIONS = frozenset({"inherit_option", "set_option"})
 #: The grantee; PUBLIC is a word, and no role is called public.
 _GRANTEE = "CASE WHEN grantee = 'PUBLIC' THEN 'public' ELSE grantee END"
 
@@ -38,7 +44,8 @@ def _describe_table(rows: DataFrame, _export: Export) -> dict[str, str]:
     is_own = "coalesce(grantor = grantee, false)" if "grantor" in rows.columns else "false"
     details = NO_TEXT
     if "grantor" in rows.columns and "is_grantable" in rows.columns:
-        details = build_grant_details("grantor", is_grantable=is_true("is_grantable"))
+        column = "column_name" if "column_name" in rows.columns else NO_TEXT
+        details = build_grant_details("grantor", is_grantable=is_true("is_grantable"), column=column)
     return {
         "object_type": "'TABLE'",
         "path": join_path("table_catalog", "table_schema", "table_name"),
@@ -50,7 +57,42 @@ def _describe_table(rows: DataFrame, _export: Export) -> dict[str, str]:
 
 
 def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
-    return {**_describe_table(rows, export), "said_rule": f"'{PassRule.COLUMN_PRIVILEGE}'"}
+    """Return what a row says of a column; `resolve_columns` knows whether it repeats a grant on the table."""
+    table = _describe_table(rows, export)
+    privilege = table["privilege"]
+    return {
+        **table,
+        "privilege": f"CASE WHEN {privilege} = '{OWNER}' THEN '{OWNER}' ELSE concat({privilege}, '{ON_COLUMNS}') END",
+        "condition": f"CASE WHEN {privilege} <> '{OWNER}' THEN {describe_column('column_name')} END",
+        "said_rule": f"CASE WHEN {privilege} = 'REFERENCES' THEN '{PassRule.NO_DATA_PRIVILEGE}' END",
+    }
+
+
+def resolve_columns(rows: DataFrame) -> DataFrame:
+    """Return described rows, in which privileges on columns that repeat one on the table are passed."""
+    is_column = f"layout = '{COLUMN_PRIVILEGES}'"
+    keys = ["path", "grantee", "table_privilege"]
+    table_rows = rows.filter(f"layout = '{TABLE_PRIVILEGES}'").selectExpr(
+        *keys[:-1], "privilege AS table_privilege", "true AS is_repeated"
+    )
+    privilege = f"CASE WHEN {is_column} THEN replace(privilege, '{ON_COLUMNS}', '') END"
+    joined_rows = rows.withColumn("table_privilege", f.expr(privilege)).join(table_rows.distinct(), keys, "left")
+    rule = f"CASE WHEN is_repeated THEN '{PassRule.REPEATED}' ELSE said_rule END"
+    columns = (f"{rule} AS said_rule" if name == "said_rule" else name for name in rows.columns)
+    return joined_rows.selectExpr(*columns)
+
+
+def resolve_inheritance(rows: DataFrame) -> DataFrame:
+    """Return described rows, in which a membership of a role that does not inherit says so."""
+    inherits = "from_json(details, 'inherits boolean').inherits"
+    strict_roles = rows.filter(f"privilege = 'EXISTS' AND NOT {inherits}")
+    strict_roles = strict_roles.selectExpr(
+        "grantee", f"{describe_hold('false', 'true')} AS strict_condition"
+    ).distinct()
+    is_member = f"layout = '{MEMBERS}' AND privilege = 'MEMBER' AND {inherits} IS NULL"
+    condition = f"CASE WHEN {is_member} THEN coalesce(condition, strict_condition) ELSE condition END AS condition"
+    columns = (condition if name == "condition" else name for name in rows.columns)
+    return rows.join(strict_roles, "grantee", "left").selectExpr(*columns)
 
 
 def _describe_other(kind: str) -> layouts.DescribeRows:
@@ -83,26 +125,43 @@ def _describe_listed(rows: DataFrame, _export: Export) -> dict[str, str]:
     is_superuser, bypasses = (
         is_true(name) if name in rows.columns else "false" for name in ("rolsuper", "rolbypassrls")
     )
+    inherits = is_true("rolinherit") if "rolinherit" in rows.columns else "true"
     return {
         **describe_role("rolname"),
         "grantee_type": f"CASE WHEN {is_true('rolcanlogin')} THEN '{LOGIN}' ELSE '{ANYBODY}' END",
-        "details": f"to_json(named_struct('is_superuser', {is_superuser}, 'bypasses_row_security', {bypasses}))",
+        "details": f"""to_json(named_struct(
+            'is_superuser', {is_superuser}, 'bypasses_row_security', {bypasses}, 'inherits', {inherits}))""",
+    }
+
+
+def _describe_options(rows: DataFrame) -> dict[str, str]:
+    """Return what the options of a membership say of its use; without them the member's own attribute counts."""
+    if not set(rows.columns) >= _OPTIONS:
+        return {}
+    inherits, can_set = is_true("inherit_option"), is_true("set_option")
+    is_admin = is_true("admin_option") if "admin_option" in rows.columns else "false"
+    return {
+        "condition": describe_hold(inherits, can_set),
+        "said_rule": f"""CASE WHEN NOT ({inherits} OR {can_set} OR {is_admin})
+            THEN '{PassRule.IDLE_MEMBERSHIP}' END""",
     }
 
 
 def _describe_member(role: str, member: str) -> layouts.DescribeRows:
     def describe(rows: DataFrame, _export: Export) -> dict[str, str]:
         details = NO_TEXT
-        if "grantor" in rows.columns and "admin_option" in rows.columns:
-            details = build_member_details(unquote_name("grantor"), has_admin_option=is_true("admin_option"))
+        if "grantor" in rows.columns:
+            # These columns came with the chain of grantors.
+            is_chained = "true" if _OPTIONS & set(rows.columns) else "false"
+            details = build_member_details(unquote_name("grantor"), is_chained=is_chained)
         columns = describe_membership(unquote_name(role), unquote_name(member), f"'{ANYBODY}'")
-        return {**columns, "details": details}
+        return {**columns, "details": details, **_describe_options(rows)}
 
     return describe
 
 
 LAYOUTS = (
-    Layout((*_TABLE, "column_name"), _describe_column, "information_schema.column_privileges", _GRANT_OPTIONS),
+    Layout((*_TABLE, "column_name"), _describe_column, COLUMN_PRIVILEGES, _GRANT_OPTIONS),
     Layout(_TABLE, _describe_table, TABLE_PRIVILEGES, (*_GRANT_OPTIONS, "with_hierarchy")),
     Layout(
         ("grantee", "routine_catalog", "routine_schema", "routine_name", "privilege_type"),
@@ -137,7 +196,7 @@ LAYOUTS = (
     Layout(
         ("schemaname", "matviewname", "matviewowner"),
         _describe_owner("matviewname", "matviewowner", "MATERIALIZED VIEW"),
-        MATVIEWS,
+        "pg_matviews",
         ("tablespace", "hasindexes", "ispopulated", "definition"),
     ),
     Layout(
@@ -153,10 +212,10 @@ LAYOUTS = (
         Layout((name, member), _describe_member(name, member), layout, further)
         for name, member, layout, further in (
             *(
-                (name, "member", "pg_auth_members", ("oid", "grantor", "admin_option", "inherit_option", "set_option"))
+                (name, "member", MEMBERS, ("oid", "grantor", "admin_option", "inherit_option", "set_option"))
                 for name in ("roleid", "role")
             ),
-            ("role_name", "member_name", "pg_auth_members", ("grantor", "admin_option")),
+            ("role_name", "member_name", MEMBERS, ("grantor", "admin_option")),
             ("role_name", "grantee", "information_schema.applicable_roles", ("is_grantable",)),
         )
     ),

@@ -30,11 +30,15 @@ class SourceGrant:
 
 @dataclass(frozen=True, slots=True)
 class SourceMembership:
-    """A membership: `role` is held by `member`, who got it from `grantor`, "" where nothing says so."""
+    """A membership: `role` is held by `member`, who got it from `grantor`, "" where nothing says so.
+
+    `is_chained`: it ends with the membership of its grantor, as since PostgreSQL 16.
+    """
 
     role: str
     member: str
     grantor: str
+    is_chained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,8 @@ class PostgresSource:
     - `is_complete`: an object that is not among `relations` (type by key) does not exist.
     - `grants`: all of those on the objects on which some are not the owner's, or may be passed on.
     - `owners`: the owners of these objects. `revoked`: the privileges that differences take, by object and grantee.
-    - `memberships`: of roles in roles, and of members whom differences take roles from. `taken_roles`: pairs of holder
-      and role which differences take from each other.
+    - `memberships`: of roles in roles, and of members whom differences take roles from, or who got them from these.
+      `taken_roles`: pairs of holder and role which differences take apart; `taken_members`: pairs of member and role.
     - `free_roles`: the roles on which nothing depends, in any database.
     - `open_containers`: whether everybody gets into a schema or database, by its key; `hides_entries`: the export does
       not say who does.
@@ -58,6 +62,7 @@ class PostgresSource:
     revoked: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     memberships: Sequence[SourceMembership] = ()
     taken_roles: frozenset[tuple[str, str]] = frozenset()
+    taken_members: frozenset[tuple[str, str]] = frozenset()
     free_roles: frozenset[str] = frozenset()
     open_containers: Mapping[str, bool] = field(default_factory=dict)
     hides_entries: bool = False
@@ -109,15 +114,20 @@ def read_source(export: Export, facts: DataFrame, differences: DataFrame, covera
     """Return what the facts of an export say of the source, as far as its differences ask."""
     is_mine = f"export = {quote_text(export.name)}"
     facts, differences = facts.filter(is_mine), differences.filter(is_mine)
-    columns = ("type", "object", "grantee", "coalesce(via, '') AS via", "bits")
+    columns = ("type", "object", "grantee", "coalesce(via, '') AS via", "bits", "wanted")
     taken_rows = differences.filter(f"type IN {list_texts((*_REVOKING_TYPES, 'EXTRA_MEMBER'))}").selectExpr(*columns)
     revoked: dict[tuple[str, str], frozenset[str]] = {}
-    taken_roles = set()
+    taken_roles, taken_members = set(), set()
     for row in taken_rows.collect():
-        if row["via"]:
+        if row["type"] == "EXTRA_MEMBER":
+            taken_members.add((row["grantee"], row["via"] or row["object"]))
+        elif row["via"]:
             taken_roles.add((row["grantee"], row["via"]))
         elif row["bits"] and row["object"]:
-            revoked[row["object"], row["grantee"]] = frozenset(list_privileges(export, row["bits"]))
+            # Of a wrong level, what is beyond the right one is taken.
+            privileges = list_privileges(export, row["bits"])
+            excess = frozenset(name for name in privileges if export.vocabulary[name] > (row["wanted"] or 0))
+            revoked[row["object"], row["grantee"]] = excess
     grants, owners = _read_grants(export, facts, differences)
     return PostgresSource(
         is_complete=coverage.is_complete,
@@ -127,6 +137,7 @@ def read_source(export: Export, facts: DataFrame, differences: DataFrame, covera
         revoked=revoked,
         memberships=list(_read_memberships(facts, differences)),
         taken_roles=frozenset(taken_roles),
+        taken_members=frozenset(taken_members),
         open_containers=_read_open_containers(facts),
         hides_entries=bool(coverage.listing_layouts) and not coverage.is_complete,
         free_roles=_read_free_roles(facts, differences) if coverage.is_complete else frozenset(),
@@ -184,12 +195,19 @@ def _read_relations(export: Export, facts: DataFrame, differences: DataFrame) ->
 
 
 def _read_memberships(facts: DataFrame, differences: DataFrame) -> Iterator[SourceMembership]:
-    members = differences.filter("type = 'EXTRA_MEMBER'").selectExpr("grantee").distinct()
-    named_rows = facts.filter(f"what = '{FactKind.MEMBER}'").join(members, "grantee", "left_semi")
-    rows = facts.filter(f"what = '{FactKind.INHERIT}'").select(named_rows.columns).union(named_rows)
-    grantor = "from_json(details, 'grantor string').grantor"
-    for row in rows.selectExpr("object", "grantee", f"{grantor} AS grantor").distinct().collect():
-        yield SourceMembership(row["object"], row["grantee"], row["grantor"] or "")
+    members = differences.filter("type = 'EXTRA_MEMBER'").selectExpr("grantee AS member_name").distinct()
+    fields = "from_json(details, 'grantor string, is_chained boolean')"
+    rows = facts.filter(f"what IN ('{FactKind.MEMBER}', '{FactKind.INHERIT}')").selectExpr(
+        "what",
+        "object",
+        "grantee",
+        f"{fields}.grantor AS grantor",
+        f"coalesce({fields}.is_chained, false) AS is_chained",
+    )
+    is_asked = f"what = '{FactKind.INHERIT}' OR grantee = member_name OR grantor = member_name"
+    rows = rows.join(members, f.expr("grantee = member_name OR grantor = member_name"), "left").filter(is_asked)
+    for row in rows.selectExpr("object", "grantee", "grantor", "is_chained").distinct().collect():
+        yield SourceMembership(row["object"], row["grantee"], row["grantor"] or "", row["is_chained"])
 
 
 def _read_open_containers(facts: DataFrame) -> dict[str, bool]:

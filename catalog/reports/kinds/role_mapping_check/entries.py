@@ -36,8 +36,8 @@ class Entries:
 
     - `guarded`: export, object_key, object, object_type; the containers that not everybody gets into.
     - `roles`: export, object_key, role; the roles that get in.
-    - `holders`: export, object_key, kind, grantee_key; who gets in, and roles that somebody who gets in holds.
-    - `later_holders`: the same as soon as all is as the catalog says.
+    - `holders`: export, object_key, kind, grantee_key; who gets in, and roles that one of these holds, or should.
+    - `later_holders`: the same if the roles got in that should open something there.
     """
 
     guarded: DataFrame
@@ -120,7 +120,7 @@ def find_entries(
     return Entries(
         guarded,
         roles,
-        stage("holders", _list_holders(roles, people, held_roles, inheritance)),
+        stage("holders", _list_holders(roles, people, later_held_roles, inheritance)),
         stage("later_holders", _list_holders(later_roles, people, later_held_roles, inheritance)),
     )
 

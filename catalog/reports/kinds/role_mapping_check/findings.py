@@ -16,7 +16,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.reports.spark.rollups import ROLLUP_SIZE, gather_rows, roll_up
 from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.grant_facts import SEPARATOR
-from catalog.warehouses.warehouse import Dialect, Export
+from catalog.warehouses.warehouse import Export
 
 #: Columns that identify a difference across runs; severity and level are not among them.
 _IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")
@@ -30,19 +30,15 @@ _ABOUT_HOLDERS = (DifferenceType.DIRECT_USER_GRANT, DifferenceType.FUTURE_GRANT,
 _LAST_PART_PATTERN = r"[.][^.,]+,([^,]+)\)$"
 
 
-def build_findings(
-    differences: DataFrame, exports_by_name: Mapping[str, Export], dialects: Mapping[str, Dialect]
-) -> list[Mapping[str, Any]]:
-    """Return the differences as findings, the highest severity first; `dialects` know the sources of the exports."""
-    rows = list(_iterate_findings(differences, exports_by_name, dialects))
+def build_findings(differences: DataFrame, exports_by_name: Mapping[str, Export]) -> list[Mapping[str, Any]]:
+    """Return the differences as findings, the highest severity first."""
+    rows = list(_iterate_findings(differences, exports_by_name))
     severities, types = list(DifferenceSeverity), list(DifferenceType)
     rows.sort(key=lambda row: (severities.index(row["severity"]), types.index(row["type"]), row["key"]))
     return rows
 
 
-def _iterate_findings(
-    differences: DataFrame, exports_by_name: Mapping[str, Export], dialects: Mapping[str, Dialect]
-) -> Iterator[Mapping[str, Any]]:
+def _iterate_findings(differences: DataFrame, exports_by_name: Mapping[str, Export]) -> Iterator[Mapping[str, Any]]:
     schema = f"regexp_replace(entity, {quote_text(_LAST_PART_PATTERN)}, {quote_text(',$1)')})"
     about = f"""
         CASE WHEN type IN {list_texts(_ABOUT_HOLDERS)} THEN coalesce(actor, role)
@@ -64,8 +60,7 @@ def _iterate_findings(
     for row in gathered.collect():
         group = row.asDict(recursive=True)
         export, count = exports_by_name.get(group["export"]), group["members"]
-        dialect = dialects.get(group["export"])
-        members = [_build_finding(member, export, dialect) for member in group["listed"]]
+        members = [_build_finding(member, export) for member in group["listed"]]
         yield from roll_up(
             members,
             group,
@@ -74,12 +69,12 @@ def _iterate_findings(
         )
 
 
-def _build_finding(row: Mapping[str, Any], export: Export | None, dialect: Dialect | None) -> dict[str, Any]:
+def _build_finding(row: Mapping[str, Any], export: Export | None) -> dict[str, Any]:
     return {
         **{name: row[name] for name in ("severity", "type", "entity", "actor", "export")},
         "role": row["role_urn"],
         "sentence": sentences.render_sentence(row),
-        "repair": repairs.render_repair(export, row, dialect),
+        "repair": repairs.render_repair(export, row),
         "key": _build_difference_key(row),
     }
 

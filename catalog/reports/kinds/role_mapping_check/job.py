@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, readers, tables
+from catalog.reports.kinds.role_mapping_check.bound_exports import bind_exports
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
@@ -72,12 +73,8 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     )
     comparison = drift.compare(source, declared_task.get_result(), export_list, stages=stages, threads=threads)
     print_progress("Writing the findings", 2, 3)
-    dialects = {
-        export.name: export.dialect.bind(export, facts, comparison.differences, survey.find_coverage(export))
-        for export in export_list
-        if export.dialect is not None
-    }
-    findings = build_findings(comparison.differences, {export.name: export for export in export_list}, dialects)
+    exports_by_name = bind_exports(export_list, facts, survey, lambda: comparison.differences)
+    findings = build_findings(comparison.differences, exports_by_name)
     job.write_batches("differences", map(render_names, iterate_stored(comparison.differences)))
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))

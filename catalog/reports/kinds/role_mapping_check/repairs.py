@@ -8,15 +8,11 @@ from catalog.warehouses.difference_words import render_note
 from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export
 
 
-def render_repair(export: Export | None, difference: DifferenceRow, dialect: Dialect | None = None) -> str:
-    """Return the statements that end a difference, one a line; a line that begins with -- is a manual step.
-
-    `dialect` is the one of the export that knows the source (`Dialect.bind`).
-    """
+def render_repair(export: Export | None, difference: DifferenceRow) -> str:
+    """Return the statements that end a difference, one a line; a line that begins with -- is a manual step."""
     difference_type = DifferenceType(difference["type"])
     render = _RENDERERS.get(difference_type)
-    dialect = dialect or (export.dialect if export else None)
-    statements = render(dialect, export, difference) if render and export and dialect else ""
+    statements = render(export.dialect, export, difference) if render and export and export.dialect else ""
     step = render_note(MANUAL_STEPS[difference_type].format(**list_words(difference)))
     if difference_type == DifferenceType.ROLE_RENAMED and statements:
         # A new entry in exports.json is as good as the old name.

@@ -15,6 +15,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, ROLE_COLUMNS, Stage, is_named_role
+from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
 from catalog.reports.spark.job_threads import JobThreads
@@ -30,12 +31,17 @@ _HIT_COLUMNS = [*USE_COLUMNS, "last", "kind", "grantee_key", "is_explained"]
 
 @dataclass(frozen=True, slots=True)
 class HeldAccess:
-    """What the source grants: reaching grants, direct members, and the closure of inheritance (export, role, given)."""
+    """What the source grants: reaching grants, direct members, and the closure of inheritance (export, role, given).
+
+    `facts` are those that it comes from, with their `survey`.
+    """
 
     grants: DataFrame
     members: DataFrame
     inherited_roles: DataFrame
     group_members: DataFrame
+    facts: DataFrame
+    survey: FactSurvey
 
     def list_effective_roles(self) -> DataFrame:
         """Return (export, role, given): each role that reaches or inherits, with itself and all that it has."""
@@ -143,7 +149,7 @@ def find_used_grants(grants: DataFrame, hits: DataFrame, declared_access: Declar
     """Return the grants, one row for each grantee and object: what it opens, and when it was last used.
 
     export, kind, grantee_key, grantee, OBJECT_COLUMNS, is_container, bits, level, tables, used_tables, used_level,
-    people, last, is_sensitive, is_young, and entity and name of a grant on one table.
+    people, last, is_sensitive, is_young, details, and entity and name of a grant on one table.
     """
     used = hits.groupBy("export", "number", "kind", "grantee_key").agg(
         *map(f.expr, ("max(last) AS last", "max(level) AS used_level", "collect_set(person_key) AS people"))
@@ -163,6 +169,7 @@ def find_used_grants(grants: DataFrame, hits: DataFrame, declared_access: Declar
         "is_young": "max(is_young)",
         "entity": "min(entity)",
         "name": "min(name)",
+        "details": "to_json(collect_set(details))",
     }
     groups = rows.groupBy("export", "kind", "grantee_key", *OBJECT_COLUMNS, f.expr("at <> '' AS is_container"))
     return groups.agg(*(f.expr(f"{value} AS {name}") for name, value in aggregates.items()))

@@ -71,7 +71,7 @@ def _build_grant_findings(
     results: UsageResults, exports_by_name: Mapping[str, Export], period: _Period
 ) -> Iterator[Mapping[str, Any]]:
     unused = select_unused(results.used_grants, results.coverages)
-    names = (*OBJECT_COLUMNS, "bits", "level", "entity", "name", "is_container", "grantee")
+    names = (*OBJECT_COLUMNS, "bits", "level", "entity", "name", "is_container", "grantee", "details")
     gathered = gather_rows(
         unused,
         ["export", "kind", "grantee_key"],
@@ -124,7 +124,7 @@ def _build_member_findings(
     gathered = gather_rows(
         unused.selectExpr("*", "false AS is_sensitive", "role_name AS object"),
         ["export", "role"],
-        ("kind", "member_key", "object", "grantee"),
+        ("kind", "member_key", "object", "grantee", "details"),
         order=["member_key", "kind"],
         identity=["kind", "member_key"],
         totals={"is_sensitive": f.expr("max(is_sensitive)")},

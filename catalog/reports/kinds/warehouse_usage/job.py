@@ -103,6 +103,8 @@ def _read_access(
         members=members.get_result(),
         inherited_roles=inherited_roles.get_result(),
         group_members=declared_access.group_members,
+        facts=facts,
+        survey=survey,
     )
 
 
@@ -152,6 +154,7 @@ def _judge_access(
 
     return results.UsageResults(
         exports=exports,
+        access=access,
         coverages=coverages,
         declared_access=declared_access,
         used_grants=used_grants,

@@ -117,7 +117,7 @@ def _propose_new_grants(
         "tables": "1",
         "used_tables": "1",
         "used_level": "wanted",
-        **dict.fromkeys((*OBJECT_COLUMNS, "bits", "level"), "NULL"),
+        **dict.fromkeys((*OBJECT_COLUMNS, "bits", "level", "details"), "NULL"),
     }
     types = {name: type_name for name, type_name in decided.dtypes if name != "unit"}
     return rows.selectExpr(

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, LineNumbers
+from catalog.reports.kinds.role_mapping_check.bound_exports import bind_exports
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     UncomparedExports,
     describe_uncompared,
@@ -26,6 +27,7 @@ from catalog.reports.kinds.warehouse_usage.results import (
     build_state,
     list_rows,
     render_actor_urn,
+    select_taken,
 )
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job
@@ -66,7 +68,11 @@ def write_results(
     `rows` are those of the histories that count, `blocks` those of all rows, `exports` all of them, also those that are
     `uncompared`.
     """
-    exports_by_name = {export.name: export for export in results.exports}
+    bound_exports = threads.start(
+        lambda: bind_exports(
+            results.exports, results.access.facts, results.access.survey, lambda: select_taken(results)
+        )
+    )
     writing = [
         threads.start(write)
         for write in (
@@ -74,13 +80,13 @@ def write_results(
             lambda: _write_memberships(job, results),
             lambda: _write_accounts(job, rows, blocks, uncompared),
             lambda: job.write_rows(tables.LOSSES, _build_loss_rows(results)),
-            lambda: job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, exports_by_name)),
+            lambda: job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, bound_exports.get_result())),
         )
     ]
     job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages, uncompared))
     findings = build_findings(
         results,
-        exports_by_name,
+        bound_exports.get_result(),
         days=job.parameters["days"],
         find_policies=partial(find_viewing_policies, job),
     )

@@ -8,6 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import (
+    DifferenceType,
+    same_named_columns,
+    select_difference_columns,
+)
+from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
+from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job_threads import JobTask
 from catalog.sql_text import is_among
@@ -23,6 +30,7 @@ class UsageResults:
     """What the job found, as DataFrames of `attribution`, `undeclared` and `proposals`; tasks while it still looks."""
 
     exports: Sequence[Export]
+    access: HeldAccess
     coverages: Sequence[HistoryCoverage]
     declared_access: DeclaredAccess
     used_grants: DataFrame
@@ -57,6 +65,28 @@ def add_person(rows: DataFrame, results: UsageResults) -> DataFrame:
         WHEN '{Grantee.USER}' THEN coalesce(known_urn, concat('urn:li:corpuser:', grantee_key))
         WHEN '{Grantee.GROUP}' THEN concat('urn:li:corpGroup:', grantee_key) END"""
     return rows.join(people, ["kind", "grantee_key"], "left").withColumn("urn", f.expr(urn)).drop("known_urn")
+
+
+def select_taken(results: UsageResults) -> DataFrame:
+    """Return what findings and proposals take, as differences of the role mapping check, for `bind_exports`."""
+    columns = ("export", "object", "grantee", "name", "bits", "wanted", "details")
+    unused_grants = select_unused(results.used_grants, results.coverages).withColumn(
+        "wanted", f.expr("CAST(NULL AS int)")
+    )
+    proposed_grants = results.proposed_grants.get_result()
+    proposed_grants = proposed_grants.filter(is_among("action", (GrantAction.REVOKE, GrantAction.NARROW)))
+    taken_grants = unused_grants.selectExpr(*columns).union(proposed_grants.selectExpr(*columns))
+    unused_members = select_unused(results.used_members.get_result(), results.coverages)
+    return select_difference_columns(
+        taken_grants, type=f"'{DifferenceType.EXTRA_GRANT}'", via="''", **same_named_columns(*columns)
+    ).union(
+        select_difference_columns(
+            unused_members,
+            type=f"'{DifferenceType.EXTRA_MEMBER}'",
+            object="role_name",
+            **same_named_columns("export", "grantee", "details"),
+        )
+    )
 
 
 def is_sure(coverages: Iterable[HistoryCoverage]) -> str:

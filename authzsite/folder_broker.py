@@ -29,7 +29,7 @@ Binding = tuple[str, str, str]
 
 
 class FolderChannel(filesystem.Channel):
-    """A channel whose messages and tables are files that are there as a whole or not at all."""
+    """A channel whose messages and tables are files, each written whole before it gets its name."""
 
     def get_table(self, exchange: str) -> list[Any]:
         """Return the bindings of an exchange, none for a table that cannot be read: workers write it at their start."""

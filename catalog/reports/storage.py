@@ -25,7 +25,7 @@ FILE, S3, GOOGLE, AZURE, HADOOP = "file", "s3", "gs", "abfss", "hdfs"
 _SCHEMES = {FILE: FILE, S3: S3, "s3a": S3, "s3n": S3, GOOGLE: GOOGLE, "gcs": GOOGLE, AZURE: AZURE, HADOOP: HADOOP}
 #: What Spark calls schemes that have another name there.
 _SPARK_SCHEMES = {S3: "s3a"}
-#: Storage with folders, where a rename costs nothing and is there as a whole or not at all.
+#: Storage with folders, where a rename costs nothing and happens at once.
 _RENAMING_SCHEMES = frozenset({FILE, HADOOP})
 
 #: End of the names of files that are still written.
@@ -179,7 +179,7 @@ class StorageFolder:
             return bytes(file.readall())
 
     def write_bytes(self, name: str, *parts: "bytes | memoryview[int]") -> None:
-        """Write a file of these parts, which is there as a whole or not at all; another is replaced. Raises OSError."""
+        """Write a file of these parts under its name once it is whole; another is replaced. Raises OSError."""
         # A file of object storage appears when it is closed.
         written_name = f"{name}.{uuid4().hex}{UNFINISHED}" if self.is_renamable else name
         with self.open_output(written_name) as file:
@@ -190,7 +190,7 @@ class StorageFolder:
             file_system.move(f"{path}/{written_name}", f"{path}/{name}")
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a file of text, in UTF-8, which is there as a whole or not at all. Raises OSError."""
+        """Write a file of text, in UTF-8, under its name once it is whole. Raises OSError."""
         self.write_bytes(name, text.encode())
 
     @_raise_os_errors()

@@ -129,5 +129,5 @@ def _parse_cursor(cursor: str) -> str:
     try:
         return b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode()
     except ValueError:
-        detail = "This is no cursor that an answer had."
+        detail = "Give the next_cursor of an earlier answer."
         raise Invalid.from_problem(code="cursor.invalid", pointer="/cursor", detail=detail) from None

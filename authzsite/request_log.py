@@ -118,7 +118,7 @@ def log_answer(meta: Mapping[str, Any], status: int, *, address: str | None, req
 
 
 def _find_target() -> tuple[logging.Formatter, TextIO] | None:
-    """Return what formats all logs and where they go; None where another handler would miss or change the line."""
+    """Return the formatter of all logs and their stream; None where another handler would miss or change the line."""
     handlers = logging.root.handlers
     if len(handlers) != 1 or type(handler := handlers[0]) is not logging.StreamHandler:
         return None

@@ -177,7 +177,7 @@ def _find_shipped(policy: Policy, documents: Iterable[dict[str, Any]]) -> dict[s
 
 
 def describe_platform_privileges(names: Collection[str]) -> str:
-    """Return what a policy for all users gives: every platform privilege but few, or the ones that it lists."""
+    """Return the sentence on the privileges of a policy for all users: every platform privilege but few, or a list."""
     platform_privileges = vocabulary.load_datahub().platform_privileges()
     given_names = [privilege.display for privilege in platform_privileges if privilege.name in names]
     other_names = [privilege.display for privilege in platform_privileges if privilege.name not in names]

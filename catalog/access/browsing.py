@@ -58,7 +58,7 @@ def find(*, q: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[
 def _find_named(
     q: str, type: str, by: Actor, filters: Mapping[str, str], named_entries: NamedEntries | None = None
 ) -> QuerySet[Entity]:
-    """Return what `find` does; `named_entries` are those of the text if they were read before."""
+    """Return the page of `find`; `named_entries` are those of the text if they were read before."""
     values_by_field = {FILTER_FIELDS[name]: value for name, value in filters.items() if value}
     if find_hidden(urns=list(values_by_field.values()), by=by):
         return Entity.objects.none()
@@ -71,7 +71,7 @@ def _find_named(
 
 
 def find_counted(*, q: str = "", type: str = "", by: Actor, **filters: str) -> QuerySet[Entity] | CountedList:
-    """Return what `find` does, with its number if that is known from the numbers of all types or from an index."""
+    """Return the page of `find`, with its number if that is known from the numbers of all types or from an index."""
     if any(filters.values()) or build_view_conditions(by=by):
         return find(q=q, type=type, by=by, **filters)
     named_entries = find_named_entries(q)

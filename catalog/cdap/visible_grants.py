@@ -53,7 +53,7 @@ def measure_extent(*, pattern: CdapPattern, by: Actor) -> PatternExtent:
 
 
 def _choose_visible(entity: str, principal: str, by: Actor) -> dict[str, Any]:
-    """Return which grants an actor may see, as arguments of a list of grants."""
+    """Return the arguments that narrow a list of grants to those that an actor may see."""
     name = normalize_entity(entity) if entity else ""
     if is_all := may_grant_anywhere(by):
         rows = Entity.objects.all()

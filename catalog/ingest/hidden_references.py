@@ -145,7 +145,7 @@ def detach_deleted(
 def _show_facet(
     facet: FacetValue, deleted_urns: Collection[str], hidden_facets: Collection[FacetValue]
 ) -> tuple[FacetValue, ...]:
-    """Return what a facet of a document becomes: itself, or hidden, and an owner of a deleted type one without type."""
+    """Return the facet to store: itself, or hidden, and an owner of a deleted type as one without type."""
     if facet.field not in REFERENCE_FIELDS:
         return (facet,)
     hidden_facet = facet._replace(field=HIDDEN_PREFIX + facet.field)

@@ -115,7 +115,7 @@ def actor_cover(statement: Statement, actor_tokens: frozenset[str]) -> Cover:
 def _find_relation(
     tokens: frozenset[str], excluded_tokens: frozenset[str]
 ) -> tuple[bool, frozenset[str] | None, bool, frozenset[str]]:
-    """Return what a cover says of owners and oneself: `is_owned`, `owner_types`, `is_self`, `excluded_owner_types`.
+    """Return a cover's terms of owners and oneself: `is_owned`, `owner_types`, `is_self`, `excluded_owner_types`.
 
     It follows from the tokens alone. A company's clauses about owners have few different ones.
     """

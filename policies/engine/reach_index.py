@@ -127,7 +127,7 @@ class StatementReach:
         return self._add_conditional(extents, actor, None) if self._conditional_reach.statements else extents
 
     def find_extents_within(self, entities: FrozenBitMap, actor: Actor) -> KindExtents:
-        """Return which of the entities `find_extents` has: of few entities that takes less."""
+        """Return those of the entities that `find_extents` has: for few entities that takes less."""
         plain, restricted, denied = self._kinds
         extents = (
             plain.find_extent_within(entities, actor) if plain else EMPTY,
@@ -214,7 +214,7 @@ class _TokenExtents:
         return union(self._list_extents(actor))
 
     def find_extent_within(self, entities: FrozenBitMap, actor: Actor) -> FrozenBitMap:
-        """Return which of the entities these statements give to an actor."""
+        """Return those of the entities that these statements give to an actor."""
         if not self._universal_tokens.isdisjoint(actor.tokens):
             return entities
         others = entities

@@ -53,7 +53,7 @@ class _Judgments:
 
 
 def judge_people(named_actors: NamedActors, request: AccessRequest, snapshot: Snapshot) -> JudgedPeople:
-    """Return who may and who may not, of those whom statements name for the request; raises what deciding raises."""
+    """Return those who may and who may not, of the people that statements name for the request; raises as `decide`."""
     judgments = _Judgments()
     urns = _iterate_urns(named_actors.judged_tokens)
     while chunk := list(islice(urns, _CHUNK_SIZE)):

@@ -108,7 +108,7 @@ class UseCounts:
             self._lost_days.update((day - _EPOCH_DAY).days for day in days)
 
     def take(self) -> TakenUses:
-        """Return what was counted since the last call, by policy, actor and privilege."""
+        """Return the counts since the last call, by policy, actor and privilege."""
         with self._lock:
             by_day, self._by_day = self._by_day, {}
             lost_days, self._lost_days = self._lost_days, set()
@@ -151,7 +151,7 @@ def _find_uses(requirement: Requirement, decision: Decision) -> set[tuple[str, s
 
 
 def _make_grants_key(decision: Decision) -> tuple[Any, ...]:
-    """Return what of grants is counted: they are loaded anew for every question."""
+    """Return the part of grants that is counted: they are loaded again for every question."""
     return tuple((grant.origin.policy, grant.privileges) for grant in decision.grants)
 
 

@@ -106,7 +106,7 @@ class UseWriter:
             self._number += 1
 
     def _split_taken(self, uses: TakenUses) -> list[_Batch]:
-        """Return what was counted as batches, in the order in which all processes write."""
+        """Return the counts as batches, in the order in which all processes write."""
         known_actors = _find_known_actors({key.actor for key in uses.counts})
         counts = use_counts.rename_actors(uses.counts, lambda actor: actor if actor in known_actors else "")
         batches = [_Batch(part, (), None) for part in _split(sorted(counts.items()))] or [_Batch((), (), None)]

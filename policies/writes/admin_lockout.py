@@ -63,7 +63,7 @@ def guard_policies(*, policies: Collection[Policy], by: Actor, loss: str) -> Ite
 
 
 def measure_risk(*, by: Actor) -> Management:
-    """Return what a change by this actor may not diminish (`refuse_loss`); call it before the change."""
+    """Return the management that a change by this actor may not diminish (`refuse_loss`); call it before the change."""
     return Management() if by.urn == SYSTEM_ACTOR else find_management()
 
 

@@ -109,7 +109,7 @@ class PromiseJudge:
         return self.before.find_actor(urn, at)
 
     def _find_promised(self, actor: Actor, privilege: str, at: datetime | None) -> Coverage:
-        """Return what the actor could reach before of that which the rule is about."""
+        """Return the part of the rule's reach that the actor had before."""
         if self.before is None:
             return _build_coverage(self._scope)
         coverage = self.before.find_snapshot(at).compute_coverage(actor, privilege)

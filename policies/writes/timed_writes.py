@@ -32,7 +32,7 @@ class HolderPlan(NamedTuple):
 
 
 def plan_holders(*, holders: Sequence[HolderInput], rows: Mapping[str, TimedRow], now: datetime) -> HolderPlan:
-    """Return what has to be written for holders of whom those in `rows` (by URN) have it now.
+    """Return the writes that holders need, of which those in `rows` (by URN) hold it now.
 
     A bare URN leaves the times of what the holder has as they are. The last of several inputs for a holder counts.
     """

@@ -63,7 +63,7 @@ def list_subjects(node: Node, info: Info) -> list[Mapping[str, Node]] | None:
 
 @properties_type.field("source")
 def resolve_source(properties: Mapping[str, Any], info: Info) -> str | None:
-    """Return who wrote the query: a person, or the system."""
+    """Return the author of the query: a person, or the system."""
     return nodes.enum_value(properties.get("source"), "QuerySource", info.schema)
 
 

@@ -95,7 +95,7 @@ class BundlePlanView(ApiView):
 
     @api_operation("bundles_plan", "Plan policies as code", body=BundleIn, answer=BundlePlanOut, tag=TAG)
     def post(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return what applying these files would change, and its net effect; nothing is stored."""
+        """Return the changes that applying these files would make, and their net effect; nothing is stored."""
         plan = planning.plan_bundle(texts=read_files(payload), options=read_options(payload), by=self.actor)
         return describe_plan(plan, by=self.actor)
 

@@ -329,7 +329,7 @@ class PreviewView(ApiView):
         "preview", "Preview who gains and who loses what", body=PreviewIn, answer=PreviewOut, statuses=(403,), tag=TAG
     )
     def post(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return who would gain and lose which privileges on which entities; nothing is stored.
+        """Return the people who would gain and lose privileges, with the entities; nothing is stored.
 
         It needs what the changes themselves need. Without CHECK_ACCESS or MANAGE_POLICIES it tells of others numbers
         only. An account has one preview at a time: another one waits for ten seconds, and is 429 then.

@@ -99,7 +99,7 @@ class StagedChange:
         )
 
     def replay(self, *, days: int, privileges: Collection[str] | None = None, limit: int) -> Replay:
-        """Return which requests of the last days would be answered differently. Raises Forbidden.
+        """Return the requests of the last days that would be answered differently. Raises Forbidden.
 
         Raises Invalid for changes of grants, which are not replayed.
         """

@@ -63,7 +63,7 @@ class RuleJudge:
     _searches: list[UseSearch] = field(default_factory=list)
 
     def find_breaches(self, *, policies: Collection[str] | None = None) -> tuple[Breach, ...]:
-        """Return what breaks the rule after, of all policies or through these alone, up to MAX_BREACHES."""
+        """Return the breaches after the change, of all policies or through these alone, up to MAX_BREACHES."""
         alone = RuleJudge(self.rule, self.after, self.is_over)
         match self.rule.kind:
             case RuleKind.NEVER:
@@ -278,7 +278,7 @@ def _list_allows(
 
 
 def _find_changed_people(after: Side, before: Side) -> int:
-    """Return who is another actor than before, or was not concerned."""
+    """Return the people that are other actors than before, or were not concerned."""
     pairs = zip(after.people.actors, before.people.actors, strict=True)
     changed = sum(1 << number for number, (now, was) in enumerate(pairs) if now is not was and now != was)
     return changed | (after.concerned & ~before.concerned)

@@ -107,7 +107,7 @@ class _RuleWords:
         self._names = names
 
     def describe_nobody(self, actors: _Document) -> str:
-        """Return whom *never* is about, as the beginning of its sentence."""
+        """Return the people of *never*, as the beginning of its sentence."""
         if EVERYBODY_EXCEPT in actors:
             return f"Nobody but {self.describe_people(actors[EVERYBODY_EXCEPT])}"
         if actors.get("allUsers"):

@@ -23,7 +23,7 @@ class People:
         return (1 << len(self._actors)) - 1
 
     def find_holders(self, text: str, *, is_beginning: bool) -> int:
-        """Return who has a URN, a group or a role; with `is_beginning` one that begins with the text."""
+        """Return the people with a URN, a group or a role; with `is_beginning` with one that begins with the text."""
         if not is_beginning:
             return self._by_token.get(text, 0)
         bits = self._by_beginning.get(text)

@@ -28,12 +28,12 @@ class Population:
         self.everybody = build_set(everybody, size)
 
     def find_reached(self, match: ActorMatch) -> int:
-        """Return whom an actor clause can reach: of owners everybody, since anybody could own an entity."""
+        """Return the people that an actor clause can reach: for owners everybody, since anybody could own an entity."""
         reached = self.everybody if any(map(is_relational, match.tokens)) else self._unite(match.tokens)
         return reached & ~self._unite(match.excluded_tokens)
 
     def find_named(self, match: ActorMatch) -> int:
-        """Return whom an actor clause names whatever the resource."""
+        """Return the people that an actor clause names whatever the resource."""
         return self._unite(match.tokens) & ~self._unite(match.excluded_tokens)
 
     def list_urns(self, people: int) -> frozenset[str]:

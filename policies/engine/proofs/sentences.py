@@ -43,7 +43,7 @@ def describe_proofs(allows_more: Proof, allows_less: Proof, names: Mapping[str, 
 
 
 def describe_access(example: _Example, names: Mapping[str, str]) -> str:
-    """Return who uses what on an entity like which: "a member of Sales: Edit Tags on a dataset tagged PII"."""
+    """Return an example in words: "a member of Sales: Edit Tags on a dataset tagged PII"."""
     words = _ExampleWords(example["actor"], names)
     privilege, resource = display_privilege(example["privilege"]), example["resource"]
     info = vocabulary.load_datahub().get(example["privilege"])

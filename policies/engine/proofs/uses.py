@@ -67,7 +67,7 @@ class UseSearch:
     _named_people: dict[tuple[Criterion, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Find who is the same in both states."""
+        """Find the people that are the same in both states."""
         earlier = self.after if self.before is None else self.before
         pairs = enumerate(zip(self.after.people.actors, earlier.people.actors, strict=True))
         unchanged = build_set(
@@ -93,7 +93,7 @@ class UseSearch:
     def _find_question(
         self, number: int, allow: Statement, way: Way, selector: Selector, refutation: _Refutation
     ) -> Question | None:
-        """Return what the person may use; None if nothing, for the reasons that are then in the refutation."""
+        """Return the person's uses; None if there are none, for the reasons that are then in the refutation."""
         searches = (self._find_on_nothing, self._find_on_entity)
         for search in searches if way.is_platform else reversed(searches):
             question = search(number, allow, way, selector, refutation)
@@ -180,7 +180,7 @@ class UseSearch:
     def _find_same(
         self, number: int, allow: Statement, way: Way, selector: Selector, refutation: _Refutation, *, is_use: bool
     ) -> int:
-        """Return whom the same proof is about: the statements in it concern them as they do this person."""
+        """Return the people that share a proof with this person: its statements concern them alike."""
         if is_use and self.before is not None:
             return 1 << number
         earlier_allows = [statement for statement, _ in refutation.earlier_allows]
@@ -230,7 +230,7 @@ class UseSearch:
         return self._named_people[urn_criteria]
 
     def _build_owner_key(self, number: int, criteria: Sequence[Criterion]) -> object:
-        """Return what matters of the URNs by which a person owns entities: which are named, and of which state."""
+        """Return the features of the URNs by which a person owns entities: those that are named, and their state."""
         sides = self._get_holders(number)
         own_urn, (now, was) = self._get_urn(number), sides
         named_holders = tuple(frozenset(urn for urn in holders if _is_named(urn, criteria, OWNER)) for holders in sides)
@@ -308,7 +308,7 @@ def list_denies(snapshot: Snapshot, privileges: Iterable[str]) -> tuple[Statemen
 
 
 def _select_like(people: Population, statements: Iterable[Statement], number: int) -> int:
-    """Return whom each statement concerns as it does this person: by name, only as an owner, or not at all."""
+    """Return how each statement concerns this person: by name, only as an owner, or not at all."""
     same = -1
     for statement in statements:
         named_people, reached = people.find_named(statement.actors), people.find_reached(statement.actors)

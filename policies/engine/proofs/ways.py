@@ -42,7 +42,7 @@ class Way:
         return frozenset({self.privilege, self.asked_privilege}) if self.is_umbrella else frozenset({self.privilege})
 
     def narrow(self, resources: Selector) -> Selector:
-        """Return what the way is about among these resources."""
+        """Return the resources among these that the way is about."""
         if self.types is None:
             return resources
         criterion = Criterion(TYPE, Condition.EQUALS, self.types)

@@ -149,7 +149,7 @@ class WorldTerms:
     # -- wishes -----------------------------------------------------------------------------------------------------
 
     def list_wishes(self, question: Question) -> list[list[int]]:
-        """Return what an example should be like, the best first: each a list of literals that should all be true.
+        """Return the wishes for an example, the best first: each a list of literals that should all be true.
 
         A platform privilege is asked about without an entity, any other about one that the catalog can hold: a dataset
         where the privilege can be used on one. Sub-resources are tags.

@@ -105,7 +105,7 @@ class SqliteTranslator(Translator):
 
 
 def _build_guard(column: exp.Column, kind: Kind) -> SqlNode | None:
-    """Return what holds of a column if its value is null or of a kind."""
+    """Return the SQL that is true if the value of a column is null or of a kind."""
     if kind in _STORAGE_CLASSES:
         names = [exp.Literal.string(name) for name in _STORAGE_CLASSES[kind]]
         return exp.In(this=exp.Anonymous(this="typeof", expressions=[column.copy()]), expressions=names)

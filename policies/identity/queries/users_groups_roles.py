@@ -227,7 +227,7 @@ def load_policy_urns_by_actor(*, actors: Collection[str]) -> dict[str, list[str]
 
 
 def list_holder_times(*, role: Role, holder: str | None = None) -> QuerySet[Any, HolderRow]:
-    """Return who holds a role and who is going to, users before groups, each by URN; a row is `HolderRow`.
+    """Return the present and coming holders of a role, users before groups, each by URN; a row is `HolderRow`.
 
     With `holder`, a URN, only the rows of that user or group.
     """

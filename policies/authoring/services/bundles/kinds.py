@@ -93,7 +93,7 @@ class BundleKind(Protocol):
     requirement: Requirement
 
     def list_stored(self) -> Sequence[StoredEntry]:
-        """Return what is stored, by key, without what nobody can change."""
+        """Return the stored entries by key, without those that nobody can change."""
 
     def read_entries(self, files: Sequence[BundleFile], context: ReadContext, /) -> list[FileEntry]:
         """Return the entries of files. Raises Invalid with every problem, each with file and line."""

@@ -242,7 +242,7 @@ def test_nothing_is_left_to_be_repaired(rounds: tuple[Tables, list[str], Tables]
     assert list_statements(second) == []
     # Only people decide about these.
     assert sorted(list_sentences(second, "EXTRA_GRANT", "DIRECT_USER_GRANT", "POLICIES_BYPASSED")) == [
-        "No row filter in corp binds kim, although it has 1 dataset that need one.",
+        "No row filter in corp binds kim; sensitive there: 1 dataset.",
         "owner has ADMIN on corp.shop.events without any role.",
         "root2 has ADMIN on corp (as a superuser) without any role.",
     ]

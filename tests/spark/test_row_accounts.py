@@ -197,3 +197,15 @@ def test_headers_of_all_kinds(spark: SparkSession, tmp_path: Path, text: str, pl
         assert find_other_header(collect_surveyed_blocks(facts)) is None
         facts.unpersist()
     assert found == [(place, "GRANT") for place in places]
+
+
+def test_an_export_of_another_database_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    export = {"name": "shop", "platform": "postgres", "form": "postgres", "database": "app", "grants": ["a.csv"]}
+    header = "database_name,schema_name,owner_name,grantor_name,grantee_name,privilege_type,is_grantable"
+    (tmp_path / "exports.json").write_text(json.dumps({"exports": [export]}), encoding="utf-8")
+    (tmp_path / "a.csv").write_text(f"{header}\napp_test,shop,keeper,keeper,reader,USAGE,f\n", encoding="utf-8")
+    with interpreted(spark), pytest.raises(BadExports) as raised:
+        read_all_facts(spark, tmp_path)
+    assert str(raised.value) == (
+        "The files of the export shop are of the database app_test, and exports.json says that they are of app."
+    )

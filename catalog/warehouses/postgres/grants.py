@@ -18,7 +18,7 @@ from catalog.warehouses.postgres import catalog_layouts, schema_layouts
 from catalog.warehouses.postgres.catalog_layouts import LOGIN
 from catalog.warehouses.postgres.privileges import BYPASS, DATA_ROLES, SUPERUSER
 from catalog.warehouses.principals import SEPARATOR
-from catalog.warehouses.warehouse import Export
+from catalog.warehouses.warehouse import BadExports, Export
 
 _FORM = LayoutForm(
     layouts=(*catalog_layouts.LAYOUTS, *schema_layouts.LAYOUTS), harmless=("REFERENCES", "TRIGGER", "MAINTAIN")
@@ -40,16 +40,28 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     if schema_layouts.MEMBERS in described_files.layout_names:
         rows = schema_layouts.resolve_inheritance(rows)
     people = _find_people(rows, export)
+    if export.database:
+        _check_database(rows, export)
     databases = [export.database] if export.database else _list_databases(rows)
     if databases:
         rows = _add_grants_of_roles(rows, databases)
     return [*plain_frames, layouts.build_facts(_resolve_grantees(rows, people), export, _FORM)]
 
 
+def _check_database(rows: DataFrame, export: Export) -> None:
+    """Raise BadExports when no row is of the database of an export, and some are of another one."""
+    is_here = f"path = {quote_text(export.database)} OR startswith(path, {quote_text(export.database + SEPARATOR)})"
+    if not rows.filter(f"NOT {_IS_ROLE_ROW} AND ({is_here})").head(1) and (databases := _list_databases(rows)):
+        raise BadExports(
+            f"The files of the export {export.name} are of the database {', '.join(databases)}, and exports.json says "
+            f"that they are of {export.database}."
+        )
+
+
 def _list_databases(rows: DataFrame) -> list[str]:
-    """Return the databases of the relations of an export that names none."""
+    """Return the databases that the rows of an export name."""
     database = f"substring_index(path, {quote_text(SEPARATOR)}, 1) AS name"
-    named_rows = rows.filter(f"NOT {_IS_ROLE_ROW} AND path <> ''").selectExpr(database).distinct()
+    named_rows = rows.filter(f"is_row AND NOT {_IS_ROLE_ROW} AND path <> ''").selectExpr(database).distinct()
     return sorted(row["name"] for row in named_rows.collect())
 
 

@@ -82,7 +82,7 @@ _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place}{held} without any role.",
     DifferenceType.PASSED_SENSITIVE: "Sensitive data lies in {place}, and {rows} on it {were} not compared: {rule}.",
     DifferenceType.FUTURE_GRANT: "{who} gets {there} on every table that is made in {place}.",
-    DifferenceType.POLICIES_BYPASSED: "No row filter in {place} binds {who}, although it has {datasets} that need one.",
+    DifferenceType.POLICIES_BYPASSED: "No row filter in {place} binds {who}; sensitive there: {datasets}.",
 }
 #: Sentences of roles that do not get into a container in which they should open something.
 _ENTRY_SENTENCE = "{role} does not get into {place}, where the catalog says that it opens {datasets}."

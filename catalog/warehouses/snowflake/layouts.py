@@ -209,6 +209,24 @@ def _build_layout(name: str, columns: tuple[str, ...], further: tuple[str, ...] 
 
 _GRANT = ("privilege", "name", "grantee_name")
 _LATER = ("created_on", "granted_to", "grant_option", "granted_by", "granted_by_role_type")
+#: What views and SHOW say of users, databases and schemas beside what is read.
+_OF_USERS = (
+    *("user_id", "created_on", "deleted_on", "display_name", "first_name", "last_name", "email", "comment", "disabled"),
+    *("must_change_password", "has_password", "snowflake_lock", "default_warehouse", "default_namespace", "owner"),
+    *("default_role", "default_secondary_role", "default_secondary_roles", "ext_authn_duo", "ext_authn_uid", "has_mfa"),
+    *("bypass_mfa_until", "mins_to_bypass_mfa", "mins_to_unlock", "days_to_expiry", "last_success_login", "expires_at"),
+    *("expires_at_time", "locked_until_time", "has_rsa_public_key", "password_last_set_time", "type", "has_pat"),
+    *("database_name", "database_id", "schema_name", "schema_id", "org_identity", "is_from_organization_user"),
+    *("has_federated_workload_authentication", "has_workload_identity"),
+)
+_OF_OBJECTS = (
+    *("is_transient", "comment", "created", "last_altered", "deleted", "retention_time", "resource_group"),
+    *("owner_role_type", "object_visibility", "sql_path", "default_character_set_name"),
+)
+_OF_SHOWN_DATABASES = (
+    *("created_on", "is_default", "is_current", "owner", "comment", "options", "retention_time", "budget"),
+    *("owner_role_type", "object_visibility", "dropped_on", "resource_group", "catalog_sync"),
+)
 LAYOUTS = (
     _build_layout(
         GRANTS_TO_ROLES,
@@ -219,10 +237,14 @@ LAYOUTS = (
     _build_layout(SHOW_GRANTS, (*_GRANT, "granted_on"), (*_LATER, "role")),
     _build_layout(FUTURE_GRANTS, (*_GRANT, "grant_on"), ("created_on", "grant_to", "grant_option")),
     _build_layout(GRANTS_TO_USERS, ("role", "grantee_name"), ("created_on", "deleted_on", "granted_to", "granted_by")),
-    _build_layout(USERS, ("name", "login_name"), None),
-    _build_layout("databases", ("database_name", "type"), None),
-    _build_layout("show_databases", ("name", "origin", "kind"), None),
-    _build_layout(SCHEMATA, ("catalog_name", "schema_name", "schema_owner", "is_managed_access"), None),
+    _build_layout(USERS, ("name", "login_name"), _OF_USERS),
+    _build_layout("databases", ("database_name", "type"), ("database_id", "database_owner", *_OF_OBJECTS)),
+    _build_layout("show_databases", ("name", "origin", "kind"), _OF_SHOWN_DATABASES),
+    _build_layout(
+        SCHEMATA,
+        ("catalog_name", "schema_name", "schema_owner", "is_managed_access"),
+        ("schema_id", "catalog_id", "default_character_set_catalog", "default_character_set_schema", *_OF_OBJECTS),
+    ),
 )
 _DESCRIBERS = {
     **dict.fromkeys((GRANTS_TO_ROLES, SHOW_GRANTS, FUTURE_GRANTS), _describe_grants),

@@ -19,6 +19,7 @@ from catalog.aspects.base import (
     facet_values,
     property_facets,
 )
+from catalog.aspects.facet_fields import MAX_NAME_LENGTH, SUBTYPE
 from catalog.urns import Urn
 from policies.engine import selectors
 
@@ -151,6 +152,11 @@ class SubTypes(OwnedAspect):
     """Subtypes of the entity."""
 
     typeNames: list[str]  # noqa: N815 - DataHub's key
+
+    def facts(self, _urn: Urn, /) -> AspectFacts:
+        """Return the names in capitals, as sources write VIEW."""
+        names = (name.strip().upper() for name in self.typeNames)
+        return AspectFacts(facet_values(SUBTYPE, (name for name in names if 0 < len(name) <= MAX_NAME_LENGTH)))
 
 
 class OwnershipTypeInfo(NamedAspect):

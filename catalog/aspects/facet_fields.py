@@ -22,6 +22,8 @@ ACCESS_ROLE = "ACCESS_ROLE"
 ROLE_USER = "ROLE_USER"
 ROLE_GROUP = "ROLE_GROUP"
 ROLE_TYPE = "ROLE_TYPE"
+#: What kind of object of its platform an entity is, such as VIEW.
+SUBTYPE = "SUBTYPE"
 #: Fields for values that a domain, term, term group or platform instance has besides itself in its own field, such as
 #: the aspect `domains` of a domain. Policies do not test them; relationships and deletions name them.
 UNTESTED_FIELDS = {

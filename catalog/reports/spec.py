@@ -11,6 +11,7 @@ from catalog.aspects.facet_fields import (
     ACCESS_ROLE,
     DOWNSTREAM,
     SUBJECT,
+    SUBTYPE,
     TERM_HAS,
     TERM_IS,
     TERM_RELATED,
@@ -33,7 +34,7 @@ UNKNOWN_PARAMETER, REQUIRED_PARAMETER, INVALID_PARAMETER = "parameter.unknown", 
 #: Facet fields that no policy can test: external roles, subjects of queries, lineage, and further properties of nodes.
 UNTESTED_FACET_FIELDS = frozenset(
     {
-        *(ACCESS_ROLE, DOWNSTREAM, SUBJECT, UPSTREAM),
+        *(ACCESS_ROLE, DOWNSTREAM, SUBJECT, SUBTYPE, UPSTREAM),
         *(TERM_HAS, TERM_IS, TERM_RELATED, TERM_VALUE),
         *UNTESTED_FIELDS.values(),
     }

@@ -8,8 +8,8 @@ from catalog.warehouses import principals
 from catalog.warehouses.grant_facts import (
     Grantee,
     dotted_role_key,
-    name_key,
     object_key,
+    person_key,
 )
 from catalog.warehouses.row_facts import RowOutcome, select_facts
 from catalog.warehouses.sql_names import parse_time
@@ -84,5 +84,5 @@ def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> Dat
         granted_at=parse_time("created_on") if "created_on" in rows.columns else "NULL",
         grantee="grantee",
         grantee_key=f"""CASE WHEN to_role THEN {dotted_role_key(export, "holder_name")}
-            ELSE {name_key(export, "holder_name")} END""",
+            ELSE {person_key(export, "holder_name")} END""",
     )

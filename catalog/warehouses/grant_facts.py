@@ -131,6 +131,11 @@ def name_key(export: Export, name: str) -> str:
     return f"CASE WHEN {is_unquoted} THEN lower({bare_name}) ELSE concat('\"', {bare_name}, '\"') END"
 
 
+def person_key(export: Export, name: str) -> str:
+    """Return `name_key` of an account, which some systems tell from others as logins, in any letters."""
+    return without_domain(export, name) if export.warehouse.has_login_names else name_key(export, name)
+
+
 def without_domain(export: Export, name: str) -> str:
     """Return `Export.normalize` of a name."""
     return f"lower({_strip_domain(export, name)})"

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.sql_text import NO_TEXT, quote_text
-from catalog.warehouses.grant_facts import name_key, object_key, role_key, select_columns
+from catalog.warehouses.grant_facts import object_key, person_key, role_key, select_columns
 from catalog.warehouses.history_rules import HistoryRule
 from catalog.warehouses.row_facts import LONG_NAME, MAX_NAME_LENGTH
 from catalog.warehouses.sql_names import parse_time
@@ -39,7 +39,8 @@ class HistoryRowKind(StrEnum):
 
 
 #: `block`, `line` and `has_header` are those of `forms.lines`; `reason` is the rule of a PASSED and the problem of a
-#: BAD line; `person` and `role` are names as in the source, and `…_key` for comparison with the catalog.
+#: BAD line; `person` and `role` are names as in the source, and `…_key` for comparison with the catalog; `person_key`
+#: is '' for a program that acts as its role.
 HISTORY_COLUMNS = {
     "export": "string",
     "file": "string",
@@ -62,7 +63,8 @@ HISTORY_COLUMNS = {
 class LineReading:
     """What a layout reads of a line, as expressions of SQL.
 
-    `used_at` is a text or a timestamp, `objects` has OBJECTS_TYPE; `role` is null where the layout names none. `rule`
+    `used_at` is a text or a timestamp, `objects` has OBJECTS_TYPE; `role` is null where the layout names none. Of a
+    line that `is_program` the system itself is the person: a task or a page, which acts as its role. `rule`
     and `problem` are null unless they apply.
     """
 
@@ -70,6 +72,7 @@ class LineReading:
     person: str
     objects: str
     role: str = NO_TEXT
+    is_program: str = "false"
     rule: str = NO_TEXT
     problem: str = NO_TEXT
 
@@ -81,6 +84,7 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
         "person": f"trim({reading.person})",
         "role": f"nullif(trim({reading.role}), '')",
         "objects": f"CAST({reading.objects} AS {OBJECTS_TYPE})",
+        "is_program": f"coalesce({reading.is_program}, false)",
         "rule": reading.rule,
         "problem": reading.problem,
     }
@@ -114,7 +118,7 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
             "export": quote_text(export.name),
             "reason": reason,
             "text": text,
-            "person_key": name_key(export, "person"),
+            "person_key": f"CASE WHEN is_program THEN '' ELSE {person_key(export, 'person')} END",
             # Grants to accounts of programs have their whole name as key.
             "role_key": f"""CASE WHEN startswith(role, '{PROGRAM_PREFIX}') THEN lower(role)
                 ELSE {role_key(export, "role")} END""",

@@ -4,5 +4,6 @@ from collections.abc import Mapping
 
 from catalog.warehouses.export_script import ExportScript
 from catalog.warehouses.postgres.export_script import SCRIPT as POSTGRES_SCRIPT
+from catalog.warehouses.snowflake.export_script import SCRIPT as SNOWFLAKE_SCRIPT
 
-SCRIPTS: Mapping[str, ExportScript] = {script.warehouse: script for script in (POSTGRES_SCRIPT,)}
+SCRIPTS: Mapping[str, ExportScript] = {script.warehouse: script for script in (POSTGRES_SCRIPT, SNOWFLAKE_SCRIPT)}

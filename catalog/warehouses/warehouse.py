@@ -51,6 +51,8 @@ class Warehouse:
     - `has_groups`: groups themselves hold roles. `has_directory_names`: people and groups have the names of a
       directory, in which letter case says nothing. `has_role_addresses`: roles have addresses as people have.
       `role_kind` stands before the name of a grantee that is a role, in systems that name the kind of each.
+    - `has_login_names`: accounts are compared in any letters, as logins are, and roles are not. `has_acting_roles`:
+      people act as one role at a time, which has to get into schemas and databases by itself.
     - `denials` are rows of grants that deny; `has_conditions`: grants may hold for some tables of a container.
     - `partial_privileges` reach a part of a table: they are no access as declared, and access beyond it.
     - `guesses_accounts`: an account has the name that the catalog has for a person; else it is one of the export's.
@@ -68,6 +70,8 @@ class Warehouse:
     has_groups: bool = False
     has_directory_names: bool = False
     has_role_addresses: bool = False
+    has_login_names: bool = False
+    has_acting_roles: bool = False
     role_kind: str = ""
     denials: Denials | None = None
     has_conditions: bool = False
@@ -88,6 +92,7 @@ class Export:
     are the levels of further privileges, `ignored_roles` the roles whose extra grants and members are not reported.
     `owner` receives what a role should not own, `database` contains the tables of layouts that name none. `hierarchy`
     and `denies` are files of Google Cloud: which folders and organizations a project is in, and deny policies.
+    `imported` are databases that were made from shares.
     `policies` are the files of masks and row filters, `usage` those of the history of access. `dialect` is that of
     repairs, None where they are said in words.
     """
@@ -112,6 +117,7 @@ class Export:
     database: str = ""
     hierarchy: tuple[str, ...] = ()
     denies: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
 
     @property

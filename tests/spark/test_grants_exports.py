@@ -56,7 +56,7 @@ def test_forms_of_views_fold_names_and_have_a_dialect(form: str) -> None:
 def test_names_go_both_ways() -> None:
     named = {"role_prefix": "snow_", "roles": {"Odd": "other"}, "email_domain": "x.example"}
     (export,) = parse_exports(text(SNOW | named))
-    assert (export.role_identifier("READER"), export.role_name("snow_reader")) == ("snow_reader", "READER@x.example")
+    assert (export.role_identifier("READER"), export.role_name("snow_reader")) == ("snow_reader", "READER")
     assert (export.role_identifier("odd"), export.role_name("other")) == ("other", "Odd")
     assert (export.normalize("Ann@X.example"), export.account_name("ann")) == ("ann", "ANN@x.example")
 

@@ -29,6 +29,7 @@ snow_crm.reader    | READ  | ann   | crm.core.leads
 snow_lake.reader   | READ  | -     | lake.raw.events
 snow_analyst       | READ  | -     | sales.core.orders
 snow_crm_owner     | ADMIN | -     | crm.core.leads
+snow_daily         | WRITE | theo  | sales.core.daily sales.core.recap
 """
 BIGQUERY = """
 auditors | READ  | - | pier-ships.logs.events pier-ships.crew.people pier-docks.tides.levels pier-tests.trial.runs pier-tests.trial.runs_v
@@ -38,27 +39,40 @@ writers  | WRITE | - | pier-ships.logs.events
 hr       | READ  | - | pier-ships.crew.people
 """  # noqa: E501 - a table
 SENSITIVE = {"sales.hr.people", "pier-ships.crew.people"}
-FURTHER = {"snowflake": ["sales.core.orders_v"], "bigquery": []}
+FURTHER = {"snowflake": ["sales.core.orders_v", "market.public.quotes"], "bigquery": []}
+#: What the catalog says that datasets are.
+SUBTYPES = {"sales.core.recap": ["VIEW"]}
 
 FOUND = {
     "snowflake": """
-GRANT_MISSING     | MEDIUM   | snow_sales.reader  | sales.hr.people     | -       | GRANT SELECT ON TABLE "SALES"."HR"."PEOPLE" TO DATABASE ROLE "SALES"."READER";
-EXTRA_GRANT       | HIGH     | snow_orders_reader | sales.core.orders_v | -       | REVOKE SELECT ON VIEW "SALES"."CORE"."ORDERS_V" FROM ROLE "ORDERS_READER";
-EXTRA_GRANT       | HIGH     | -                  | sales.core.casey    | -       | REVOKE SELECT ON TABLE "SALES"."CORE"."CASEY" FROM ROLE "casey";
-EXTRA_GRANT       | HIGH     | snow_sales.reader  | -                   | -       | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
-EXTRA_GRANT       | HIGH     | snow_analyst       | -                   | -       | REVOKE DATABASE ROLE "SALES"."READER" FROM ROLE "ANALYST";
-EXTRA_GRANT       | HIGH     | snow_analyst       | -                   | -       | REVOKE DATABASE ROLE "CRM"."READER" FROM ROLE "ANALYST";
-EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -       | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM APPLICATION "LENS";
-EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -       | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM SHARE "PARTNERS";
-EXTRA_GRANT       | HIGH     | -                  | crm.core.leads      | -       | REVOKE SELECT ON VIEW "CRM"."CORE"."LEADS" FROM APPLICATION ROLE "CRM"."VIEWER";
-EXTRA_GRANT       | HIGH     | -                  | -                   | -       | GRANT OWNERSHIP ON SCHEMA "LAKE"."RAW" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
-WRONG_LEVEL       | HIGH     | snow_sales.reader  | sales.core.orders   | -       | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
-WRONG_LEVEL       | HIGH     | snow_analyst       | sales.core.orders   | -       | REVOKE DATABASE ROLE "SALES"."READER" FROM ROLE "ANALYST"; GRANT SELECT ON TABLE "SALES"."CORE"."ORDERS" TO ROLE "ANALYST";
-ROLE_GONE         | HIGH     | snow_lake.reader   | -                   | -       | CREATE DATABASE ROLE "LAKE"."READER";
-MEMBER_MISSING    | MEDIUM   | snow_crm.reader    | -                   | ann     | GRANT DATABASE ROLE "CRM"."READER" TO USER "ANN";
-EXTRA_MEMBER      | HIGH     | snow_casey         | -                   | "casey" | REVOKE ROLE "CASEY" FROM USER "casey";
-EXTRA_MEMBER      | HIGH     | snow_sales.reader  | -                   | carl    | REVOKE DATABASE ROLE "SALES"."READER" FROM USER "CARL";
-DIRECT_USER_GRANT | CRITICAL | -                  | sales.hr.people     | carl    | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM USER "CARL";
+DIRECT_USER_GRANT | CRITICAL | -                  | sales.hr.people     | carl | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM USER "CARL";
+EXTRA_GRANT       | CRITICAL | -                  | -                   | -    | REVOKE MANAGE GRANTS ON ACCOUNT FROM ROLE "WARDEN";
+EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -    | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM APPLICATION "LENS";
+EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -    | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM SHARE "PARTNERS";
+EXTRA_GRANT       | HIGH     | -                  | -                   | -    | GRANT OWNERSHIP ON SCHEMA "LAKE"."RAW" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
+EXTRA_GRANT       | HIGH     | -                  | -                   | -    | REVOKE IMPORTED PRIVILEGES ON DATABASE "MARKET" FROM ROLE "BUYER";
+EXTRA_GRANT       | HIGH     | -                  | crm.core.leads      | -    | -- The schema CRM.CORE has managed access: run this as CRM_OWNER, or with MANAGE GRANTS. REVOKE SELECT ON VIEW "CRM"."CORE"."LEADS" FROM APPLICATION ROLE "CRM"."VIEWER";
+EXTRA_GRANT       | HIGH     | -                  | sales.core.casey    | -    | REVOKE SELECT ON TABLE "SALES"."CORE"."CASEY" FROM ROLE "casey";
+EXTRA_GRANT       | HIGH     | -                  | sales.core.daily    | -    | -- CASCADE also takes SELECT from SUB, to whom it was passed on. -- CASCADE also takes SELECT from ANALYST, to whom it was passed on. REVOKE SELECT ON DYNAMIC TABLE "SALES"."CORE"."DAILY" FROM ROLE "LEAD" CASCADE;
+EXTRA_GRANT       | HIGH     | -                  | sales.core.daily    | -    | -- SELECT ends with the grant of LEAD, who passed it on.
+EXTRA_GRANT       | HIGH     | snow_analyst       | -                   | -    | REVOKE DATABASE ROLE "CRM"."READER" FROM ROLE "ANALYST"; REVOKE DATABASE ROLE "SALES"."READER" FROM ROLE "ANALYST"; -- SELECT ends with the grant of LEAD, who passed it on.
+EXTRA_GRANT       | HIGH     | snow_orders_reader | sales.core.orders_v | -    | REVOKE SELECT ON VIEW "SALES"."CORE"."ORDERS_V" FROM ROLE "ORDERS_READER";
+EXTRA_GRANT       | HIGH     | snow_sales.reader  | -                   | -    | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
+EXTRA_MEMBER      | HIGH     | snow_sales.reader  | -                   | carl | REVOKE DATABASE ROLE "SALES"."READER" FROM USER "CARL";
+FUTURE_GRANT      | MEDIUM   | snow_sales.reader  | -                   | -    | REVOKE SELECT ON FUTURE VIEWS IN DATABASE "SALES" FROM DATABASE ROLE "SALES"."READER";
+GRANT_MISSING     | MEDIUM   | snow_casey         | -                   | -    | GRANT USAGE ON DATABASE "SALES" TO ROLE "CASEY";
+GRANT_MISSING     | MEDIUM   | snow_casey         | -                   | -    | GRANT USAGE ON SCHEMA "SALES"."CORE" TO ROLE "CASEY";
+GRANT_MISSING     | MEDIUM   | snow_crm.reader    | -                   | -    | GRANT USAGE ON SCHEMA "CRM"."CORE" TO DATABASE ROLE "CRM"."READER";
+GRANT_MISSING     | MEDIUM   | snow_daily         | sales.core.daily    | -    | GRANT SELECT ON DYNAMIC TABLE "SALES"."CORE"."DAILY" TO ROLE "DAILY"; -- Nobody writes a dynamic table: SALES.CORE.DAILY can only be read.
+GRANT_MISSING     | MEDIUM   | snow_daily         | sales.core.recap    | -    | GRANT SELECT ON VIEW "SALES"."CORE"."RECAP" TO ROLE "DAILY"; -- Nobody writes a view: SALES.CORE.RECAP can only be read.
+GRANT_MISSING     | MEDIUM   | snow_sales.reader  | -                   | -    | GRANT USAGE ON SCHEMA "SALES"."HR" TO DATABASE ROLE "SALES"."READER";
+GRANT_MISSING     | MEDIUM   | snow_sales.reader  | sales.hr.people     | -    | GRANT SELECT ON TABLE "SALES"."HR"."PEOPLE" TO DATABASE ROLE "SALES"."READER";
+MEMBER_MISSING    | MEDIUM   | snow_crm.reader    | -                   | ann  | GRANT DATABASE ROLE "CRM"."READER" TO USER "ANN";
+MEMBER_MISSING    | MEDIUM   | snow_daily         | -                   | theo | GRANT ROLE "DAILY" TO USER "theo@sales.example";
+PASSED_SENSITIVE  | HIGH     | -                  | -                   | -    | -- See who has access to SALES in this way: the report only counts it.
+ROLE_GONE         | HIGH     | snow_lake.reader   | -                   | -    | CREATE DATABASE ROLE IF NOT EXISTS "LAKE"."READER"; GRANT USAGE ON DATABASE "LAKE" TO DATABASE ROLE "LAKE"."READER"; GRANT USAGE ON SCHEMA "LAKE"."RAW" TO DATABASE ROLE "LAKE"."READER"; GRANT SELECT ON TABLE "LAKE"."RAW"."EVENTS" TO DATABASE ROLE "LAKE"."READER";
+WRONG_LEVEL       | HIGH     | snow_analyst       | sales.core.orders   | -    | REVOKE DATABASE ROLE "SALES"."READER" FROM ROLE "ANALYST"; GRANT SELECT ON TABLE "SALES"."CORE"."ORDERS" TO ROLE "ANALYST";
+WRONG_LEVEL       | HIGH     | snow_sales.reader  | sales.core.orders   | -    | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
 """,  # noqa: E501 - a table
     "bigquery": """
 GRANT_MISSING     | MEDIUM   | auditors | pier-docks.tides.levels | -    | GRANT `roles/bigquery.dataViewer` ON TABLE `pier-docks.tides.levels` TO "group:auditors@pier.example";
@@ -93,7 +107,8 @@ def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
             for one in opens.split():
                 opened.setdefault(one, []).append(role(name))
         for name, roles in opened.items():
-            made.entity(dataset(platform, name), ACCESS_ROLE=roles, TAG=[PII] if name in SENSITIVE else [])
+            facts = {"TAG": [PII] if name in SENSITIVE else [], "SUBTYPE": SUBTYPES.get(name, [])}
+            made.entity(dataset(platform, name), ACCESS_ROLE=roles, **facts)
         made.files |= {f"{case}/{file.name}": file.read_text(encoding="utf-8") for file in (GOLDEN / case).iterdir()}
     made.files["exports.json"] = json.dumps({"exports": [read_export(case) for _, case in CASES.values()]})
     with interpreted(spark):

@@ -22,6 +22,9 @@ _TABLE_DOMAIN_PATTERN = r"(?i)(table|view)$"
 #: What Snowflake writes in place of what it has cut off.
 _CUT_OFF = "TRUNCATED"
 
+#: Users of the system itself: tasks, worksheets and applications act as their role.
+_PROGRAMS = ("SYSTEM", "SYSTEM-USER", "SYSTEM USER", "WORKSHEETS_APP_USER", "SNOWFLAKE")
+
 
 def read_access_history(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files. Raises BadExports."""
@@ -39,6 +42,7 @@ def read_access_history(spark: SparkSession, folder: str, export: Export, patter
     reading = LineReading(
         used_at="query_start_time",
         person="user_name",
+        is_program=f"upper(trim(user_name)) IN {list_texts(_PROGRAMS)}",
         role="role_name" if "role_name" in rows.columns else NO_TEXT,
         objects=unite_objects(
             (

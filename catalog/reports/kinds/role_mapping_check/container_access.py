@@ -37,10 +37,13 @@ def find_future_grants(
     of `pair_roles_with_datasets`, `user_grants` what users reach without a role.
     """
     excess = pairs.filter("level IS NOT NULL AND (NOT is_said OR level > declared_level)")
-    excess = excess.selectExpr("export", f"'{Grantee.ROLE}' AS kind", "role AS grantee_key", "number", "declared_level")
-    excess = excess.union(user_grants.selectExpr(*_HOLDER, "number", "CAST(NULL AS int)"))
+    said_level = "CASE WHEN is_said THEN declared_level END"
+    excess = excess.selectExpr("export", f"'{Grantee.ROLE}' AS kind", "role AS grantee_key", "number", said_level)
+    excess = excess.toDF(*_HOLDER, "number", "declared_level").union(
+        user_grants.selectExpr(*_HOLDER, "number", "CAST(NULL AS int)")
+    )
     places = excess.join(list_containers(declared_access.datasets), ["export", "number"])
-    # A role may have what the catalog says of it on all that is made.
+    # A role may have what the catalog says of it on all that is made, unless the catalog does not name it on a table.
     places = places.groupBy(*_HOLDER, "object_key").agg(f.expr("min(coalesce(declared_level, 0)) AS declared_level"))
     rows = facts.filter(f"what = '{FactKind.FUTURE}'").join(places, [*_HOLDER, "object_key"])
     rows = _drop_ignored(rows.filter("level > declared_level"), exports)

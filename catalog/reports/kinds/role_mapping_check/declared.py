@@ -16,6 +16,7 @@ from catalog.reports.kinds.role_mapping_check.declared_members import (
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.spark.job_threads import JobTask, JobThreads
 from catalog.sql_text import is_among, list_texts, quote_text
+from catalog.warehouses.csv_grants import TABLE_TYPES
 from catalog.warehouses.grant_facts import spell
 from catalog.warehouses.levels import ROLE_TYPE_LEVELS
 from catalog.warehouses.warehouse import Export
@@ -37,6 +38,7 @@ class DeclaredAccess:
     - `members`: the members of the expected roles, as soon as they are computed.
     - `group_members`: export, group_key, member_key; the members of groups.
     - `people`: member_key, urn; the users of the catalog.
+    - `subtypes`: number, object_type; what datasets of any platform are, in the words of SQL.
     - `uncovered_datasets`: urn; sensitive datasets of any platform without a role.
     - `sensitive_datasets`: tag, number. `sensitive_role_datasets`: tag, number, role (each role that they name).
     """
@@ -48,6 +50,7 @@ class DeclaredAccess:
     members: JobTask[DeclaredMembers]
     group_members: DataFrame
     people: DataFrame
+    subtypes: DataFrame
     uncovered_datasets: DataFrame
     sensitive_datasets: DataFrame
     sensitive_role_datasets: DataFrame
@@ -100,6 +103,7 @@ def read(
         members=members,
         group_members=read_group_members(table, exports),
         people=read_people(table),
+        subtypes=_read_subtypes(facets),
         uncovered_datasets=sensitive_role_facets.filter("role IS NULL").selectExpr("urn").distinct(),
         sensitive_datasets=sensitive_datasets,
         sensitive_role_datasets=sensitive_role_facets.filter("role IS NOT NULL").selectExpr("tag", "number", "role"),
@@ -121,6 +125,13 @@ def _select_export_datasets(datasets: DataFrame, export: Export) -> DataFrame:
     columns = ("number", "urn", f"{quote_text(export.name)} AS export", f"{name} AS name")
     rows = datasets.filter(is_covered).selectExpr(*columns)
     return rows.withColumn("key", f.expr(spell(export, "name")))
+
+
+def _read_subtypes(facets: DataFrame) -> DataFrame:
+    rows = facets.filter(f"field = 'SUBTYPE' AND value IN {list_texts(TABLE_TYPES)}")
+    # Of several words the longer one says more: a materialized view is a view, too.
+    longest = f.expr("max(struct(length(value) AS size, value)).value AS object_type")
+    return rows.groupBy(f.expr("entity AS number")).agg(longest)
 
 
 def _role_identifier(urn: str) -> str:

@@ -125,14 +125,14 @@ def _find_pair_differences(
     source: SourceAccess, roles: _ComparedRoles, declared_access: DeclaredAccess, exports: Sequence[Export]
 ) -> DataFrame:
     """Return differences about what roles open."""
-    missing_grants = pair_differences.find_missing_grants(roles.pairs, roles.existing_roles)
+    missing_grants = pair_differences.find_missing_grants(roles.pairs, roles.existing_roles, declared_access)
     differences = [
         drop_unlisted(missing_grants, source.facts, source.survey, declared_access, exports),
         *pair_differences.find_extra_grants(roles.pairs, exports),
         pair_differences.find_wrong_levels(roles.pairs),
     ]
     if source.entries is not None:
-        differences.append(source.entries.find_missing(declared_access, roles.existing_roles))
+        differences.append(source.entries.find_missing(declared_access, roles.existing_roles, exports))
     if any(export.warehouse.partial_privileges for export in exports):
         partial_grants = source.reaching_grants.filter(f"kind = '{Grantee.ROLE}' AND {is_partial(exports)}")
         differences.append(pair_differences.find_partial_grants(partial_grants, declared_access, exports))

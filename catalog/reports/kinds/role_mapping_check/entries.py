@@ -23,6 +23,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     same_named_columns,
     select_difference_columns,
 )
+from catalog.sql_text import is_among
 from catalog.warehouses.grant_facts import FactKind, Grantee
 from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.warehouse import Export
@@ -48,11 +49,13 @@ class Entries:
     def find_closed(self, reach: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
         """Return (export, number, kind, grantee_key, is_container) of grants on what nobody who has them gets to.
 
-        What a role should open counts, since `find_missing` says what it lacks, and so does a grant to everybody.
+        What a role should open counts, since `find_missing` says what it lacks, and so does a grant to everybody. Where
+        people act as one role at a time, all counts: a grant is reported before another one opens it.
         """
         columns = ["export", "number", "kind", "grantee_key"]
         is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
-        rows = reach.filter("number IS NOT NULL AND NOT is_container").selectExpr(*columns, "grantee_key AS role")
+        is_asked = f"number IS NOT NULL AND NOT is_container AND NOT {_has_acting_roles(exports)}"
+        rows = reach.filter(is_asked).selectExpr(*columns, "grantee_key AS role")
         rows = rows.filter(f"NOT {is_everybody}").drop("role").distinct()
         declared_pairs = declared_access.role_datasets.selectExpr(
             "export", "number", f"'{Grantee.ROLE}' AS kind", "role AS grantee_key"
@@ -62,10 +65,13 @@ class Entries:
         closed = needed.join(self.later_holders, [*_CONTAINER, "kind", "grantee_key"], "left_anti")
         return closed.selectExpr(*columns, "false AS is_container").distinct()
 
-    def find_missing(self, declared_access: DeclaredAccess, existing_roles: DataFrame) -> DataFrame:
+    def find_missing(
+        self, declared_access: DeclaredAccess, existing_roles: DataFrame, exports: Sequence[Export]
+    ) -> DataFrame:
         """Return a difference for each role and each container which it should open datasets in and does not get into.
 
         Into a database somebody who holds the role may get by another one: that is how accounts are made to connect.
+        Where people act as one role at a time, it gets there by itself, too.
         """
         names = declared_access.datasets.selectExpr("export", "number", "name")
         needed = _list_declared_places(self.guarded, declared_access).join(names, ["export", "number"])
@@ -73,11 +79,12 @@ class Entries:
         needed = needed.join(self.guarded, _CONTAINER)
         keys = [*_CONTAINER, "role"]
         holding_roles = self.holders.filter(f"kind = '{Grantee.ROLE}'").withColumnRenamed("grantee_key", "role")
-        schemas = needed.filter("object_type <> 'DATABASE'").join(self.roles, keys, "left_anti")
-        databases = needed.filter("object_type = 'DATABASE'").join(holding_roles, keys, "left_anti")
+        is_shared = f"object_type = 'DATABASE' AND NOT {_has_acting_roles(exports)}"
+        alone = needed.filter(f"NOT ({is_shared})").join(self.roles, keys, "left_anti")
+        shared = needed.filter(is_shared).join(holding_roles, keys, "left_anti")
         roles = declared_access.roles.selectExpr("role", "role_urn")
         return select_difference_columns(
-            schemas.union(databases).join(existing_roles, ROLE_COLUMNS).join(roles, "role"),
+            alone.union(shared).join(existing_roles, ROLE_COLUMNS).join(roles, "role"),
             type=f"'{DifferenceType.GRANT_MISSING}'",
             severity=f"'{DifferenceSeverity.MEDIUM}'",
             **same_named_columns("export", "role", "role_urn", "object", "object_type", "name", "count"),
@@ -123,6 +130,10 @@ def find_entries(
         stage("holders", _list_holders(roles, people, later_held_roles, inheritance)),
         stage("later_holders", _list_holders(later_roles, people, later_held_roles, inheritance)),
     )
+
+
+def _has_acting_roles(exports: Sequence[Export]) -> str:
+    return is_among("export", [export.name for export in exports if export.warehouse.has_acting_roles])
 
 
 def _add_heirs(entries: DataFrame, inheritance: DataFrame) -> DataFrame:

@@ -19,7 +19,7 @@ from catalog.reports.spark.rollups import MAX_LISTED
 from catalog.sql_text import NO_TEXT, is_among, list_texts
 from catalog.warehouses.grant_facts import FactKind, Grantee
 from catalog.warehouses.levels import READ
-from catalog.warehouses.pass_rules import DORMANT_RULES
+from catalog.warehouses.pass_rules import DORMANT_RULES, PassRule
 from catalog.warehouses.principals import is_group
 from catalog.warehouses.warehouse import Export
 
@@ -29,7 +29,8 @@ def find_existing_roles(facts: DataFrame) -> DataFrame:
     is_dormant = f"""
         what = '{FactKind.PASSED}' AND rule IN {list_texts(sorted(DORMANT_RULES))} AND grantee_key IS NOT NULL
     """
-    is_granted = f"what IN ('{FactKind.GRANT}', '{FactKind.INHERIT}') OR {is_dormant}"
+    is_holder = list_texts((FactKind.GRANT, FactKind.INHERIT, FactKind.ENTRY, FactKind.FUTURE))
+    is_granted = f"what IN {is_holder} OR {is_dormant}"
     granted_roles = facts.filter(f"kind = '{Grantee.ROLE}' AND ({is_granted})")
     role_facts = facts.filter(f"what IN ('{FactKind.INHERIT}', '{FactKind.MEMBER}', '{FactKind.ROLE}')")
     role_names = granted_roles.selectExpr("export", "grantee_key AS role", "grantee AS role_name").union(
@@ -51,7 +52,11 @@ def build_missing_roles(missing_roles: DataFrame, declared_access: DeclaredAcces
     datasets = declared_access.role_datasets.join(missing_roles, ROLE_COLUMNS, "left_semi").join(
         names, ["export", "number"]
     )
-    datasets = datasets.groupBy(*ROLE_COLUMNS).agg(f.expr(f"{_list_first('name')} AS datasets"))
+    datasets = datasets.join(declared_access.subtypes, "number", "left")
+    types = (
+        "map_from_entries(collect_set(CASE WHEN object_type IS NOT NULL THEN struct(name, object_type) END)) AS types"
+    )
+    datasets = datasets.groupBy(*ROLE_COLUMNS).agg(*map(f.expr, (f"{_list_first('name')} AS datasets", types)))
     members = declared_access.members.get_result().required.filter(f"kind = '{Grantee.USER}'")
     members = members.join(missing_roles, ROLE_COLUMNS, "left_semi")
     members = members.join(accounts, ["export", "kind", "member_key"], "left")
@@ -59,7 +64,7 @@ def build_missing_roles(missing_roles: DataFrame, declared_access: DeclaredAcces
     members = members.groupBy(*ROLE_COLUMNS).agg(*map(f.expr, people))
     rows = missing_roles.join(declared_access.roles, "role").join(datasets, ROLE_COLUMNS, "left")
     rows = rows.join(members, ROLE_COLUMNS, "left")
-    lists = ", ".join(f"'{name}', {name}" for name in ("datasets", "accounts", "people"))
+    lists = ", ".join(f"'{name}', {name}" for name in ("datasets", "types", "accounts", "people"))
     return select_difference_columns(
         rows,
         type=f"'{DifferenceType.ROLE_GONE}'",
@@ -107,7 +112,8 @@ def select_members(facts: DataFrame) -> DataFrame:
 def find_accounts(facts: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return (export, member_key, account) of the people that exports name, if accounts are not guessed."""
     is_asked = is_among("export", [export.name for export in exports if not export.warehouse.guesses_accounts])
-    people = facts.filter(f"{is_asked} AND kind = '{Grantee.USER}' AND grantee IS NOT NULL")
+    is_revoked = f"coalesce(rule, '') = '{PassRule.REVOKED}'"
+    people = facts.filter(f"{is_asked} AND kind = '{Grantee.USER}' AND grantee IS NOT NULL AND NOT {is_revoked}")
     # Of two names of one person, the one without the domain is the shorter one.
     account = "min(struct(length(grantee) AS size, grantee)).grantee AS account"
     people = people.groupBy("export", f.expr("grantee_key AS member_key")).agg(f.expr(account))

@@ -25,14 +25,15 @@ from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.warehouse import Export
 
 
-def find_missing_grants(pairs: DataFrame, existing_roles: DataFrame) -> DataFrame:
+def find_missing_grants(pairs: DataFrame, existing_roles: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
     """Return declared pairs without access in the source, except those of missing roles."""
-    rows = pairs.filter("is_said AND level IS NULL").join(existing_roles, ROLE_COLUMNS)
+    rows = pairs.filter("is_said AND level IS NULL").drop("object_type").join(existing_roles, ROLE_COLUMNS)
+    rows = rows.join(declared_access.subtypes, "number", "left")
     return select_difference_columns(
         rows,
         type=f"'{DifferenceType.GRANT_MISSING}'",
         severity=f"'{DifferenceSeverity.MEDIUM}'",
-        **same_named_columns("export", "role", "role_urn", "entity", "name"),
+        **same_named_columns("export", "role", "role_urn", "entity", "object_type", "name"),
         grantee="role_name",
         wanted=f"coalesce(declared_level, {READ})",
     )

@@ -15,15 +15,20 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 )
 from catalog.sql_text import NO_TEXT, list_texts
 from catalog.warehouses.grant_facts import FactKind
-from catalog.warehouses.pass_rules import REACHING_RULES
+from catalog.warehouses.pass_rules import REACHING_RULES, PassRule
 from catalog.warehouses.warehouse import Export
+
+#: Grants that a sentence names at most.
+_MAX_EXAMPLES = 5
 
 
 def find_passed_access(facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
     """Return a difference for each rule and object, with the number of its rows, where something sensitive lies."""
     is_passed = f"what = '{FactKind.PASSED}' AND rule IN {list_texts(sorted(REACHING_RULES))}"
     rows = facts.filter(f"{is_passed} AND is_counted AND object_key <> ''")
-    rows = rows.groupBy("export", "rule", "object_key", "is_container").agg(f.expr("count(*) AS count"))
+    rows = rows.groupBy("export", "rule", "object_key", "is_container").agg(
+        *map(f.expr, ("count(*) AS count", f"concat_ws('; ', {_list_first('condition')}) AS examples"))
+    )
     datasets = declared_access.datasets.filter("is_sensitive")
     tables = datasets.selectExpr("export", "key AS object_key", "false AS is_container", "urn")
     containers = list_places(facts, datasets, exports).selectExpr(
@@ -37,4 +42,9 @@ def find_passed_access(facts: DataFrame, declared_access: DeclaredAccess, export
         **same_named_columns("export", "rule", "count"),
         entity="urn",
         object="object_key",
+        condition=f"CASE WHEN rule = '{PassRule.READING_OBJECT}' THEN examples END",
     )
+
+
+def _list_first(value: str) -> str:
+    return f"slice(array_sort(collect_set({value})), 1, {_MAX_EXAMPLES})"

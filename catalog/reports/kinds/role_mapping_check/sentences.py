@@ -80,7 +80,9 @@ _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.MEMBER_MISSING: "{who} should hold {role} and does not.",
     DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}{held}; the catalog does not say so.",
     DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place}{held} without any role.",
-    DifferenceType.PASSED_SENSITIVE: "Sensitive data lies in {place}, and {rows} on it {were} not compared: {rule}.",
+    DifferenceType.PASSED_SENSITIVE: (
+        "Sensitive data lies in {place}, and {rows} on it {were} not compared: {rule}{held}."
+    ),
     DifferenceType.FUTURE_GRANT: "{who} gets {there} on every table that is made in {place}.",
     DifferenceType.POLICIES_BYPASSED: "No row filter in {place} binds {who}; sensitive there: {datasets}.",
 }

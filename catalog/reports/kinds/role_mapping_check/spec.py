@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from catalog.aspects.facet_fields import ACCESS_ROLE
+from catalog.aspects.facet_fields import ACCESS_ROLE, SUBTYPE
 from catalog.models import Report
 from catalog.reports import storage_problems
 from catalog.reports.kinds.role_mapping_check import tables
@@ -83,7 +83,7 @@ SPEC = ReportSpec(
     title="Role mapping check",
     description="Do Snowflake, BigQuery and others grant what the catalog says of their roles, and to whom?",
     module=f"{__package__}.job",
-    excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE},
+    excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE, SUBTYPE},
     parameters=(SENSITIVE_TAGS_PARAMETER,),
     tables=(tables.FINDINGS, tables.COMPLIANCE, tables.POLICIES, tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
     # Nightly only where exports are configured.

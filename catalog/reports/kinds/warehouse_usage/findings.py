@@ -169,10 +169,16 @@ def _build_undeclared_findings(results: UsageResults, find_policies: FindPolicie
     )
     gathered = gathered.selectExpr("*", f"'{Grantee.USER}' AS kind", "person_key AS grantee_key")
     people_rows = list_rows(add_person(gathered, results))
-    policies = find_policies((item["entity"], row["urn"]) for row in people_rows for item in row["listed"])
+    for row in people_rows:
+        if row["person_key"].startswith(SEPARATOR):
+            row["urn"] = None
+    policies = find_policies(
+        (item["entity"], row["urn"]) for row in people_rows for item in row["listed"] if row["urn"]
+    )
     for row in people_rows:
         person, key_parts = row["listed"][0]["person"], (row["export"], row["person_key"])
-        repair = f"-- Give {person} a role that opens {{}} in the catalog, or take the access in the source."
+        step = f"Give {person} a role that opens {{}}" if row["urn"] else "Name the role of the program on {}"
+        repair = f"-- {step} in the catalog, or take the access in the source."
         findings = [
             {
                 "severity": DifferenceSeverity.CRITICAL if row["is_sensitive"] else DifferenceSeverity.HIGH,
@@ -196,7 +202,7 @@ def _build_undeclared_findings(results: UsageResults, find_policies: FindPolicie
         )
 
 
-def _describe_policy(policies: PolicyNames, entity: str, person: str) -> str:
+def _describe_policy(policies: PolicyNames, entity: str, person: str | None) -> str:
     """Return the sentence about the policies of the catalog, '' where they were not asked."""
     if (entity, person) not in policies:
         return ""

@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from catalog.aspects.facet_fields import ACCESS_ROLE, UPSTREAM
+from catalog.aspects.facet_fields import ACCESS_ROLE, SUBTYPE, UPSTREAM
 from catalog.reports.kinds.role_mapping_check import spec as role_mapping_check_spec
 from catalog.reports.kinds.warehouse_usage import tables
 from catalog.reports.spec import UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
@@ -12,7 +12,7 @@ SPEC = ReportSpec(
     title="Warehouse usage",
     description="Which grants of Snowflake, BigQuery and others did nobody use, and who used what they are not to?",
     module=f"{__package__}.job",
-    excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE, UPSTREAM},
+    excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE, SUBTYPE, UPSTREAM},
     parameters=(
         Parameter(
             name="days",

@@ -7,14 +7,19 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.warehouse_usage.attribution import select_judged_uses
-from catalog.warehouses.grant_facts import Grantee
+from catalog.sql_text import quote_text
+from catalog.warehouses.grant_facts import SEPARATOR, Grantee
 from catalog.warehouses.warehouse import Export
+
+#: Beginning of the `person_key` of a program: the role as which it acts follows.
+_PROGRAM_MARK = quote_text(SEPARATOR)
 
 
 def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
     """Return (export, number, person_key, person, role_key, last, entity, name, is_sensitive), one row for each pair.
 
-    Tables that a statement reads only through a view, and uses of ignored roles, are left out.
+    Programs of the system have the role as which they act. Tables that a statement reads only through a view, and uses
+    of ignored roles, are left out.
     """
     declared_people = declared_access.role_datasets.join(
         declared_access.members.get_result().allowed.filter(f"kind = '{Grantee.USER}'"), ["export", "role"]
@@ -22,7 +27,14 @@ def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, expor
     described = declared_access.role_datasets.selectExpr("export", "number").distinct()
     own_uses = select_judged_uses(uses.filter("is_direct"), exports)
     own_uses = own_uses.join(described, ["export", "number"], "left_semi")
-    pairs = own_uses.join(declared_people, ["export", "number", "person_key"], "left_anti")
+    declared_roles = declared_access.role_datasets.selectExpr("export", "number", "role AS role_key")
+    people = own_uses.filter("person_key <> ''").join(declared_people, ["export", "number", "person_key"], "left_anti")
+    # A program acts as its role, and without one there is nobody to speak of.
+    programs = own_uses.filter("person_key = '' AND role_key <> ''")
+    programs = programs.join(declared_roles, ["export", "number", "role_key"], "left_anti")
+    program_columns = {"person": "concat(person, ' as ', role_key)", "person_key": f"concat({_PROGRAM_MARK}, role_key)"}
+    programs = programs.withColumns({name: f.expr(text) for name, text in program_columns.items()})
+    pairs = people.union(programs.selectExpr(*people.columns))
     pairs = pairs.groupBy("export", "number", "person_key").agg(
         *map(f.expr, ("min(person) AS person", "max(role_key) AS role_key", "max(last) AS last"))
     )

@@ -1,0 +1,43 @@
+"""Privileges and types of objects of Snowflake (docs/warehouses/snowflake.md): what is not here is quarantined."""
+
+from collections.abc import Mapping
+
+from catalog.warehouses.levels import ADMIN, READ, WRITE
+
+#: What opens all of a database that was made from a share; views show it as USAGE.
+IMPORTED, MANAGE_GRANTS = "IMPORTED PRIVILEGES", "MANAGE GRANTS"
+PRIVILEGES: Mapping[str, int] = {
+    "SELECT": READ,
+    **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "TRUNCATE", "EVOLVE SCHEMA"), WRITE),
+    **dict.fromkeys(("OWNERSHIP", "ALL", "ALL PRIVILEGES"), ADMIN),
+    IMPORTED: READ,
+    MANAGE_GRANTS: ADMIN,
+}
+#: Privileges on tables and views that reach no rows.
+HARMLESS = ("REFERENCES", "REBUILD", "APPLYBUDGET", "APPLY", "MONITOR", "OPERATE", "USAGE")
+#: Any of these lets its holder into the schema or database; so does one to create something there.
+ENTRIES = (
+    *("USAGE", "MODIFY", "MONITOR", "OWNERSHIP", "ALL", "ALL PRIVILEGES", "APPLYBUDGET", "ADD SEARCH OPTIMIZATION"),
+    *("EXECUTE AUTO CLASSIFICATION", "DELETE RESTRICTED", IMPORTED),
+)
+ENTRY_START = "CREATE "
+#: Objects that may show rows of tables of which an export does not say.
+READING_TYPES = (
+    *("STREAM", "STAGE", "CORTEX SEARCH SERVICE", "DATASET", "SNAPSHOT", "SNAPSHOT SET", "BACKUP SET"),
+    *("SEMANTIC MODEL", "ONLINE FEATURE TABLE"),
+)
+#: Kinds of tables and views that nobody writes by SQL: their one privilege on rows is SELECT.
+READ_ONLY_TYPES = ("VIEW", "MATERIALIZED VIEW", "DYNAMIC TABLE", "EXTERNAL TABLE", "SEMANTIC VIEW")
+OTHER_TYPES = (
+    *("ACCOUNT", "AGENT", "AGGREGATION POLICY", "ALERT", "APPLICATION", "APPLICATION PACKAGE", "AUTHENTICATION POLICY"),
+    *("BACKUP POLICY", "BUDGET", "CLASS", "COMPUTE POOL", "CONNECTION", "CONTACT", "CORTEX MODEL"),
+    *("DATA EXCHANGE LISTING", "DATA METRIC FUNCTION", "DBT PROJECT", "EXPERIMENT", "EXTERNAL FUNCTION"),
+    *("EXTERNAL VOLUME", "FAILOVER GROUP", "FILE FORMAT", "FUNCTION", "GATEWAY", "GIT REPOSITORY"),
+    *("IMAGE REPOSITORY", "INSTANCE", "INTEGRATION", "JOIN POLICY", "LISTING", "MASKING POLICY", "MCP SERVER"),
+    *("MODEL", "MODEL MONITOR", "MODULE", "NETWORK POLICY", "NETWORK RULE", "NOTEBOOK", "NOTEBOOK PROJECT"),
+    *("NOTIFICATION INTEGRATION", "ORGANIZATION PROFILE", "PACKAGES POLICY", "PARAMETER", "PASSWORD POLICY", "PIPE"),
+    *("PRIVACY POLICY", "PROCEDURE", "PROJECTION POLICY", "PROVISIONED THROUGHPUT", "REPLICATION GROUP"),
+    *("RESOURCE MONITOR", "ROW ACCESS POLICY", "SECRET", "SECURITY INTEGRATION", "SEQUENCE", "SERVICE"),
+    *("SERVICE CLASS", "SESSION POLICY", "SHARE", "SNAPSHOT POLICY", "STORAGE INTEGRATION"),
+    *("STORAGE LIFECYCLE POLICY", "STREAMLIT", "TAG", "TASK", "TYPE", "USER", "WAREHOUSE", "WORKSPACE"),
+)

@@ -1,0 +1,119 @@
+"""What repairs have to know of an account beside a difference."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from catalog.sql_text import list_texts, quote_text
+from catalog.warehouses.grant_facts import FactKind, list_privileges, spell
+from catalog.warehouses.snowflake.layouts import SCHEMATA
+from catalog.warehouses.snowflake.privileges import IMPORTED
+from catalog.warehouses.warehouse import Export
+
+_REVOKING_TYPES = ("EXTRA_GRANT", "WRONG_LEVEL", "DIRECT_USER_GRANT")
+
+
+@dataclass(frozen=True, slots=True)
+class PassedGrant:
+    """A privilege that `grantee` has from `grantor`, who is no administrator and passed it on."""
+
+    privilege: str
+    grantee: str
+    kind: str
+    grantor: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnowflakeSource:
+    """What is known of an account.
+
+    `objects` are the names and types of objects by their keys, `imported` the databases that were made from shares,
+    `managed` the owners of schemas with managed access by the schemas. `passed` are the grants by object that somebody
+    passed on, `revoked` the privileges that differences take, by object and grantee.
+    """
+
+    objects: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    imported: frozenset[str] = frozenset()
+    managed: Mapping[str, str] = field(default_factory=dict)
+    passed: Mapping[str, Sequence[PassedGrant]] = field(default_factory=dict)
+    revoked: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+
+    def is_revoked(self, path: str, grantee: str, privilege: str) -> bool:
+        """Whether a difference takes a privilege."""
+        return privilege in self.revoked.get((path, grantee), ())
+
+    def list_dependents(self, path: str, grantee: str, privilege: str) -> list[PassedGrant]:
+        """Return the grants that a grantee has passed on, and those that were passed on from these."""
+        dependents: list[PassedGrant] = []
+        givers, grantees = [grantee], {grantee}
+        while givers:
+            giver = givers.pop()
+            for grant in self.passed.get(path, ()):
+                if grant.grantor == giver and grant.privilege == privilege and grant.grantee not in grantees:
+                    dependents.append(grant)
+                    grantees.add(grant.grantee)
+                    givers.append(grant.grantee)
+        return dependents
+
+
+def read_source(export: Export, facts: DataFrame, differences: DataFrame) -> SnowflakeSource:
+    """Return what the facts of an export say of the account, as far as its differences ask."""
+    is_mine = f"export = {quote_text(export.name)}"
+    facts, differences = facts.filter(is_mine), differences.filter(is_mine)
+    imported_bit = 1 << list(export.vocabulary).index(IMPORTED)
+    grants = facts.filter(f"what = '{FactKind.GRANT}'")
+    imported = grants.filter(f"bit = {imported_bit}").selectExpr("object").distinct().collect()
+    revoking_differences = differences.filter(
+        f"type IN {list_texts(_REVOKING_TYPES)} AND object IS NOT NULL AND bits IS NOT NULL"
+    )
+    revoking_rows = (
+        revoking_differences.filter("coalesce(via, '') = ''").selectExpr("object", "grantee", "bits").collect()
+    )
+    passed: dict[str, list[PassedGrant]] = defaultdict(list)
+    said_grants = grants.filter("details IS NOT NULL").join(
+        revoking_differences.select("object").distinct(), "object", "left_semi"
+    )
+    grantor = f.expr("from_json(details, 'grantor string').grantor")
+    for row in said_grants.withColumn("grantor", grantor).selectExpr(*_PASSED_COLUMNS).collect():
+        (privilege,) = list_privileges(export, row["bit"])
+        passed[row["object"]].append(PassedGrant(privilege, row["grantee"], row["kind"], row["grantor"] or ""))
+    return SnowflakeSource(
+        objects=_read_objects(export, grants, differences),
+        imported=frozenset(row["object"] for row in imported),
+        managed=_read_managed(facts),
+        passed=passed,
+        revoked={
+            (row["object"], row["grantee"]): frozenset(list_privileges(export, row["bits"])) for row in revoking_rows
+        },
+    )
+
+
+_PASSED_COLUMNS = ("object", "bit", "grantee", "kind", "grantor")
+
+
+def _read_objects(export: Export, grants: DataFrame, differences: DataFrame) -> dict[str, tuple[str, str]]:
+    """Return the names and types of objects on which something is to be granted."""
+    names = differences.filter("type IN ('GRANT_MISSING', 'WRONG_LEVEL') AND entity IS NOT NULL").selectExpr("name")
+    datasets = "from_json(get(from_json(details, 'array<string>'), 0), 'datasets array<string>').datasets"
+    names = names.union(differences.filter("type = 'ROLE_GONE'").selectExpr(f"explode({datasets})"))
+    keys = names.selectExpr(f"{spell(export, 'name')} AS object_key").distinct()
+    rows = grants.filter("NOT is_container").join(keys, "object_key", "left_semi").groupBy("object_key")
+    objects = rows.agg(f.expr("min(struct(object, object_type)) AS first_object")).collect()
+    return {row["object_key"]: (row["first_object"]["object"], row["first_object"]["object_type"]) for row in objects}
+
+
+def _read_managed(facts: DataFrame) -> dict[str, str]:
+    schema_fields = "from_json(details, 'is_managed boolean, owner string')"
+    rows = facts.filter(f"layout = '{SCHEMATA}' AND what = '{FactKind.ENTRY}'")
+    rows = rows.selectExpr("object", f"{schema_fields} AS said").filter("said.is_managed")
+    return {row["object"]: row["said"]["owner"] for row in rows.collect()}
+
+
+def parse_details(text: str | None) -> Iterable[Mapping[str, Any]]:
+    """Return the details of the facts of a difference."""
+    return [json.loads(item) for item in json.loads(text or "[]")]

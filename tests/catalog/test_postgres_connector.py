@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 import psycopg
@@ -108,7 +108,7 @@ def test_the_rights_of_the_role_that_reads_are_said(source: Source) -> None:
         ({"role": "boss"}, "boss is a superuser."),
     ],
 )
-def test_each_refusal_is_one_sentence_without_a_secret(source: Source, changes: dict[str, str], sentence: str) -> None:
+def test_each_refusal_is_one_sentence_without_a_secret(source: Source, changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConnectorProblem) as caught:
         read(source.dsn(**changes))
     assert sentence in str(caught.value)

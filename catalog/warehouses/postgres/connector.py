@@ -1,6 +1,7 @@
 """A PostgreSQL that can be reached: reads the tables of its export by the queries that `exports sql` prints."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import BinaryIO
 
@@ -70,7 +71,7 @@ class PostgresConnector(Connector):
                 with open_file(_name_file(name)) as file:
                     row_counts[name] = _copy_rows(connection, query, file)
             connection.rollback()
-        return Reading(**reading, row_counts=row_counts)
+        return replace(reading, row_counts=row_counts)
 
 
 def _name_file(layout: str) -> str:
@@ -79,7 +80,7 @@ def _name_file(layout: str) -> str:
 
 def _copy_rows(connection: Connection, query: str, file: BinaryIO) -> int:
     """Write the rows of a query as psql would, and return their number."""
-    statement = sql.SQL("COPY (\n{}\n) TO STDOUT WITH (FORMAT csv, HEADER)").format(sql.SQL(query))  # type: ignore[arg-type]  # ours
+    statement = sql.SQL("COPY (\n{}\n) TO STDOUT WITH (FORMAT csv, HEADER)").format(sql.SQL(query))
     with connection.cursor() as cursor:
         with cursor.copy(statement) as copy:
             for part in copy:
@@ -87,8 +88,8 @@ def _copy_rows(connection: Connection, query: str, file: BinaryIO) -> int:
         return max(cursor.rowcount, 0)
 
 
-def _read_state(connection: Connection) -> dict[str, object]:
-    """Return what `Reading` has beside the rows. Raises ConnectorProblem where reading would mislead."""
+def _read_state(connection: Connection) -> Reading:
+    """Return a reading without its rows. Raises ConnectorProblem where reading would mislead."""
     (row,) = connection.execute(_STATE).fetchall()
     database, role, version, is_replica, is_superuser, makes_roles, bypasses, reads_all, count, server, number = row
     if is_replica:
@@ -101,13 +102,14 @@ def _read_state(connection: Connection) -> dict[str, object]:
             f"{role} is a superuser. Everybody may read what a snapshot needs: make a role that may CONNECT, and no "
             "more."
         )
-    return {
-        "database": database,
-        "role": role,
-        "version": version,
-        "identity": f"{server}/{number}",
-        "rights": _list_rights(makes_roles=makes_roles, bypasses=bypasses, reads_all=reads_all, readable_count=count),
-    }
+    return Reading(
+        database=database,
+        role=role,
+        version=version,
+        identity=f"{server}/{number}",
+        row_counts={},
+        rights=_list_rights(makes_roles=makes_roles, bypasses=bypasses, reads_all=reads_all, readable_count=count),
+    )
 
 
 def _list_rights(*, makes_roles: bool, bypasses: bool, reads_all: bool, readable_count: int) -> list[Right]:

@@ -21,7 +21,7 @@ app = Celery("authzsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
     [f"policies.{room}" for room in ("authoring", "drafts", "guardrails", "pdp")]
-    + [f"catalog.{room}" for room in ("ingest", "reports")]
+    + [f"catalog.{room}" for room in ("connections", "ingest", "reports")]
 )
 app.steps["worker"].add(DjangoStructLogInitStep)
 # Messages carry the log context of the request that queues them. Signals hold only weak references.

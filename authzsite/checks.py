@@ -8,6 +8,7 @@ from django.core.checks import Warning as Caution
 
 from catalog.reports import storage_problems
 from catalog.reports.run import lineage_sender
+from catalog.warehouses.connectors import CONNECTORS
 
 # (setting, meaning of its value False, code of the check)
 SECURITY_SWITCHES: tuple[tuple[str, str, str], ...] = (
@@ -25,6 +26,16 @@ def check_storage(**_: Any) -> list[CheckMessage]:
     addresses = {name: str(getattr(settings, name)) for name in ("REPORTS_DIR", "RESULT_TABLES_DIR")}
     problems = (storage_problems.find_static_problem(text, variable=name) for name, text in addresses.items() if text)
     return [Error(problem, id="authzsite.E016") for problem in problems if problem]
+
+
+@register()
+def check_connections(**_: Any) -> list[CheckMessage]:
+    """Return an error for each connection to a system that cannot be reached; no server is asked."""
+    return [
+        Error(f"{variables['read']}: {variables['system']} is none of {', '.join(CONNECTORS)}.", id="authzsite.E018")
+        for variables in settings.WAREHOUSE_CONNECTIONS.values()
+        if variables["system"] not in CONNECTORS
+    ]
 
 
 @register()

@@ -30,6 +30,12 @@ def build_schedule() -> dict[str, dict[str, Any]]:
         "remove-deleted-names": _build_entry("policies.remove_deleted_names", DELETED_NAMES_EVERY_SECONDS),
         "watch-reports": _build_entry("catalog.watch_reports", watch_seconds),
         "reopen-findings": _build_entry("catalog.reopen_findings", 600),
+        # Before the reports that read them.
+        "nightly-snapshots": {
+            "task": "catalog.take_nightly_snapshots",
+            "schedule": crontab(hour=(settings.REPORTS_NIGHTLY_HOUR - 1) % 24, minute=30),
+            "options": {"expires": 3600},
+        },
         "nightly-reports": {
             "task": "catalog.run_nightly_reports",
             "schedule": crontab(hour=settings.REPORTS_NIGHTLY_HOUR % 24, minute=0),

@@ -3,6 +3,7 @@
 from django.urls import URLPattern
 
 from catalog.cdap import grant_api, operation_api
+from catalog.connections import api as connection_api
 from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.external_roles import api as external_role_api
 from catalog.external_roles.queries import ACCESS_TYPES
@@ -14,6 +15,7 @@ ROLE_PATTERN = r"(?P<urn>urn:li:role:.+)"
 ACCESS_ENTITY_PATTERN = rf"(?P<urn>urn:li:(?:{'|'.join(ACCESS_TYPES)}):.+)"
 #: URL patterns of a report run and of one of its tables.
 RUN_PATTERN = r"(?P<id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
+CONNECTION_PATTERN = r"(?P<name>[a-z0-9_]{1,64})"
 TABLE_PATTERN = rf"reports/{RUN_PATTERN}/tables/(?P<table>[a-z0-9_]{{1,64}})"
 
 urlpatterns: list[URLPattern] = [
@@ -28,6 +30,11 @@ urlpatterns: list[URLPattern] = [
     *api_paths(r"entities/(?P<urn>urn:li:.+)/", entities.EntityDetailView, "api-entity"),
     *api_paths("external-roles/", external_role_api.ExternalRoleListView, "api-external-roles"),
     *api_paths(rf"external-roles/{ROLE_PATTERN}/", external_role_api.ExternalRoleDetailView, "api-external-role"),
+    *api_paths("connections/", connection_api.ConnectionListView, "api-connections"),
+    *api_paths(f"connections/{CONNECTION_PATTERN}/", connection_api.ConnectionDetailView, "api-connection"),
+    *api_paths(
+        f"connections/{CONNECTION_PATTERN}/snapshots/", connection_api.SnapshotListView, "api-connection-snapshots"
+    ),
     *api_paths("bundles/test", bundle_tests.BundleTestView, "api-bundles-test"),
     *api_paths("reports/", reports.ReportListView, "api-reports"),
     *api_paths("reports/findings/", findings.FindingListView, "api-findings"),

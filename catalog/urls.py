@@ -3,6 +3,7 @@
 from django.urls import path
 
 from catalog.cdap import entity_tabs, grant_pages, grant_patterns, operation_pages, tree_pages
+from catalog.connections import pages as connection_pages
 from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
 from catalog.external_roles import entity_tab
 from catalog.external_roles import pages as external_role_pages
@@ -55,6 +56,9 @@ urlpatterns = [
     path("reports/runs/<uuid:id>/compare", compare_runs.compare_runs, name="report-compare"),
     path("reports/runs/<uuid:id>/tables/<slug:name>", tables.show_table, name="report-table"),
     path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", tables.download_file, name="report-file"),
+    path("settings/connections", connection_pages.list_connections, name="connections"),
+    path("settings/connections/<slug:name>", connection_pages.show_connection, name="connection"),
+    path("settings/connections/<slug:name>/snapshot", connection_pages.take_snapshot, name="connection-snapshot"),
     # Last, so that no URL of DataHub overrides one of ours.
     *datahub_redirects.urlpatterns,
 ]

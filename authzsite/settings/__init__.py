@@ -14,3 +14,4 @@ from authzsite.settings.reports import *
 from authzsite.settings.sign_in import *
 from authzsite.settings.storage import *
 from authzsite.settings.tasks import *
+from authzsite.settings.warehouses import *

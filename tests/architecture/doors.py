@@ -149,6 +149,11 @@ api-external-roles-other | POST /api/v1/external-roles | 401 400 400 400 400 | {
 api-external-role | GET /api/v1/external-roles/READER/ | 401 200 200 200 200
 api-external-role | PUT /api/v1/external-roles/READER/ | 401 400 400 400 400 | {"name": "New"}
 api-external-role | PATCH /api/v1/external-roles/READER/ | 401 403 403 403 200
+api-connections | GET /api/v1/connections/ | 401 403 403 403 200
+api-connection | GET /api/v1/connections/none/ | 401 403 403 403 404
+api-connection-snapshots | GET /api/v1/connections/none/snapshots/ | 401 403 403 403 404
+api-connection-snapshots | POST /api/v1/connections/none/snapshots/ | 401 403 403 403 404
+api-connection-snapshots-other | POST /api/v1/connections/none/snapshots | 401 403 403 403 404
 api-reports | GET /api/v1/reports/ | 401 403 403 403 200
 api-reports | POST /api/v1/reports/ | 401 403 403 403 409 | {"kind": "effective_access"}
 api-reports-other | POST /api/v1/reports | 401 403 403 403 409 | {"kind": "effective_access", "parameters": {}}

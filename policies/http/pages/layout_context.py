@@ -66,6 +66,7 @@ SETTINGS_MENU = (
     (
         "Installation",
         (
+            MenuLink("Connections", "connections", "platform", privileges=("MANAGE_WAREHOUSES",)),
             MenuLink("Audit", "audit", "history", privileges=("MANAGE_POLICIES",)),
             MenuLink("Status", "status", "status", privileges=("MANAGE_POLICIES",)),
         ),

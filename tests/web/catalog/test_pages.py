@@ -123,6 +123,9 @@ TABLE = {
     | managed(f"{run(READY)}/tables/people.json?q=some")
     | managed(f"{run(READY)}/tables/people.xml", 404)
     | managed(f"{run(FAILED)}/tables/people.csv", 404),
+    "connections": managed("/settings/connections"),
+    "connection": managed("/settings/connections/none", 404),
+    "connection-snapshot": managed("/settings/connections/none/snapshot", 404),
     # Where these lead stands in tests/web/test_datahub_addresses.py.
     "settings": led("/settings"),
     "settings-section": led("/settings/permissions", "/settings/identities"),

@@ -10,7 +10,7 @@ from django.conf import settings
 from catalog.aspects.facet_fields import ACCESS_ROLE, SUBTYPE
 from catalog.models import Report
 from catalog.reports import storage_problems
-from catalog.reports.kinds.role_mapping_check import tables
+from catalog.reports.kinds.role_mapping_check import connected_exports, tables
 from catalog.reports.kinds.role_mapping_check.exports_copy import OutsideFolder, copy_exports
 from catalog.reports.spec import INVALID_PARAMETER, UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
@@ -22,6 +22,12 @@ SENSITIVE_TAGS = ["urn:li:tag:PII"]
 
 #: Folder of the exports beside the snapshot, and the file that names it.
 EXPORTS_FOLDER, EXPORTS_LOCATION_FILE = "exports", "grants_exports.json"
+
+_NO_EXPORTS = "GRANTS_EXPORTS names no exports of grants, and no connection has a snapshot."
+_ELSEWHERE = (
+    "GRANTS_EXPORTS is an address, and snapshots of connections are added to a folder of this machine alone: name one, "
+    "or take the connections out of the environment."
+)
 
 
 def _check_tags(value: Any) -> Iterable[Problem]:
@@ -43,24 +49,35 @@ SENSITIVE_TAGS_PARAMETER = Parameter(
 def prepare(_: Report, folder: StorageFolder) -> None:
     """Copy the exports beside the snapshot, so that they cannot change during the run; exports at a URL are only named.
 
-    Raises Invalid when none are configured, the folder does not exist, or something in it is not of it.
+    What connections have last shown is added to a folder. Raises Invalid when there are no exports, the folder does
+    not exist, or something in it is not of it.
     """
     location: str = settings.GRANTS_EXPORTS
-    if not location:
-        raise Invalid([Problem("grants.none", "", "GRANTS_EXPORTS names no exports of grants.")])
-    if _is_elsewhere(location):
+    connected = connected_exports.list_connected()
+    if not location and not connected:
+        raise Invalid([Problem("grants.none", "", _NO_EXPORTS)])
+    exports_folder = EXPORTS_FOLDER
+    if location and _is_elsewhere(location):
+        if connected:
+            raise Invalid([Problem("grants.elsewhere", "", _ELSEWHERE)])
         exports_folder = location.rstrip("/")
-    else:
-        exports = parse_address(location)
-        if not exports.is_there():
-            raise Invalid([Problem("grants.none", "", "There is no folder at the place that GRANTS_EXPORTS names.")])
-        try:
-            copy_exports(Path(exports.path), folder / EXPORTS_FOLDER)
-        except OutsideFolder as error:
-            raise Invalid([Problem("grants.outside", "", f"Exports of grants: {error}")]) from error
-        exports_folder = EXPORTS_FOLDER
+    elif location:
+        _copy_folder(location, folder / EXPORTS_FOLDER)
+    if connected:
+        (folder / EXPORTS_FOLDER).create()
+        connected_exports.add_connected(connected, folder / EXPORTS_FOLDER)
     limits = {"growth": settings.EXPORTS_MAX_GROWTH, "size": settings.EXPORTS_MAX_BYTES}
     folder.write_text(EXPORTS_LOCATION_FILE, json.dumps({"folder": exports_folder, "limits": limits}))
+
+
+def _copy_folder(location: str, target: StorageFolder) -> None:
+    exports = parse_address(location)
+    if not exports.is_there():
+        raise Invalid([Problem("grants.none", "", "There is no folder at the place that GRANTS_EXPORTS names.")])
+    try:
+        copy_exports(Path(exports.path), target)
+    except OutsideFolder as error:
+        raise Invalid([Problem("grants.outside", "", f"Exports of grants: {error}")]) from error
 
 
 def _is_elsewhere(location: str) -> bool:
@@ -86,8 +103,8 @@ SPEC = ReportSpec(
     excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE, SUBTYPE},
     parameters=(SENSITIVE_TAGS_PARAMETER,),
     tables=(tables.FINDINGS, tables.COMPLIANCE, tables.POLICIES, tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
-    # Nightly only where exports are configured.
-    is_nightly=bool(settings.GRANTS_EXPORTS),
+    # Nightly only where there is something to compare.
+    is_nightly=bool(settings.GRANTS_EXPORTS or settings.WAREHOUSE_CONNECTIONS),
     has_joins=True,
     prepare=prepare,
     find_input_problem=find_input_problem,

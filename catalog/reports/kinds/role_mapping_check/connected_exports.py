@@ -1,0 +1,87 @@
+"""The exports of connections: the last good snapshot of each is an export like those that people bring.
+
+Its files stand in `connections/NAME` beside theirs. An entry of exports.json that names these files says how its names
+are mapped; without one the connection has an entry of its own.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.conf import settings
+
+from catalog.models import WarehouseSnapshot
+from catalog.reports import storage
+from catalog.reports.storage import StorageFolder
+from catalog.warehouses.connectors import CONNECTORS
+from policies.engine.errors import Problem
+from policies.errors import Invalid
+
+CONNECTIONS_FOLDER, EXPORTS_FILE = "connections", "exports.json"
+
+
+def find_folder(snapshot: WarehouseSnapshot) -> StorageFolder:
+    """Return the folder with the files of a snapshot."""
+    folder: StorageFolder = storage.parse_address(settings.REPORTS_DIR) / CONNECTIONS_FOLDER
+    return folder / str(snapshot.connection) / str(snapshot.pk)
+
+
+def list_connected() -> list[WarehouseSnapshot]:
+    """Return the last good snapshot of each connection that has one, by name."""
+    ready = WarehouseSnapshot.objects.filter(status=WarehouseSnapshot.Status.READY)
+    newest = (ready.filter(connection=name).first() for name in sorted(settings.WAREHOUSE_CONNECTIONS))
+    return [snapshot for snapshot in newest if snapshot is not None]
+
+
+def add_connected(snapshots: Iterable[WarehouseSnapshot], folder: StorageFolder) -> None:
+    """Add snapshots to a folder of exports, and entries to its exports.json. Raises Invalid, and OSError."""
+    document = _read_document(folder)
+    for snapshot in snapshots:
+        files_path = f"{CONNECTIONS_FOLDER}/{snapshot.connection}"
+        (folder / CONNECTIONS_FOLDER).create()
+        find_folder(snapshot).copy_to(folder / files_path)
+        entries = [entry for entry in document["exports"] if _is_of(entry, f"{files_path}/")]
+        for entry in entries:
+            _check_database(entry, snapshot)
+        if not entries:
+            document["exports"].append(_build_entry(snapshot, files_path))
+    folder.write_text(EXPORTS_FILE, json.dumps(document))
+
+
+def _read_document(folder: StorageFolder) -> dict[str, Any]:
+    """Return exports.json, empty where there is none. Raises Invalid where nothing can be added to it."""
+    if not folder.has_file(EXPORTS_FILE):
+        return {"exports": []}
+    try:
+        document = json.loads(folder.read_bytes(EXPORTS_FILE))
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or not isinstance(document.get("exports"), list):
+        detail = f'{EXPORTS_FILE} has to hold {{"exports": […]}}, to which the connections are added.'
+        raise Invalid([Problem("grants.document", "", detail)])
+    return document
+
+
+def _is_of(entry: Any, prefix: str) -> bool:
+    patterns = entry.get("grants") if isinstance(entry, dict) else None
+    return isinstance(patterns, list) and any(isinstance(text, str) and text.startswith(prefix) for text in patterns)
+
+
+def _check_database(entry: Mapping[str, Any], snapshot: WarehouseSnapshot) -> None:
+    if (database := entry.get("database", snapshot.reading["database"])) != snapshot.reading["database"]:
+        detail = (
+            f"The connection {snapshot.connection} leads to the database {snapshot.reading['database']}, and its entry "
+            f"in {EXPORTS_FILE} says {database}."
+        )
+        raise Invalid([Problem("grants.database", "", detail)])
+
+
+def _build_entry(snapshot: WarehouseSnapshot, files_path: str) -> dict[str, Any]:
+    system = settings.WAREHOUSE_CONNECTIONS[snapshot.connection]["system"]
+    return {
+        "name": snapshot.connection,
+        "platform": system,
+        "form": system,
+        "database": snapshot.reading["database"],
+        **{key: [f"{files_path}/{name}" for name in names] for key, names in CONNECTORS[system].list_files().items()},
+    }

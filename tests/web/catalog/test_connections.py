@@ -1,0 +1,89 @@
+"""Settings > Connections and its API: no secret on any page, an age that is true, one snapshot at a time."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from catalog.models import WarehouseSnapshot
+from policies.pdp.authorizer import SYSTEM
+
+SECRET = "s3cr3t"
+READ = "WAREHOUSE_POSTGRES_SHOP_READ_DSN"
+PAGE, API = "/settings/connections/shop", "/api/v1/connections/shop/"
+RIGHTS = [
+    {"name": "CONNECT", "is_held": True, "meaning": "It gets in.", "is_odd": False},
+    {"name": "BYPASSRLS", "is_held": True, "meaning": "It passes row security.", "is_odd": True},
+]
+READING: dict[str, object] = {
+    "host": "db.example:5432",
+    "database": "shop",
+    "role": "snoop",
+    "version": "17.2",
+    "identity": "1/2",
+}
+READING |= {"rows": {"roles": 1234, "role_members": 1}, "rights": RIGHTS}
+
+
+@pytest.fixture
+def shop(shelves, settings, monkeypatch):
+    """A client of root, and a connection with a snapshot of two hours ago."""
+    monkeypatch.setenv(READ, f"postgresql://snoop:{SECRET}@db.example/shop")
+    settings.WAREHOUSE_CONNECTIONS = {"shop": {"system": "postgres", "read": READ}}
+    taken_at = timezone.now() - timedelta(hours=2)
+    WarehouseSnapshot.objects.create(
+        connection="shop",
+        status="READY",
+        requested_by=SYSTEM.urn,
+        reading=READING,
+        taken_at=taken_at,
+        finished_at=taken_at,
+    )
+    return shelves("root")
+
+
+def test_pages_show_where_it_leads_and_how_old_it_is_and_no_secret(shop):
+    listed, page = (shop.get(address).content.decode() for address in ("/settings/connections", PAGE))
+    for text in (listed, page):
+        assert "db.example:5432" in text
+        assert "2\xa0hours" in text
+        assert SECRET not in text
+    assert "Yes: more than it needs" in page
+    assert "roles: 1,234" in page
+
+
+def test_a_snapshot_is_asked_for_and_shows_its_progress(shop):
+    assert shop.post(f"{PAGE}/snapshot").headers["Location"] == PAGE
+    running = WarehouseSnapshot.objects.get(status="QUEUED")
+    assert "Waiting for a worker" in shop.get(PAGE, headers={"HX-Request": "true"}).content.decode()
+    WarehouseSnapshot.objects.filter(pk=running.pk).update(stage="Reading roles", done=2, total=8)
+    assert "2 of 8 tables" in shop.get(PAGE).content.decode()
+    again = shop.post(f"{PAGE}/snapshot", follow=True).content.decode()
+    assert "queued or running already" in again
+    answer = shop.post(f"{API}snapshots/")
+    assert (answer.status_code, answer.json()["detail"][:22]) == (409, "A snapshot of shop is ")
+    now = timezone.now()
+    WarehouseSnapshot.objects.filter(pk=running.pk).update(status="FAILED", problem="It is away.", finished_at=now)
+    assert shop.get(PAGE, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
+    assert "It is away." in shop.get(PAGE).content.decode()
+
+
+def test_the_api_says_the_same(shop, monkeypatch):
+    found = shop.get("/api/v1/connections/").json()["results"]
+    assert [one["name"] for one in found] == ["shop"]
+    connection = shop.get(API).json()
+    assert connection == found[0]
+    assert (connection["host"], connection["database"], connection["role"]) == ("db.example:5432", "shop", "snoop")
+    assert (connection["problem"], connection["is_moved"]) == ("", False)
+    assert connection["last_good"]["reading"]["rights"] == RIGHTS
+    assert "identity" not in connection["last_good"]["reading"]
+    created = shop.post(f"{API}snapshots/")
+    assert (created.status_code, created.json()["status"], created.json()["reading"]) == (201, "QUEUED", None)
+    listed = shop.get(f"{API}snapshots/").json()["results"]
+    assert [one["status"] for one in listed] == ["QUEUED", "READY"]
+    monkeypatch.setenv(READ, f"postgresql://snoop:{SECRET}@elsewhere/shop")
+    assert shop.get(API).json()["is_moved"] is True
+    monkeypatch.delenv(READ)
+    gone = shop.get(API).json()
+    assert (gone["host"], gone["problem"]) == (None, f"{READ} is empty here.")
+    assert f"{READ} is empty here." in shop.get(PAGE).content.decode()

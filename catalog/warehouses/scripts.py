@@ -4,5 +4,9 @@ from collections.abc import Mapping
 
 from catalog.warehouses.export_script import ExportScript
 from catalog.warehouses.postgres.export_script import SCRIPT as POSTGRES_SCRIPT
+from catalog.warehouses.redshift.export_script import SCRIPT as REDSHIFT_SCRIPT
+from catalog.warehouses.trino.export_script import SCRIPT as TRINO_SCRIPT
 
-SCRIPTS: Mapping[str, ExportScript] = {script.warehouse: script for script in (POSTGRES_SCRIPT,)}
+SCRIPTS: Mapping[str, ExportScript] = {
+    script.warehouse: script for script in (POSTGRES_SCRIPT, REDSHIFT_SCRIPT, TRINO_SCRIPT)
+}

@@ -99,7 +99,7 @@ class RedshiftDialect(NamedAccountsDialect):
             return [*lines, self.render_owner_change(export, difference)]
         if USAGE in privileges:
             lines.append(f"REVOKE USAGE ON SCHEMA {self.quote_name(path[-1])} FROM {grantee};")
-        table_privileges = [one for one in privileges if one not in (SUPERUSER, USAGE, *COLUMN_PRIVILEGES)]
+        table_privileges = [name for name in privileges if name not in (SUPERUSER, USAGE, *COLUMN_PRIVILEGES)]
         revokes = super().render_revokes(export, difference, table_privileges)
         if self.source.hides_owners and difference["kind"] == Grantee.USER and difference["entity"]:
             revokes = [render_note(f"Unless {name} owns it, which no file says: {line}") for line in revokes]
@@ -123,8 +123,8 @@ class RedshiftDialect(NamedAccountsDialect):
             if details.get("column") and details["privilege"] not in table_privileges:
                 columns[details["privilege"]].add(details["column"])
         for privilege, names in sorted(columns.items()):
-            listed = ", ".join(map(self.quote_name, sorted(names)))
-            yield f"REVOKE {privilege} ({listed}) {self.render_scope(export, difference)} FROM {grantee};"
+            column_names = ", ".join(map(self.quote_name, sorted(names)))
+            yield f"REVOKE {privilege} ({column_names}) {self.render_scope(export, difference)} FROM {grantee};"
 
     def revoke_future(self, export: Export, difference: DifferenceRow) -> str:
         """Return what ends the default privileges of a difference, or what a datashare gets of a schema."""

@@ -25,11 +25,11 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     rows, plain_frames = layouts.describe_files(spark, folder, export, _FORM)
     if rows is None:
         return plain_frames
-    rows = _open_external_schemas(_spread_over_schemas(rows))
+    rows = _open_external_schemas(_add_all_schemas(rows))
     return [*plain_frames, layouts.build_facts(_name_owners(rows), export, _FORM)]
 
 
-def _spread_over_schemas(rows: DataFrame) -> DataFrame:
+def _add_all_schemas(rows: DataFrame) -> DataFrame:
     """Return rows in which USAGE on all schemas of a database is USAGE on each that the export knows."""
     rows = rows.withColumn("is_counted", f.expr("true"))
     spread = rows.filter(f"object_type = '{ALL_SCHEMAS}'")

@@ -56,8 +56,12 @@ def _is_true(column: str) -> str:
 
 
 def _find_database(rows: DataFrame, export: Export) -> str:
-    named = quote_text(export.database)
-    return f"coalesce(nullif(trim(database_name), ''), {named})" if "database_name" in rows.columns else named
+    export_database = quote_text(export.database)
+    return (
+        f"coalesce(nullif(trim(database_name), ''), {export_database})"
+        if "database_name" in rows.columns
+        else export_database
+    )
 
 
 def _join_path(rows: DataFrame, export: Export, *parts: str) -> str:

@@ -35,11 +35,11 @@ def read_source(export: Export, facts: DataFrame) -> RedshiftSource:
     # Nearly all facts of owners are alike here.
     key = f.expr("CASE WHEN about <> 'OWNER' THEN object_key ELSE '' END AS schema_key")
     rows = rows.filter("about IS NOT NULL").groupBy("about", key).agg(f.expr("max(grantee = 'public') AS is_open"))
-    found = [(row["about"], row["schema_key"], row["is_open"]) for row in rows.collect()]
-    kinds = {about for about, _, _ in found}
+    schema_rows = [(row["about"], row["schema_key"], row["is_open"]) for row in rows.collect()]
+    kinds = {about for about, _, _ in schema_rows}
     return RedshiftSource(
-        external=frozenset(name for about, name, _ in found if about == "EXTERNAL"),
-        open_schemas=frozenset(name for about, name, is_open in found if about == "ENTRY" and is_open),
+        external=frozenset(name for about, name, _ in schema_rows if about == "EXTERNAL"),
+        open_schemas=frozenset(name for about, name, is_open in schema_rows if about == "ENTRY" and is_open),
         hides_entries="ENTRY" not in kinds,
         hides_owners="OWNER" not in kinds,
     )

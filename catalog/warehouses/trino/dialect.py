@@ -48,7 +48,7 @@ class TrinoDialect(NamedAccountsDialect):
             names |= {export.spell(name.split(".")[0]) for name in details.get("datasets") or ()}
         return names.pop() if len(names) == 1 else self.catalog
 
-    def _place_statement(self, export: Export, difference: DifferenceRow, role: str, statement: str) -> str:
+    def _render_in_catalog(self, export: Export, difference: DifferenceRow, role: str, statement: str) -> str:
         """Return a statement about a role with its catalog; words where nothing tells which."""
         catalog = self._find_catalog(export, difference, role)
         if not catalog:
@@ -64,12 +64,12 @@ class TrinoDialect(NamedAccountsDialect):
         """Return the statement that gives or takes a role of a catalog."""
         preposition = "TO" if verb == "GRANT" else "FROM"
         statement = f"{verb} {self._quote_role(role)} {preposition} {self.render_principal(kind, account)}"
-        return self._place_statement(export, difference, role, statement)
+        return self._render_in_catalog(export, difference, role, statement)
 
     def render_creation(self, export: Export, difference: DifferenceRow) -> str:
         """Return the statement that makes a role in its catalog."""
         role = self.find_role(export, difference)
-        return self._place_statement(export, difference, role, f"CREATE ROLE {self._quote_role(role)}")
+        return self._render_in_catalog(export, difference, role, f"CREATE ROLE {self._quote_role(role)}")
 
     def render_revokes(self, export: Export, difference: DifferenceRow, privileges: Sequence[str]) -> list[str]:
         """Return what takes privileges: the role admin, the ownership, or grants. Nothing is revoked from an owner."""
@@ -80,7 +80,10 @@ class TrinoDialect(NamedAccountsDialect):
             lines.append(self.render_hold(export, difference, "REVOKE", ADMIN_ROLE, kind, grantee))
         if OWNERSHIP in privileges:
             return [*lines, self.render_owner_change(export, difference)]
-        return [*lines, *super().render_revokes(export, difference, [one for one in privileges if one != ADMIN_MEMBER])]
+        return [
+            *lines,
+            *super().render_revokes(export, difference, [name for name in privileges if name != ADMIN_MEMBER]),
+        ]
 
     def render_owner_change(self, export: Export, difference: DifferenceRow) -> str:
         """Return the statement that gives an object to the usual owner, or words where there is none."""

@@ -62,9 +62,9 @@ class HeldAccess:
             people.selectExpr(*_MEMBER_COLUMNS), _MEMBER_COLUMNS, "left_anti"
         )
         effective_roles = self.list_effective_roles()
-        held = people.join(effective_roles, ROLE_COLUMNS).selectExpr("export", "given AS grantee_key")
+        held_roles = people.join(effective_roles, ROLE_COLUMNS).selectExpr("export", "given AS grantee_key")
         reaching = self.grants.filter(f"kind = '{Grantee.ROLE}'").selectExpr("export", "grantee_key").distinct()
-        unheld = reaching.join(held, ["export", "grantee_key"], "left_anti")
+        unheld = reaching.join(held_roles, ["export", "grantee_key"], "left_anti")
         unknown = unknown_groups.join(effective_roles, ROLE_COLUMNS).selectExpr("export", "given")
         return unheld.union(unknown).distinct()
 
@@ -74,7 +74,7 @@ def find_hits(
 ) -> DataFrame:
     """Return a row for each use and each grantee (kind, grantee_key) on whose grants on the dataset it rests."""
     effective_roles_task = threads.start(lambda: stage("effective", access.list_effective_roles()))
-    reached = stage("reached", _gather_reached(access.grants))
+    reached = stage("reached", _find_reached(access.grants))
     role_grants = _select_kind(reached, Grantee.ROLE, "given")
     effective_roles = effective_roles_task.get_result()
     named_uses = uses.filter("role_key <> ''").withColumn("role", f.expr("role_key"))
@@ -101,7 +101,7 @@ def find_hits(
     return named_hits.union(own_hits).selectExpr(*_HIT_COLUMNS).distinct()
 
 
-def _gather_reached(grants: DataFrame) -> DataFrame:
+def _find_reached(grants: DataFrame) -> DataFrame:
     """Return (export, number, kind, grantee_key, held_level, given_at): since when a grantee has a level on a dataset.
 
     `given_at` is null where nothing says it.

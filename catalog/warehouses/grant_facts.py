@@ -28,8 +28,9 @@ class FactKind(StrEnum):
     privileges `bit` in the container or place `object`. EXEMPT: but for `grantee`; such facts have the `object_type` of
     the denial. A row that
     is PASSED by the rule `denied` takes the privilege `bit` on `object` from `grantee`. ENTRY: `grantee` gets into the
-    container `object`, without which no grant in it opens anything. FUTURE: `grantee` will have a privilege on all
-    tables that are made in the container `object`. BYPASS: no row filter in the container `object` holds for `grantee`.
+    container `object`, without which no grant in it opens anything; with a condition others may get in, too. FUTURE:
+    `grantee` will have a privilege on all tables that are made in the container `object`. BYPASS: no row filter in the
+    container `object` holds for `grantee`.
     """
 
     GRANT = "GRANT"
@@ -104,14 +105,16 @@ def role_key(export: Export, name: str) -> str:
 
 def dotted_role_key(export: Export, source_name: str) -> str:
     """Return `role_key` of a name as `principals.dotted_name` returns it."""
-    bare_key = name_key(export, source_name)
+    bare_key = _fold_key(
+        export, _strip_domain(export, source_name) if export.warehouse.has_role_addresses else source_name
+    )
     key = f"concat({quote_text(export.role_prefix.lower())}, {bare_key})"
     # A name as it stands goes before one in other letters: CASEY and "casey" may both be named.
     choices = [
         f"WHEN {value} = {quote_text(known_value)} THEN {quote_text(export.roles[name].lower())}"
         for value, known_names in (
             (source_name, {name: name for name in export.roles}),
-            (bare_key, {name: export.normalize(name) for name in export.roles}),
+            (bare_key, {name: export.normalize_role(name) for name in export.roles}),
         )
         for name, known_value in reversed(known_names.items())
     ]
@@ -124,7 +127,10 @@ def name_key(export: Export, name: str) -> str:
     Where SQL folds names, the catalog's name stands for the one without quotation marks: any other keeps its letters,
     and marks around it.
     """
-    bare_name = _strip_domain(export, name)
+    return _fold_key(export, _strip_domain(export, name))
+
+
+def _fold_key(export: Export, bare_name: str) -> str:
     if export.spelling == "exact" or export.warehouse.has_directory_names:
         return f"lower({bare_name})"
     is_unquoted = f"{bare_name} = {spell(export, bare_name)}"

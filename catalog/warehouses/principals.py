@@ -12,10 +12,13 @@ SEPARATOR = "\x1f"
 
 GROUP = "GROUP"
 DATABASE_ROLE, APPLICATION_ROLE, INSTANCE_ROLE = "DATABASE ROLE", "APPLICATION ROLE", "INSTANCE ROLE"
+CATALOG_ROLE = "CATALOG ROLE"
 SHARE, APPLICATION = "SHARE", "APPLICATION"
 
 #: Roles that are parts of something else.
-SCOPED_ROLE_TYPES = (DATABASE_ROLE, APPLICATION_ROLE, INSTANCE_ROLE)
+SCOPED_ROLE_TYPES = (DATABASE_ROLE, APPLICATION_ROLE, INSTANCE_ROLE, CATALOG_ROLE)
+#: Types that exports.json does not write before a name.
+UNWRITTEN_TYPES = (DATABASE_ROLE, CATALOG_ROLE, GROUP)
 #: Grantees outside of the account's roles and users.
 OUTSIDE_TYPES = (SHARE, APPLICATION)
 
@@ -32,7 +35,8 @@ def dotted_name(name: str) -> str:
     `name` and the result are expressions of SQL.
     """
     separator = quote_text(SEPARATOR)
-    bare_name = f"regexp_replace({name}, {quote_text(f'^({DATABASE_ROLE}|{GROUP}){SEPARATOR}')}, '')"
+    unwritten_type = quote_text(f"^({'|'.join(UNWRITTEN_TYPES)}){SEPARATOR}")
+    bare_name = f"regexp_replace({name}, {unwritten_type}, '')"
     typed_name = f"regexp_replace({name}, {quote_text(f'^([^{SEPARATOR}]*){SEPARATOR}')}, {quote_text('$1 ')})"
     words = f"CASE WHEN {bare_name} <> {name} THEN {bare_name} ELSE {typed_name} END"
     return f"CASE WHEN contains({name}, {separator}) THEN replace({words}, {separator}, '.') ELSE {name} END"

@@ -133,16 +133,20 @@ class Export:
         """Return the identifier, in lower case, of the role URN for the name of a role in the source."""
         if name in self.roles:
             return self.roles[name].lower()
-        normalized_name = self.normalize(name)
+        normalized_name = self.normalize_role(name)
         identifiers_by_name = {
-            self.normalize(source_name): identifier.lower() for source_name, identifier in self.roles.items()
+            self.normalize_role(source_name): identifier.lower() for source_name, identifier in self.roles.items()
         }
         return identifiers_by_name.get(normalized_name, f"{self.role_prefix.lower()}{normalized_name}")
 
     def normalize(self, name: str) -> str:
-        """Return a name of a role, person or group for comparison: in lower case, without the domain."""
+        """Return a name of a person or group for comparison: in lower case, without the domain."""
         lowercase_name = name.lower()
         return lowercase_name.removesuffix(f"@{self.email_domain.lower()}") if self.email_domain else lowercase_name
+
+    def normalize_role(self, name: str) -> str:
+        """Return a name of a role for comparison: it loses the domain only where roles have addresses, too."""
+        return self.normalize(name) if self.warehouse.has_role_addresses else name.lower()
 
     def role_name(self, identifier: str) -> str:
         """Return the name in the source of a role of the catalog."""

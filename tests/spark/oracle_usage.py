@@ -51,7 +51,8 @@ def judge(world: World) -> dict[str, Any]:
     used_tables: dict[str, dict[str, int]] = {}
     used_direct: set[tuple[str, str]] = set()
     used_by: dict[str, set[str]] = {}
-    wild: set[str] = set()
+    users_of: dict[str, set[str]] = {}
+    relied: set[tuple[str, str, str]] = set()
 
     def mark(role: str, table: str, level: int) -> None:
         levels = used_tables.setdefault(role, {})
@@ -70,29 +71,34 @@ def judge(world: World) -> dict[str, Any]:
             if is_own:
                 used_direct.add((user, table))
         else:
-            wild.add(user)
-            able = {role for role in reach if reach[role].get(table, 0) >= level}
-            every = {pair for pair in world["direct"] if pair[1] == table}
-            nobody = not able and not (every and level == 1)
-            for role in {role for role in reach if table in reach[role]} if nobody else able:
-                mark(role, table, level)
-            if nobody or level == 1:
-                used_direct |= every
-            continue
+            # Nothing that is known lets them: by this nothing was used.
+            hits = set()
+        users_of.setdefault(table, set()).add(user)
         for role in hits:
+            relied.add((role, user, table))
             mark(role, table, level)
             used_by.setdefault(user, set()).add(role)
 
+    # Of a role that nobody is known to hold, what others used may have been used by it.
+    held_by_any = {given for role, _ in world["members"] for given in roles_of(world, role)}
+    uncertain = {
+        role
+        for role, tables in reach.items()
+        if role not in held_by_any
+        and any((role, user, table) not in relied for table in tables for user in users_of.get(table, ()))
+    }
     unused_grants = {
         (role, name)
         for role, name, _ in world["grants"]
-        if tables_of(world, name) and not tables_of(world, name) & set(used_tables.get(role, {}))
+        if role not in uncertain
+        and tables_of(world, name)
+        and not tables_of(world, name) & set(used_tables.get(role, {}))
     }
     unused_members = set()
     for role, user in world["members"]:
         given_roles = roles_of(world, role)
         opens = any(reach.get(given) for given in given_roles)
-        if opens and user not in wild and not given_roles & used_by.get(user, set()):
+        if opens and not given_roles & used_by.get(user, set()):
             unused_members.add((role, user))
     opened = {table for _, table in world["opens"]}
     undeclared = {
@@ -102,6 +108,9 @@ def judge(world: World) -> dict[str, Any]:
         and not any((role, user) in world["declared"] for role, name in world["opens"] if name == table)
     }
     allowed_after = {role: set(used_tables.get(role, {})) & set(tables) for role, tables in reach.items()}
+    for role in uncertain:
+        allowed_after[role] = set(reach[role])
+        used_tables[role] = dict(reach[role])
     needed = {
         (role, table): min(used_tables[role][table], reach[role][table])
         for role, tables in allowed_after.items()

@@ -51,6 +51,7 @@ def test_forms_of_views_fold_names_and_have_a_dialect(form: str) -> None:
     assert (export.owner, export.database) == ("", "dev")
     # People have addresses, roles do not.
     assert (export.role_name("r_Reader"), export.account_name("Ann")) == ("reader", "ann@x.example")
+    assert export.role_identifier("ann@x.example") == "r_ann@x.example"
 
 
 def test_names_go_both_ways() -> None:

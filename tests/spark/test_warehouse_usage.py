@@ -163,7 +163,7 @@ def test_what_was_used_and_what_was_not(judged: dict[str, Tables]) -> None:
         (
             "LOW",
             "UNUSED_GRANT",
-            f"carl has READ on db.s.a, which nobody used {ends}",
+            "carl has READ on db.s.a, which nobody used by it in the 90 days until 2025-05-29 (used by others: 1).",
             'REVOKE SELECT ON TABLE "db"."s"."a" FROM USER "carl";',
         ),
         ("LOW", "UNUSED_GRANT", f"finn holds idle and used nothing that it opens {ends}", TAKE.format("idle", "finn")),
@@ -291,6 +291,9 @@ def test_used_without_a_role_of_the_catalog(judged: dict[str, Tables]) -> None:
             None,
         ),
     ]
-    # What no role that is known explains may rest on any grant on the table.
-    states = {(row["grantee"], row["object"]): row["state"] for row in found["grants"]}
-    assert states["idle", "db.s.pii"] == "USED"
+    # What others do is no use of a grant that they do not hold.
+    grants = {(row["grantee"], row["object"]): row for row in found["grants"]}
+    assert [grants["idle", "db.s.pii"][name] for name in ("state", "people", "others")] == ["UNUSED", 0, 1]
+    sentences = [row["sentence"] for row in found["findings"] if row["type"] == "UNUSED_GRANT"]
+    assert "idle has 3 grants that nobody used in the 90 days until 2025-05-29." in sentences
+    assert {row["state"] for row in found["memberships"] if row["held"] == "idle"} == {"UNUSED"}

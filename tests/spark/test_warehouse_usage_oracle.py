@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.drift_world import World, dataset, interpreted, role, user
 from tests.spark.oracle_usage import judge, tables_of
-from tests.spark.usage_world import find_usage
+from tests.spark.usage_world import find_usage, list_contradictions
 
 pytestmark = pytest.mark.spark
 
@@ -109,6 +109,7 @@ def test_spark_finds_what_the_judge_finds(
     drawn = draw_world(Random(f"{pytestconfig.option.hypothesis_seed} {number}"))
     with interpreted(spark):
         found = find_usage(spark, write_world(drawn), tmp_path, days=drawn["days"], is_short=number % 2 == 1)
+    assert list_contradictions(found) == []
     expected = judge(drawn)
     unused = {
         (row["grantee"], row["object"].removeprefix("db.")) for row in found["grants"] if row["state"] == "UNUSED"

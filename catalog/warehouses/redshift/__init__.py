@@ -1,1 +1,1 @@
-"""Redshift: what its exports look like, what its privileges mean, and how access changes (docs/grants-exports.md)."""
+"""Redshift: its exports, what its privileges mean, and how access changes (docs/warehouses/redshift.md)."""

@@ -1,111 +1,83 @@
-"""Redshift: the SVV views of privileges and of granted roles, groups and owners by name, as CSV."""
+"""Reads the grants and members of Redshift.
+
+Some rows say something only beside others: USAGE opens a schema that is external, and gets into any other one; an owner
+has his privileges as the owner, also where a view lists each of them.
+"""
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
-from catalog.sql_text import quote_text
+from catalog.sql_text import is_among, list_texts, quote_text
 from catalog.warehouses import layouts
-from catalog.warehouses.grant_facts import Grantee
-from catalog.warehouses.layouts import Layout, LayoutForm, describe_membership, join_path
+from catalog.warehouses.grant_facts import SEPARATOR, FactKind
+from catalog.warehouses.layouts import LayoutForm
 from catalog.warehouses.pass_rules import PassRule
-from catalog.warehouses.principals import GROUP, join_name
-from catalog.warehouses.sql_names import normalize_word
+from catalog.warehouses.redshift.layouts import ALL_SCHEMAS, EXTERNAL_SCHEMA, LAYOUTS
+from catalog.warehouses.redshift.privileges import HARMLESS, OWNER, USAGE
 from catalog.warehouses.warehouse import Export
 
-_ROLE, _USER = f"'{Grantee.ROLE}'", f"'{Grantee.USER}'"
-_IDENTITY = ("privilege_type", "identity_name", "identity_type")
+_FORM = LayoutForm(layouts=LAYOUTS, harmless=HARMLESS)
+_IS_SCHEMA = f"object_type IN ('SCHEMA', '{EXTERNAL_SCHEMA}')"
 
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
     """Return the facts of an export of Redshift. Raises BadExports."""
-    return layouts.read_export(spark, folder, export, _FORM)
+    rows, plain_frames = layouts.describe_files(spark, folder, export, _FORM)
+    if rows is None:
+        return plain_frames
+    rows = _open_external_schemas(_add_all_schemas(rows))
+    return [*plain_frames, layouts.build_facts(_name_owners(rows), export, _FORM)]
 
 
-def _describe_identity(name: str, identity_type: str) -> dict[str, str]:
-    """Return privilege and grantee. A group holds privileges as a role does, and so does everybody."""
-    word = normalize_word(identity_type)
-    return {
-        "privilege": normalize_word("privilege_type"),
-        "grantee_type": f"CASE WHEN {word} IN ('GROUP', 'PUBLIC') THEN {_ROLE} ELSE {word} END",
-        "grantee": f"CASE WHEN {word} = 'GROUP' THEN {join_name(quote_text(GROUP), name)} ELSE {name} END",
+def _add_all_schemas(rows: DataFrame) -> DataFrame:
+    """Return rows in which USAGE on all schemas of a database is USAGE on each that the export knows."""
+    rows = rows.withColumn("is_counted", f.expr("true"))
+    spread = rows.filter(f"object_type = '{ALL_SCHEMAS}'")
+    if spread.isEmpty():
+        return rows
+    schemas = rows.filter(f"{_IS_SCHEMA} AND path <> ''").selectExpr("path AS schema_path").distinct()
+    is_inside = f.expr(f"startswith(schema_path, concat(path, {quote_text(SEPARATOR)}))")
+    values = {
+        "object_type": "'SCHEMA'",
+        "path": "schema_path",
+        "said_kind": f"'{FactKind.ENTRY}'",
+        "is_counted": "false",
     }
+    spread = spread.join(schemas, is_inside)
+    spread = spread.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns))
+    # The row itself is passed: what it opens is told schema by schema.
+    is_all = f"object_type = '{ALL_SCHEMAS}'"
+    own_values = {
+        "object_type": f"CASE WHEN {is_all} THEN 'DATABASE' ELSE object_type END",
+        "said_rule": f"CASE WHEN {is_all} THEN '{PassRule.CONTAINER_PRIVILEGE}' ELSE said_rule END",
+    }
+    return rows.selectExpr(*(f"{own_values.get(name, name)} AS {name}" for name in rows.columns)).union(spread)
 
 
-def _join_path(export: Export, *parts: str) -> str:
-    return join_path(quote_text(export.database), *parts)
+def _open_external_schemas(rows: DataFrame) -> DataFrame:
+    """Return rows in which who gets into an external schema has what is in it: there are no grants on its tables."""
+    paths = rows.filter(f"object_type = '{EXTERNAL_SCHEMA}'").selectExpr("path").distinct()
+    names = sorted(row["path"] for row in paths.collect())
+    is_opened = f"({_IS_SCHEMA} AND {is_among('path', names)} AND privilege IN {list_texts((USAGE, OWNER))})"
+    changes = {
+        "said_kind": f"CASE WHEN {is_opened} THEN '{FactKind.GRANT}' ELSE said_kind END",
+        "condition": f"CASE WHEN {is_opened} THEN NULL ELSE condition END",
+        "object_type": f"""CASE WHEN object_type = '{EXTERNAL_SCHEMA}' AND privilege <> 'EXISTS' THEN 'SCHEMA'
+            ELSE object_type END""",
+    }
+    return rows.selectExpr(*(f"{changes.get(name, name)} AS {name}" for name in rows.columns))
 
 
-def _describe_relation(_: DataFrame, export: Export) -> dict[str, str]:
-    path = _join_path(export, "namespace_name", "relation_name")
-    return {"object_type": "'TABLE'", "path": path, **_describe_identity("identity_name", "identity_type")}
-
-
-def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
-    return {**_describe_relation(rows, export), "said_rule": f"'{PassRule.COLUMN_PRIVILEGE}'"}
-
-
-def _describe_function(_: DataFrame, export: Export) -> dict[str, str]:
-    path = _join_path(export, "namespace_name", "function_name")
-    return {"object_type": "'FUNCTION'", "path": path, **_describe_identity("identity_name", "identity_type")}
-
-
-def _describe_default(_: DataFrame, export: Export) -> dict[str, str]:
-    path = _join_path(export, "schema_name")
-    identity = _describe_identity("grantee_name", "grantee_type")
-    return {"object_type": "'SCHEMA'", "path": path, **identity, "said_rule": f"'{PassRule.FUTURE_GRANT}'"}
-
-
-def _describe_schema(rows: DataFrame, export: Export) -> dict[str, str]:
-    return {"object_type": "'SCHEMA'", "path": _join_path(export, "namespace_name"), **_describe_scope(rows)}
-
-
-def _describe_database(rows: DataFrame, _: Export) -> dict[str, str]:
-    return {"object_type": "'DATABASE'", "path": "database_name", **_describe_scope(rows)}
-
-
-def _describe_scope(rows: DataFrame) -> dict[str, str]:
-    """Return privilege, grantee and rule of a row on a container, which reaches tables only in the scope TABLES."""
-    scope = normalize_word("privilege_scope") if "privilege_scope" in rows.columns else "''"
-    rule = f"""CASE WHEN {scope} IN ('FUNCTIONS', 'PROCEDURES', 'LANGUAGES') THEN '{PassRule.OTHER_OBJECT}'
-        WHEN {scope} <> 'TABLES' THEN '{PassRule.CONTAINER_PRIVILEGE}' END"""
-    return {**_describe_identity("identity_name", "identity_type"), "said_rule": rule}
-
-
-def _describe_owner(name: str, owner: str) -> layouts.DescribeRows:
-    def describe(_: DataFrame, export: Export) -> dict[str, str]:
-        return {
-            "object_type": "'TABLE'",
-            "path": _join_path(export, "schemaname", name),
-            "privilege": "'OWNER'",
-            "grantee_type": _USER,
-            "grantee": owner,
-        }
-
-    return describe
-
-
-_FORM = LayoutForm(
-    layouts=(
-        Layout(("namespace_name", "relation_name", "column_name", *_IDENTITY), _describe_column),
-        Layout(("namespace_name", "relation_name", *_IDENTITY), _describe_relation),
-        Layout(("namespace_name", "function_name", *_IDENTITY), _describe_function),
-        Layout(("schema_name", "object_type", "privilege_type", "grantee_name", "grantee_type"), _describe_default),
-        Layout(("namespace_name", *_IDENTITY), _describe_schema),
-        Layout(("database_name", *_IDENTITY), _describe_database),
-        Layout(
-            ("role_name", "granted_role_name"),
-            lambda _rows, _export: describe_membership("granted_role_name", "role_name", _ROLE),
-        ),
-        Layout(
-            ("user_name", "role_name"),
-            lambda _rows, _export: describe_membership("role_name", "user_name", _USER),
-        ),
-        Layout(
-            ("groname", "usename"),
-            lambda _rows, _export: describe_membership(join_name(quote_text(GROUP), "groname"), "usename", _USER),
-        ),
-        Layout(("role_name", "role_owner"), lambda _rows, _export: layouts.describe_role("role_name")),
-        Layout(("schemaname", "tablename", "tableowner"), _describe_owner("tablename", "tableowner")),
-        Layout(("schemaname", "viewname", "viewowner"), _describe_owner("viewname", "viewowner")),
-    ),
-    harmless=("REFERENCES", "RULE", "TRIGGER", "DROP", "ALTER"),
-)
+def _name_owners(rows: DataFrame) -> DataFrame:
+    """Return rows in which each privilege of an owner on his own table is that of the owner."""
+    owners = rows.filter(f"privilege = '{OWNER}' AND object_type = 'TABLE'")
+    owners = owners.selectExpr("path AS owned", "grantee AS owner_name", "true AS is_own").distinct()
+    is_same = (rows["path"] == owners["owned"]) & (rows["grantee"] == owners["owner_name"])
+    joined = rows.join(owners, is_same & (rows["grantee_type"] == "USER"), "left")
+    is_own = "is_own AND object_type = 'TABLE'"
+    changes = {
+        "privilege": f"CASE WHEN {is_own} THEN '{OWNER}' ELSE privilege END",
+        "condition": f"CASE WHEN {is_own} THEN NULL ELSE condition END",
+        "details": f"CASE WHEN {is_own} THEN NULL ELSE details END",
+    }
+    return joined.selectExpr(*(f"{changes.get(name, name)} AS {name}" for name in rows.columns))

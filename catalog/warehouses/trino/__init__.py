@@ -1,1 +1,1 @@
-"""Trino: what its exports look like, what its privileges mean, and how access changes (docs/grants-exports.md)."""
+"""Trino: what its exports look like, what its privileges mean, and how access changes (docs/warehouses/trino.md)."""

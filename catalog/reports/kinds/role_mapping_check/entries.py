@@ -26,6 +26,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.sql_text import is_among
 from catalog.warehouses.grant_facts import FactKind, Grantee
 from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.principals import is_outside
 from catalog.warehouses.warehouse import Export
 
 _CONTAINER = ["export", "object_key"]
@@ -35,7 +36,8 @@ _CONTAINER = ["export", "object_key"]
 class Entries:
     """Who gets in.
 
-    - `guarded`: export, object_key, object, object_type; the containers that not everybody gets into.
+    - `guarded`: export, object_key, object, object_type, is_known; the containers that not everybody gets into.
+      `is_known`: nobody gets in but those whom the export names.
     - `roles`: export, object_key, role; the roles that get in.
     - `holders`: export, object_key, kind, grantee_key; who gets in, and roles that one of these holds, or should.
     - `later_holders`: the same if the roles got in that should open something there.
@@ -49,18 +51,20 @@ class Entries:
     def find_closed(self, reach: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
         """Return (export, number, kind, grantee_key, is_container) of grants on what nobody who has them gets to.
 
-        What a role should open counts, since `find_missing` says what it lacks, and so does a grant to everybody. Where
-        people act as one role at a time, all counts: a grant is reported before another one opens it.
+        What a role should open counts, since `find_missing` says what it lacks, and so does a grant to everybody, and
+        to a share, whose consumers come in by other ways. Where people act as one role at a time, all counts: a grant
+        is reported before another one opens it.
         """
         columns = ["export", "number", "kind", "grantee_key"]
         is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
-        is_asked = f"number IS NOT NULL AND NOT is_container AND NOT {_has_acting_roles(exports)}"
+        has_ways_in = f"NOT {_has_acting_roles(exports)} AND NOT {is_outside('grantee')}"
+        is_asked = f"number IS NOT NULL AND NOT is_container AND {has_ways_in}"
         rows = reach.filter(is_asked).selectExpr(*columns, "grantee_key AS role")
         rows = rows.filter(f"NOT {is_everybody}").drop("role").distinct()
         declared_pairs = declared_access.role_datasets.selectExpr(
             "export", "number", f"'{Grantee.ROLE}' AS kind", "role AS grantee_key"
         )
-        places = _list_guarded_places(self.guarded, declared_access.datasets)
+        places = _list_guarded_places(self.guarded.filter("is_known"), declared_access.datasets)
         needed = rows.join(declared_pairs, columns, "left_anti").join(places, ["export", "number"])
         closed = needed.join(self.later_holders, [*_CONTAINER, "kind", "grantee_key"], "left_anti")
         return closed.selectExpr(*columns, "false AS is_container").distinct()
@@ -109,7 +113,10 @@ def find_entries(
     is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
     open_containers = rows.withColumn("role", f.expr("grantee_key")).filter(is_everybody).selectExpr(*_CONTAINER)
     containers = rows.groupBy(*_CONTAINER).agg(
-        *map(f.expr, ("min(object) AS object", "min(object_type) AS object_type"))
+        *map(
+            f.expr,
+            ("min(object) AS object", "min(object_type) AS object_type", "count(condition) = 0 AS is_known"),
+        )
     )
     guarded = stage("guarded", containers.join(open_containers.distinct(), _CONTAINER, "left_anti"))
     if not guarded.head(1):

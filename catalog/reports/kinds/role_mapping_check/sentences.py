@@ -9,8 +9,7 @@ from catalog.warehouses.difference_words import describe_role, dotted_name, find
 from catalog.warehouses.levels import LEVEL_NAMES
 from catalog.warehouses.pass_rules import RULE_LABELS
 from catalog.warehouses.principals import (
-    DATABASE_ROLE,
-    GROUP,
+    UNWRITTEN_TYPES,
     describe_principal,
     split_principal,
 )
@@ -143,6 +142,6 @@ def _render_mapping(difference: DifferenceRow) -> str:
         return ""
     principal_type, parts = split_principal(difference["new_name"])
     name = ".".join(parts)
-    if principal_type not in ("", DATABASE_ROLE, GROUP):
+    if principal_type not in ("", *UNWRITTEN_TYPES):
         name = f"{principal_type} {name}"
     return json.dumps({name: find_identifier(difference["role_urn"])}, ensure_ascii=False).strip("{}")

@@ -71,7 +71,7 @@ def _build_grant_findings(
     results: UsageResults, exports_by_name: Mapping[str, Export], period: _Period
 ) -> Iterator[Mapping[str, Any]]:
     unused = select_unused(results.used_grants, results.coverages)
-    names = (*OBJECT_COLUMNS, "bits", "level", "entity", "name", "is_container", "grantee", "details")
+    names = (*OBJECT_COLUMNS, "bits", "level", "entity", "name", "is_container", "grantee", "details", "others")
     gathered = gather_rows(
         unused,
         ["export", "kind", "grantee_key"],
@@ -101,7 +101,7 @@ def _build_grant_findings(
                     "role": row["role_urn"],
                     "actor": row["urn"],
                     "export": row["export"],
-                    "sentence": f"{grantee_name} has {level} on {name}, which nobody used {since}.",
+                    "sentence": f"{grantee_name} has {level} on {name}, {_describe_lack(since, item['others'])}",
                     "entity": entity,
                     "repair": wording.render_grant_repair(export, grant),
                     "key": _build_key(
@@ -223,6 +223,11 @@ def _count_viewable(policies: PolicyNames, row: Mapping[str, Any]) -> str:
     if not viewable:
         return f" No policy lets them view any of {datasets} in the catalog."
     return f" Policies let them view {viewable:,} of {datasets} in the catalog, and no role mapping gives them."
+
+
+def _describe_lack(since: str, others: int) -> str:
+    """Return that nobody used a grant; `others` used what it opens, and not by it."""
+    return f"which nobody used by it {since} (used by others: {others:,})." if others else f"which nobody used {since}."
 
 
 def _clean(name: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, membership, readers
 from catalog.reports.kinds.role_mapping_check.blocks import collect_surveyed_blocks
@@ -132,23 +133,32 @@ def _judge_access(
     hits = stage("hits", attribution.find_hits(recent_uses, access, exports, stage, threads))
 
     def find_used_members() -> DataFrame:
-        used_members = attribution.find_used_members(recent_uses, hits, access, exports, stage).join(
+        used_members = attribution.find_used_members(hits, access, stage).join(
             access.members, ["export", "role", "kind", "member_key"]
         )
+        # A person either used what a membership opens, or did not, whatever others do.
+        used_members = used_members.withColumn("is_uncertain", f.expr("false"))
         used_members = uses.mark_young(used_members, coverages, days=days)
         return stage("memberships", attribution.select_judged_members(used_members, exports))
 
     used_members = threads.start(find_used_members)
     judged_grants = attribution.select_judged_grants(uses.mark_young(access.grants, coverages, days=days), exports)
     is_sure = results.is_sure(coverages)
-    sure_grants, sure_hits = judged_grants.filter(is_sure), hits.filter(is_sure)
+    uncertain_roles = stage("uncertain", attribution.find_uncertain_roles(recent_uses, hits, access))
+    sure_hits = hits.filter(is_sure)
+    sure_grants = judged_grants.filter(is_sure).join(
+        uncertain_roles.drop("is_uncertain"), ["export", "kind", "grantee_key"], "left_anti"
+    )
     pairs = threads.start(lambda: stage("pairs", proposals.select_pairs(sure_grants, sure_hits)))
     losses = threads.start(lambda: proposals.count_losses(sure_hits, access, sure_grants, stage))
-    used_grants = stage("used", attribution.find_used_grants(judged_grants, hits, declared_access))
+    used_grants = stage(
+        "used",
+        attribution.find_used_grants(judged_grants, recent_uses, hits, uncertain_roles, declared_access),
+    )
 
     def propose_grants() -> DataFrame:
         proposed = proposals.propose_grants(
-            used_grants.filter(is_sure), sure_hits, pairs.get_result(), declared_access, stage
+            used_grants.filter(f"{is_sure} AND NOT is_uncertain"), sure_hits, pairs.get_result(), declared_access, stage
         )
         return stage("proposed", proposed)
 

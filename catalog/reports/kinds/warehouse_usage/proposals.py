@@ -113,11 +113,11 @@ def _propose_new_grants(
         "action": f"'{GrantAction.GRANT}'",
         "kind": f"'{Grantee.ROLE}'",
         "is_container": "false",
-        "is_young": "false",
+        **dict.fromkeys(("is_young", "is_uncertain"), "false"),
         "tables": "1",
         "used_tables": "1",
         "used_level": "wanted",
-        **dict.fromkeys((*OBJECT_COLUMNS, "bits", "level", "details"), "NULL"),
+        **dict.fromkeys((*OBJECT_COLUMNS, "bits", "level", "details", "others"), "NULL"),
     }
     types = {name: type_name for name, type_name in decided.dtypes if name != "unit"}
     return rows.selectExpr(

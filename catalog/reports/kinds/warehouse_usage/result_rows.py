@@ -135,7 +135,7 @@ def _build_grant_rows(results: UsageResults) -> list[dict[str, Any]]:
     rows = _select_first(add_role(results.used_grants, results), results, "export", "grantee", "object")
     return [
         {
-            **{name: row[name] for name in ("export", "tables", "people", "state")},
+            **{name: row[name] for name in ("export", "tables", "people", "others", "state")},
             "grantee": describe_principal(row["grantee"]),
             "role": row["role_urn"],
             "object": wording.render_name(row),
@@ -155,7 +155,9 @@ def _select_first(rows: DataFrame, results: UsageResults, *order: str) -> DataFr
 
 def _build_member_rows(results: UsageResults) -> list[dict[str, Any]]:
     columns = ("export", "role_name AS held", "role AS grantee_key", "kind AS member_kind", "member_key")
-    rows = results.used_members.get_result().selectExpr(*columns, f"'{Grantee.ROLE}' AS kind", "last", "is_young")
+    rows = results.used_members.get_result().selectExpr(
+        *columns, f"'{Grantee.ROLE}' AS kind", "last", "is_young", "is_uncertain"
+    )
     rows = _select_first(add_role(rows, results), results, "export", "held", "member_key")
     return [
         {

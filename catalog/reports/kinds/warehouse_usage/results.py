@@ -21,7 +21,8 @@ from catalog.sql_text import is_among
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.warehouse import Export
 
-#: States: used; unused; unused and younger than the days; without a use in a history that does not cover the days.
+#: States: used; unused; unused and younger than the days; without a use that is known, where one may be missing: the
+#: history does not cover the days, or the export does not name all who hold a role while somebody used what it opens.
 USED, UNUSED, YOUNG, NOT_SEEN = "USED", "UNUSED", "YOUNG", "NOT_SEEN"
 
 
@@ -95,8 +96,8 @@ def is_sure(coverages: Iterable[HistoryCoverage]) -> str:
 
 
 def build_state(coverages: Sequence[HistoryCoverage]) -> str:
-    """Return an expression for the state of a row with `last` and `is_young`."""
-    return f"""CASE WHEN last IS NOT NULL THEN '{USED}' WHEN NOT {is_sure(coverages)} THEN '{NOT_SEEN}'
+    """Return an expression for the state of a row with `last`, `is_young` and `is_uncertain`."""
+    return f"""CASE WHEN last IS NOT NULL THEN '{USED}' WHEN is_uncertain OR NOT {is_sure(coverages)} THEN '{NOT_SEEN}'
         WHEN is_young THEN '{YOUNG}' ELSE '{UNUSED}' END"""
 
 

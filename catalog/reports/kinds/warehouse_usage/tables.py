@@ -59,11 +59,12 @@ GRANTS = ResultTable(
         number_column("tables", "Datasets"),
         number_column("used", "Used"),
         number_column("people", "By people"),
+        number_column("others", "Used by others"),
         *(_LAST, STATE),
     ),
     key=("export", "grantee", "object"),
     limit=MAX_ROWS,
-    note=f"{_NOTE} {_UNSURE_NOTE}",
+    note=f"{_NOTE} {_UNSURE_NOTE} Others used what a grant opens, and not by it.",
 )
 
 MEMBERSHIPS = ResultTable(

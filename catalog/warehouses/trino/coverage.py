@@ -1,0 +1,23 @@
+"""What the files of an export of Trino show, and which query would show the rest."""
+
+from catalog.warehouses.trino.grants import APPLICABLE, MEMBERS, TABLE_PRIVILEGES
+from catalog.warehouses.warehouse import ExportCoverage
+
+_ALWAYS = (
+    "information_schema shows all grants and roles only to whoever has the role admin, and none of an access control "
+    "by files, Ranger or OPA."
+)
+
+
+def find_coverage(layouts: frozenset[str]) -> ExportCoverage:
+    """Return what an export shows whose files have these layouts."""
+    if not layouts:
+        return ExportCoverage()
+    limits = [_ALWAYS]
+    if TABLE_PRIVILEGES not in layouts:
+        limits.append("No file has the grants on tables (table_grants.sql).")
+    if MEMBERS not in layouts:
+        limits.append("No file has all members of roles (role_members.sql).")
+    if APPLICABLE in layouts:
+        limits.append("applicable_roles shows the roles of whoever asks, and no others (role_members.sql).")
+    return ExportCoverage(limits=tuple(limits))

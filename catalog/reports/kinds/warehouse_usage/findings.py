@@ -204,7 +204,7 @@ def _build_undeclared_findings(results: UsageResults, find_policies: FindPolicie
 
 def _describe_policy(policies: PolicyNames, entity: str, person: str | None) -> str:
     """Return the sentence about the policies of the catalog, '' where they were not asked."""
-    if (entity, person) not in policies:
+    if person is None or (entity, person) not in policies:
         return ""
     name = policies[entity, person]
     if name is None:

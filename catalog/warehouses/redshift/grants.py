@@ -22,11 +22,12 @@ _IS_SCHEMA = f"object_type IN ('SCHEMA', '{EXTERNAL_SCHEMA}')"
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
     """Return the facts of an export of Redshift. Raises BadExports."""
-    rows, plain_frames = layouts.describe_files(spark, folder, export, _FORM)
+    files = layouts.describe_files(spark, folder, export, _FORM)
+    rows = files.rows
     if rows is None:
-        return plain_frames
+        return list(files.plain_frames)
     rows = _open_external_schemas(_add_all_schemas(rows))
-    return [*plain_frames, layouts.build_facts(_name_owners(rows), export, _FORM)]
+    return [*files.plain_frames, layouts.build_facts(_name_owners(rows), export, _FORM)]
 
 
 def _add_all_schemas(rows: DataFrame) -> DataFrame:

@@ -35,12 +35,13 @@ _UNKNOWN_CATALOG = (
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
     """Return the facts of an export of Trino. Raises BadExports."""
-    rows, plain_frames = layouts.describe_files(spark, folder, export, _FORM)
+    files = layouts.describe_files(spark, folder, export, _FORM)
+    rows = files.rows
     if rows is None:
-        return plain_frames
+        return list(files.plain_frames)
     home = export.database or _find_only_catalog(rows)
     rows = _add_grants_of_admins(_name_roles(rows, home))
-    return [*plain_frames, layouts.build_facts(rows, export, _FORM)]
+    return [*files.plain_frames, layouts.build_facts(rows, export, _FORM)]
 
 
 def _find_only_catalog(rows: DataFrame) -> str:

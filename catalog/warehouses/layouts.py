@@ -76,22 +76,39 @@ def describe_files(
     spark: SparkSession, folder: str, export: Export, form: LayoutForm
 ) -> tuple[DataFrame | None, list[DataFrame]]:
     """Return the described rows of files in the layouts of a form, if any, and the facts of those in the plain form."""
+    described_rows, plain_frames, _ = describe_named_files(spark, folder, export, form)
+    return described_rows, plain_frames
+
+
+def describe_named_files(
+    spark: SparkSession, folder: str, export: Export, form: LayoutForm
+) -> tuple[DataFrame | None, list[DataFrame], frozenset[str]]:
+    """Return `describe_files`, and the names of the layouts of the files."""
     described_frames: list[DataFrame] = []
     plain_frames: list[DataFrame] = []
+    names: set[str] = set()
     for pattern in (*export.grants, *export.members):
         rows = read_csv(spark, folder, export, pattern, ())
         if not set(plain_grants.COLUMNS) - set(rows.columns):
             plain_frames.append(plain_grants.read_files(spark, folder, export, pattern))
             continue
-        described_frames.append(_describe_rows(rows, export, pattern, form.layouts))
-    return reduce(DataFrame.union, described_frames) if described_frames else None, plain_frames
+        layout = choose_layout(_list_columns(rows), export, pattern, form.layouts)
+        names.add(layout.name)
+        described_frames.append(_describe_rows(rows, export, layout))
+    described_rows = reduce(DataFrame.union, described_frames) if described_frames else None
+    return described_rows, plain_frames, frozenset(names)
 
 
 def describe_file(
     spark: SparkSession, folder: str, export: Export, pattern: str, layouts: Sequence[Layout]
 ) -> DataFrame:
     """Return the described rows of files in one of the layouts. Raises BadExports."""
-    return _describe_rows(read_csv(spark, folder, export, pattern, ()), export, pattern, layouts)
+    rows = read_csv(spark, folder, export, pattern, ())
+    return _describe_rows(rows, export, choose_layout(_list_columns(rows), export, pattern, layouts))
+
+
+def _list_columns(rows: DataFrame) -> list[str]:
+    return [name for name in rows.columns if name not in LINE_COLUMNS]
 
 
 def choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
@@ -120,9 +137,7 @@ def _describe_misfit(layout: Layout, lacking: Sequence[str], strange: Sequence[s
     return f"{name} ({', '.join(words)})"
 
 
-def _describe_rows(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> DataFrame:
-    columns = [name for name in rows.columns if name not in LINE_COLUMNS]
-    layout = choose_layout(columns, export, pattern, layouts)
+def _describe_rows(rows: DataFrame, export: Export, layout: Layout) -> DataFrame:
     described_columns = dict.fromkeys(_TEXT_COLUMNS, NO_TEXT) | dict(layout.describe(rows, export))
     described_columns["layout"] = quote_text(layout.name) if layout.name else NO_TEXT
     return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))

@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 
+from catalog.warehouses.bigquery.export_script import SCRIPT as BIGQUERY_SCRIPT
+from catalog.warehouses.databricks.export_script import SCRIPT as DATABRICKS_SCRIPT
 from catalog.warehouses.export_script import ExportScript
 from catalog.warehouses.postgres.export_script import SCRIPT as POSTGRES_SCRIPT
 
-SCRIPTS: Mapping[str, ExportScript] = {script.warehouse: script for script in (POSTGRES_SCRIPT,)}
+SCRIPTS: Mapping[str, ExportScript] = {
+    script.warehouse: script for script in (BIGQUERY_SCRIPT, DATABRICKS_SCRIPT, POSTGRES_SCRIPT)
+}

@@ -1,110 +1,98 @@
-"""Databricks: the privileges and owners of Unity Catalog's `information_schema`, and SHOW GRANTS, as CSV.
+"""Reads the grants and members of Databricks: `information_schema` of Unity Catalog, our queries, and SHOW GRANTS.
 
 Unity Catalog has no roles of its own: groups and service principals hold privileges, and count as roles.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from collections.abc import Sequence
+from functools import reduce
 
-from catalog.sql_text import NO_TEXT, quote_text
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses import layouts
-from catalog.warehouses.grant_facts import SEPARATOR, Grantee
-from catalog.warehouses.layouts import Layout, LayoutForm, join_path
-from catalog.warehouses.pass_rules import PassRule
-from catalog.warehouses.sql_names import normalize_word, split_name
+from catalog.warehouses.csv_grants import TABLE_TYPES
+from catalog.warehouses.databricks.layouts import CATALOG_PRIVILEGES, LAYOUTS, SCHEMA_PRIVILEGES, SHOWN_GRANTS
+from catalog.warehouses.databricks.privileges import ANY_FILE, ENTERING, ENTRIES, HARMLESS
+from catalog.warehouses.grant_facts import SEPARATOR, FactKind, Grantee
+from catalog.warehouses.layouts import LayoutForm
+from catalog.warehouses.principals import join_name
 from catalog.warehouses.warehouse import Export
 
-_HARMLESS = (
-    *("USE CATALOG", "USE SCHEMA", "USAGE", "BROWSE", "EXECUTE", "APPLY TAG", "READ METADATA", "REFRESH", "REFERENCES"),
-    *("READ VOLUME", "WRITE VOLUME", "ADD VOLUME", "EXTERNAL USE SCHEMA", "MANAGE ALLOWLIST", "MODIFY CLASSPATH"),
-)
-_TABLE = ("table_catalog", "table_schema", "table_name")
-#: What holds no rows of tables, by the columns that name it.
-_OTHER_OBJECTS = (
-    ("routine_catalog", "routine_schema", "routine_name"),
-    ("volume_catalog", "volume_schema", "volume_name"),
-    *(("connection_name",), ("external_location_name",), ("storage_credential_name",), ("credential_name",)),
-    *(("share_name",), ("metastore_id",)),
-)
+_FORM = LayoutForm(layouts=LAYOUTS, harmless=HARMLESS, harmless_start="CREATE")
+_SEPARATOR = quote_text(SEPARATOR)
+_TYPES_BY_DEPTH = {2: "SCHEMA", 1: "CATALOG"}
 
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
     """Return the facts of an export of Databricks. Raises BadExports."""
-    return layouts.read_export(spark, folder, export, _FORM)
+    rows, plain_frames, names = layouts.describe_named_files(spark, folder, export, _FORM)
+    if rows is None:
+        return plain_frames
+    rows = rows.withColumn("is_counted", f.expr("true"))
+    parts = [_expand_any_file(rows, export) if SHOWN_GRANTS in names else rows]
+    parts += _list_entries(rows, 2) if SCHEMA_PRIVILEGES in names else []
+    parts += _list_entries(rows, 1) if CATALOG_PRIVILEGES in names else []
+    return [*plain_frames, layouts.build_facts(reduce(DataFrame.union, parts), export, _FORM)]
 
 
-def _describe_grantee(name: str, privilege: str) -> dict[str, str]:
-    """Return privilege and grantee; only people are named by addresses."""
-    grantee_type = f"CASE WHEN contains({name}, '@') THEN '{Grantee.USER}' ELSE '{Grantee.ROLE}' END"
-    return {"privilege": privilege, "grantee_type": grantee_type, "grantee": name}
+def _find_prefix(depth: int) -> str:
+    return f"substring_index(path, {_SEPARATOR}, {depth})"
 
 
-def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.DescribeRows:
-    """Return the function for rows of privileges on objects of a type, held there or inherited from a container."""
-
-    def describe(rows: DataFrame, _: Export) -> dict[str, str]:
-        origin = normalize_word("inherited_from") if "inherited_from" in rows.columns else "''"
-        is_own = f"{origin} IN ('', 'NONE', '{object_type}')"
-        # What is inherited was granted on the container, where it can be revoked, and reaches all that is in it.
-        from_schema = f"{origin} = 'SCHEMA'" if len(parts) > 2 else "false"
-        is_known = "true" if object_type == "OTHER" else f"{is_own} OR {from_schema} OR {origin} = 'CATALOG'"
-        return {
-            "object_type": f"CASE WHEN {is_own} THEN '{object_type}' ELSE {origin} END",
-            "path": f"""CASE WHEN {is_own} THEN {join_path(*parts)} WHEN {from_schema} THEN {join_path(*parts[:2])}
-                ELSE {join_path(parts[0])} END""",
-            **_describe_grantee("grantee", normalize_word("privilege_type")),
-            "said_rule": f"'{PassRule.OTHER_OBJECT}'" if object_type == "OTHER" else NO_TEXT,
-            "said_problem": f"""CASE WHEN NOT ({is_known})
-                THEN concat('Nothing is inherited from a ', {origin}, '.') END""",
-        }
-
-    return describe
+def _list_containers(rows: DataFrame, depth: int) -> DataFrame:
+    """Return (container, catalog) of the schemas, or catalogs, that rows name."""
+    types = (*TABLE_TYPES, *(name for type_depth, name in _TYPES_BY_DEPTH.items() if type_depth >= depth))
+    named_rows = rows.filter(f"is_row AND object_type IN {list_texts(types)} AND path NOT IN ('', '{ANY_FILE}')")
+    names = named_rows.selectExpr(f"{_find_prefix(depth)} AS container", f"{_find_prefix(1)} AS catalog")
+    return names.filter(f"size(split(container, {_SEPARATOR})) = {depth}").distinct()
 
 
-def _describe_owner(object_type: str, parts: tuple[str, ...], owner: str) -> layouts.DescribeRows:
-    """Return the function for rows of objects with their owners, who have every privilege or can take it."""
+def _list_entries(rows: DataFrame, depth: int) -> Sequence[DataFrame]:
+    """Return who gets into each schema, or catalog, as rows that are not counted: their lines say more.
 
-    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
-        grantee = _describe_grantee(owner, "'OWNERSHIP'")
-        return {"object_type": f"'{object_type}'", "path": join_path(*parts), **grantee}
-
-    return describe
-
-
-def _describe_shown(_: DataFrame, export: Export) -> dict[str, str]:
-    """Return object, privilege and grantee of SHOW GRANTS; a name without a catalog is in the export's database."""
-    object_type, privilege = normalize_word("objecttype"), normalize_word("actiontype")
-    # All names of Unity Catalog are in lower case, however somebody wrote them.
-    path = f"lower({split_name(export, 'objectkey', '`')})"
-    missing_parts = f"""CASE WHEN {object_type} IN ('SCHEMA', 'DATABASE') THEN 2
-        WHEN {object_type} = 'CATALOG' THEN 1 ELSE 3 END"""
-    is_partial = f"size(split({path}, {quote_text(SEPARATOR)})) < {missing_parts}" if export.database else "false"
-    return {
-        "object_type": object_type,
-        "path": f"""CASE WHEN {is_partial} THEN {join_path(quote_text(export.database), path)}
-            ELSE {path} END""",
-        **_describe_grantee("principal", f"regexp_replace({privilege}, '^DENIED ', '')"),
-        "said_rule": f"CASE WHEN startswith({privilege}, 'DENIED ') THEN '{PassRule.DENIED}' END",
+    The owner does, by whatever name; so no container is open because nobody is named on it.
+    """
+    container_type = _TYPES_BY_DEPTH[depth]
+    containers = _list_containers(rows, depth)
+    types = [name for type_depth, name in _TYPES_BY_DEPTH.items() if type_depth <= depth]
+    entering = f"privilege IN {list_texts((*ENTERING, ENTRIES[container_type]))}"
+    is_holder = f"object_type IN {list_texts(types)} AND {entering} AND coalesce(said_rule, said_problem) IS NULL"
+    holders = rows.filter(f"is_row AND row_problem IS NULL AND {is_holder}")
+    # What is had on the catalog is had on all of its schemas.
+    places = containers.selectExpr("container", "container AS place")
+    if depth > 1:
+        places = places.union(containers.selectExpr("container", "catalog"))
+    own = holders.join(f.broadcast(places), f.expr("path = place"))
+    owner = join_name("'OWNER'", f"replace(container, {_SEPARATOR}, '.')")
+    values = {
+        "object_type": f"'{container_type}'",
+        "path": "container",
+        "privilege": f"'{ENTRIES[container_type]}'",
+        "said_kind": f"'{FactKind.ENTRY}'",
+        "is_counted": "false",
     }
+    nobody = {
+        **dict.fromkeys(rows.columns, "NULL"),
+        **values,
+        "is_row": "true",
+        "grantee_type": f"'{Grantee.ROLE}'",
+        "grantee": owner,
+    }
+    types_by_name = dict(rows.dtypes)
+    return [
+        own.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns)),
+        containers.selectExpr(*(f"CAST({nobody[name]} AS {types_by_name[name]}) AS {name}" for name in rows.columns)),
+    ]
 
 
-_PRIVILEGE = ("grantee", "privilege_type")
-_FORM = LayoutForm(
-    layouts=(
-        Layout((*_TABLE, *_PRIVILEGE), _describe_privileges("TABLE", _TABLE)),
-        *(Layout((*parts, *_PRIVILEGE), _describe_privileges("OTHER", parts)) for parts in _OTHER_OBJECTS),
-        Layout(
-            ("catalog_name", "schema_name", *_PRIVILEGE),
-            _describe_privileges("SCHEMA", ("catalog_name", "schema_name")),
-        ),
-        Layout(("catalog_name", *_PRIVILEGE), _describe_privileges("CATALOG", ("catalog_name",))),
-        Layout(("principal", "actiontype", "objecttype", "objectkey"), _describe_shown),
-        Layout((*_TABLE, "table_owner"), _describe_owner("TABLE", _TABLE, "table_owner")),
-        Layout(
-            ("catalog_name", "schema_name", "schema_owner"),
-            _describe_owner("SCHEMA", ("catalog_name", "schema_name"), "schema_owner"),
-        ),
-        Layout(("catalog_name", "catalog_owner"), _describe_owner("CATALOG", ("catalog_name",), "catalog_owner")),
-    ),
-    harmless=_HARMLESS,
-    harmless_start="CREATE",
-)
+def _expand_any_file(rows: DataFrame, export: Export) -> DataFrame:
+    """Return rows in which a privilege on any file is one on every catalog; the first row of a line is counted."""
+    is_any_file = f"path = '{ANY_FILE}'"
+    catalogs = f.broadcast(_list_containers(rows, 1).selectExpr("sort_array(collect_set(container)) AS catalogs"))
+    only_catalog = quote_text(export.database) if export.database else "'hive_metastore'"
+    names = f"""CASE WHEN {is_any_file} AND size(catalogs) > 0 THEN catalogs
+        WHEN {is_any_file} THEN array({only_catalog}) ELSE array(path) END"""
+    expanded_rows = rows.crossJoin(catalogs).selectExpr(*rows.columns, f"posexplode({names}) AS (position, place)")
+    values = {"path": "place", "is_counted": "position = 0"}
+    return expanded_rows.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns))

@@ -22,6 +22,8 @@ from catalog.warehouses.warehouse import Export
 _FORM = LayoutForm(layouts=LAYOUTS, harmless=HARMLESS, harmless_start="CREATE")
 _SEPARATOR = quote_text(SEPARATOR)
 _TYPES_BY_DEPTH = {2: "SCHEMA", 1: "CATALOG"}
+#: The layouts that say who gets into which containers, by the parts of their names.
+_LISTING_LAYOUTS = {2: SCHEMA_PRIVILEGES, 1: CATALOG_PRIVILEGES}
 
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
@@ -30,69 +32,69 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     if rows is None:
         return plain_frames
     rows = rows.withColumn("is_counted", f.expr("true"))
-    parts = [_expand_any_file(rows, export) if SHOWN_GRANTS in names else rows]
-    parts += _list_entries(rows, 2) if SCHEMA_PRIVILEGES in names else []
-    parts += _list_entries(rows, 1) if CATALOG_PRIVILEGES in names else []
+    depths = [depth for depth, layout in _LISTING_LAYOUTS.items() if layout in names]
+    # Collected, since a plan with many files should not have all of them again in each of its parts.
+    containers = _collect_containers(rows) if depths or SHOWN_GRANTS in names else []
+    parts = [_expand_any_file(rows, export, containers) if SHOWN_GRANTS in names else rows]
+    if depths:
+        parts += _list_entries(rows, [container for container in containers if len(container) in depths])
     return [*plain_frames, layouts.build_facts(reduce(DataFrame.union, parts), export, _FORM)]
 
 
-def _find_prefix(depth: int) -> str:
-    return f"substring_index(path, {_SEPARATOR}, {depth})"
-
-
-def _list_containers(rows: DataFrame, depth: int) -> DataFrame:
-    """Return (container, catalog) of the schemas, or catalogs, that rows name."""
-    types = (*TABLE_TYPES, *(name for type_depth, name in _TYPES_BY_DEPTH.items() if type_depth >= depth))
+def _collect_containers(rows: DataFrame) -> list[tuple[str, ...]]:
+    """Return the catalogs and schemas that rows name, by the parts of their names."""
+    types = (*TABLE_TYPES, *_TYPES_BY_DEPTH.values())
     named_rows = rows.filter(f"is_row AND object_type IN {list_texts(types)} AND path NOT IN ('', '{ANY_FILE}')")
-    names = named_rows.selectExpr(f"{_find_prefix(depth)} AS container", f"{_find_prefix(1)} AS catalog")
-    return names.filter(f"size(split(container, {_SEPARATOR})) = {depth}").distinct()
+    prefix_rows = named_rows.selectExpr(f"substring_index(path, {_SEPARATOR}, 2) AS container").distinct().collect()
+    schemas = {tuple(row["container"].split(SEPARATOR)) for row in prefix_rows}
+    return sorted({*schemas, *((catalog,) for catalog, *_ in schemas)})
 
 
-def _list_entries(rows: DataFrame, depth: int) -> Sequence[DataFrame]:
-    """Return who gets into each schema, or catalog, as rows that are not counted: their lines say more.
+def _list_entries(rows: DataFrame, containers: Sequence[tuple[str, ...]]) -> Sequence[DataFrame]:
+    """Return who gets into each container, as rows that are not counted: their lines say more.
 
-    The owner does, by whatever name; so no container is open because nobody is named on it.
+    What is had on a catalog is had on all of its schemas. The owner gets in, by whatever name; so no container is open
+    because nobody is named on it.
     """
-    container_type = _TYPES_BY_DEPTH[depth]
-    containers = _list_containers(rows, depth)
-    types = [name for type_depth, name in _TYPES_BY_DEPTH.items() if type_depth <= depth]
-    entering = f"privilege IN {list_texts((*ENTERING, ENTRIES[container_type]))}"
-    is_holder = f"object_type IN {list_texts(types)} AND {entering} AND coalesce(said_rule, said_problem) IS NULL"
+    places = [
+        (SEPARATOR.join(container[:depth]), SEPARATOR.join(container), container_type, ENTRIES[container_type])
+        for container in containers
+        for container_type in (_TYPES_BY_DEPTH[len(container)],)
+        for depth in range(1, len(container) + 1)
+    ]
+    spark = rows.sparkSession
+    frame = spark.createDataFrame(places, "place string, container string, container_type string, entry string")
+    is_holder = f"object_type IN {list_texts(_TYPES_BY_DEPTH.values())} AND coalesce(said_rule, said_problem) IS NULL"
     holders = rows.filter(f"is_row AND row_problem IS NULL AND {is_holder}")
-    # What is had on the catalog is had on all of its schemas.
-    places = containers.selectExpr("container", "container AS place")
-    if depth > 1:
-        places = places.union(containers.selectExpr("container", "catalog"))
-    own = holders.join(f.broadcast(places), f.expr("path = place"))
-    owner = join_name("'OWNER'", f"replace(container, {_SEPARATOR}, '.')")
+    own = holders.join(f.broadcast(frame), f.expr("path = place"))
+    own = own.filter(f"privilege = entry OR privilege IN {list_texts(ENTERING)}")
     values = {
-        "object_type": f"'{container_type}'",
+        "object_type": "container_type",
         "path": "container",
-        "privilege": f"'{ENTRIES[container_type]}'",
+        "privilege": "entry",
         "said_kind": f"'{FactKind.ENTRY}'",
         "is_counted": "false",
     }
-    nobody = {
+    owner_values = {
         **dict.fromkeys(rows.columns, "NULL"),
         **values,
         "is_row": "true",
         "grantee_type": f"'{Grantee.ROLE}'",
-        "grantee": owner,
+        "grantee": join_name("'OWNER'", f"replace(container, {_SEPARATOR}, '.')"),
     }
-    types_by_name = dict(rows.dtypes)
+    owners = frame.filter("place = container")
+    columns = dict(rows.dtypes)
     return [
-        own.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns)),
-        containers.selectExpr(*(f"CAST({nobody[name]} AS {types_by_name[name]}) AS {name}" for name in rows.columns)),
+        own.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in columns)),
+        owners.selectExpr(*(f"CAST({owner_values[name]} AS {kind}) AS {name}" for name, kind in columns.items())),
     ]
 
 
-def _expand_any_file(rows: DataFrame, export: Export) -> DataFrame:
+def _expand_any_file(rows: DataFrame, export: Export, containers: Sequence[tuple[str, ...]]) -> DataFrame:
     """Return rows in which a privilege on any file is one on every catalog; the first row of a line is counted."""
-    is_any_file = f"path = '{ANY_FILE}'"
-    catalogs = f.broadcast(_list_containers(rows, 1).selectExpr("sort_array(collect_set(container)) AS catalogs"))
-    only_catalog = quote_text(export.database) if export.database else "'hive_metastore'"
-    names = f"""CASE WHEN {is_any_file} AND size(catalogs) > 0 THEN catalogs
-        WHEN {is_any_file} THEN array({only_catalog}) ELSE array(path) END"""
-    expanded_rows = rows.crossJoin(catalogs).selectExpr(*rows.columns, f"posexplode({names}) AS (position, place)")
+    catalogs = [container[0] for container in containers if len(container) == 1]
+    names = ", ".join(map(quote_text, catalogs or [export.database or "hive_metastore"]))
+    paths = f"CASE WHEN path = '{ANY_FILE}' THEN array({names}) ELSE array(path) END"
+    expanded_rows = rows.selectExpr(*rows.columns, f"posexplode({paths}) AS (position, place)")
     values = {"path": "place", "is_counted": "position = 0"}
     return expanded_rows.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns))

@@ -30,8 +30,12 @@ def find_folder(name: str, *facts: str) -> Path:
 
 
 def find_types_folder() -> Path:
-    """Return the folder of mypy's cache for these versions of libraries (MYPY_CACHE_DIR)."""
-    return find_folder("mypy", LOCK.read_text(encoding="utf-8"), sys.version)
+    """Return the folder of mypy's cache for these versions of libraries and these modules of models (MYPY_CACHE_DIR).
+
+    The plugin for Django ties files to modules of models, and a cache would look for those of another branch.
+    """
+    models = (str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("*/models/**/*.py")))
+    return find_folder("mypy", LOCK.read_text(encoding="utf-8"), sys.version, *models)
 
 
 def set_spark_variables(environment: MutableMapping[str, str]) -> None:

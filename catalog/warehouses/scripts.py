@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from catalog.warehouses.bigquery.export_script import SCRIPT as BIGQUERY_SCRIPT
+from catalog.warehouses.databricks.export_script import SCRIPT as DATABRICKS_SCRIPT
 from catalog.warehouses.export_script import ExportScript
 from catalog.warehouses.postgres.export_script import SCRIPT as POSTGRES_SCRIPT
 from catalog.warehouses.redshift.export_script import SCRIPT as REDSHIFT_SCRIPT
@@ -9,5 +11,9 @@ from catalog.warehouses.snowflake.export_script import SCRIPT as SNOWFLAKE_SCRIP
 from catalog.warehouses.trino.export_script import SCRIPT as TRINO_SCRIPT
 
 SCRIPTS: Mapping[str, ExportScript] = {
-    script.warehouse: script for script in (POSTGRES_SCRIPT, REDSHIFT_SCRIPT, SNOWFLAKE_SCRIPT, TRINO_SCRIPT)
+    script.warehouse: script
+    for script in (
+        *(BIGQUERY_SCRIPT, DATABRICKS_SCRIPT, POSTGRES_SCRIPT),
+        *(REDSHIFT_SCRIPT, SNOWFLAKE_SCRIPT, TRINO_SCRIPT),
+    )
 }

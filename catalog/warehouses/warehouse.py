@@ -55,8 +55,11 @@ class Warehouse:
       people act as one role at a time, which has to get into schemas and databases by itself.
     - `denials` are rows of grants that deny; `has_conditions`: grants may hold for some tables of a container.
     - `partial_privileges` reach a part of a table: they are no access as declared, and access beyond it.
+    - `unguarded_privileges` open a table to somebody who does not get into what contains it.
     - `guesses_accounts`: an account has the name that the catalog has for a person; else it is one of the export's.
     - `find_coverage` says what an export shows, by the names of the layouts of its files.
+    - `usual_holders`: kinds, before a colon, of grantees that the system itself names on all that is made, and that
+      stand for others. What they have is said once for each top container, and is nothing that somebody gave away.
     - `history_names_views`: a history names the view that a statement read, and not only the tables below it.
     """
 
@@ -76,9 +79,11 @@ class Warehouse:
     denials: Denials | None = None
     has_conditions: bool = False
     partial_privileges: tuple[str, ...] = ()
+    unguarded_privileges: tuple[str, ...] = ()
     guesses_accounts: bool = True
     find_coverage: Callable[[frozenset[str]], ExportCoverage] = lambda _: ExportCoverage()
     history_names_views: bool = True
+    usual_holders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

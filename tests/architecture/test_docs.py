@@ -22,4 +22,4 @@ def test_the_page_of_a_warehouse_has_the_queries_that_its_script_has() -> None:
         page = (ROOT / "docs" / "warehouses" / f"{name}.md").read_text(encoding="utf-8")
         for layout, query in script.list_queries().items():
             assert f"### {layout}\n\n{indent(query, '    ')}\n" in page, layout
-            assert script.statement.format(select=query, file=f"{layout}.csv") in script.render()
+            assert script.render().count(query) == 1, layout

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,31 @@ def test_what_is_sensitive_is_a_tag() -> None:
     with pytest.raises(Invalid) as raised:
         KIND.validate({"tags": ["urn:li:tag:a", "PII"]})
     assert [one.pointer for one in raised.value.problems] == ["/tags/1"]
+
+
+@pytest.mark.parametrize("system", sorted(SCRIPTS))
+def test_the_script_of_each_system_is_printed(system: str) -> None:
+    printed = StringIO()
+    call_command("exports", "sql", system, stdout=printed)
+    assert printed.getvalue() == SCRIPTS[system].render()
+
+
+def test_the_script_for_google_is_one_of_a_shell(tmp_path: Path) -> None:
+    """The loop over named objects asks for a dataset by its name, and for a table in its dataset."""
+    program = tmp_path / "bq"
+    program.write_text("#!/bin/sh\ncat\n", encoding="utf-8")
+    program.chmod(0o755)
+    script = SCRIPTS["bigquery"].render()
+    loop = script[script.index("for object in") : script.index("# The entry in")]
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "REGION": "eu"}
+    subprocess.run(
+        ["sh", "-c", f"set -eu\n{loop}", "sh", "shop", "shop.pay"], cwd=tmp_path, env=environment, check=True
+    )
+    assert "WHERE object_name = 'shop'" in (tmp_path / "object_privileges_shop.csv").read_text(encoding="utf-8")
+    query = (tmp_path / "object_privileges_shop.pay.csv").read_text(encoding="utf-8")
+    assert "region-eu`" in query
+    assert "WHERE object_schema = 'shop' AND object_name = 'pay'" in query
+    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
 
 
 def test_the_queries_of_a_system_are_printed() -> None:

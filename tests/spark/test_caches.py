@@ -47,3 +47,11 @@ def test_another_lock_has_other_folders(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(caches, "LOCK", tmp_path / "lock")
         assert (set_variables()["SPARK_CLASSES_DIR"] != before[0]) == has_other_spark
         assert caches.find_types_folder() != before[1]
+
+
+def test_other_modules_of_models_have_another_folder_of_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "policies" / "models").mkdir(parents=True)
+    monkeypatch.setattr(caches, "ROOT", tmp_path)
+    before = caches.find_types_folder()
+    (tmp_path / "policies" / "models" / "draft.py").touch()
+    assert caches.find_types_folder() != before

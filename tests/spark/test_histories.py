@@ -58,3 +58,22 @@ def test_each_line_is_a_use_passed_or_bad(spark: SparkSession, file: str) -> Non
             row.asDict() for row in history.filter(f"what <> '{HistoryRowKind.NO_ROW}'").collect()
         )
     assert [described(row) for row in rows] == expected(file)
+
+
+def test_a_recipient_uses_the_table_that_the_share_names(spark: SparkSession, tmp_path: Path) -> None:
+    lines = (FILES / "databricks.jsonl").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "log.jsonl").write_text("".join(line + "\n" for line in lines if "acme" in line), encoding="utf-8")
+    shares = (Path(__file__).with_name("golden_exports") / "databricks_entries" / "table_share_usage.csv").read_text()
+    (tmp_path / "shares.csv").write_text(shares + "main,hr,pay,Partners,s,A\n", encoding="utf-8")
+    export = Export(
+        "e",
+        "databricks",
+        list_warehouses()["databricks"],
+        grants=("shares.csv",),
+        usage=("log.jsonl",),
+        spelling="lower",
+    )
+    with interpreted(spark):
+        (history,) = read_histories(spark, tmp_path.as_uri(), [export])
+        (use,) = (row.asDict() for row in history.filter(f"what = '{HistoryRowKind.USE}'").collect())
+    assert described(use)[1:] == ["USE", "", "recipient acme", "recipient acme", "2025-03-14 08:00", "1 main.hr.pay"]

@@ -127,7 +127,7 @@ BOUND = [
     ("projects/p/datasets/s", "roles/bigquery.dataOwner", ["serviceAccount:bot@y.example", "user:bob@x.example"]),
     ("projects/p/datasets/z", "roles/bigquery.dataViewer", ["group:writers@x.example"]),
     ("projects/p/datasets/s/tables/t", "roles/bigquery.dataViewer", ["allUsers", "deleted:user:a@x.example?uid=1"]),
-    ("projects/p/datasets/s", "roles/bigquery.jobUser", ["group:readers@x.example"]),
+    ("projects/p/datasets/s", "roles/analyticshub.subscriber", ["group:readers@x.example"]),
     ("projects/p/datasets/s", "projects/p/roles/unknown", ["group:readers@x.example"]),
 ]
 BQ_MEMBERS = """

@@ -38,8 +38,13 @@ readers  | READ  | - | pier-ships.logs.events pier-docks.tides.levels pier-tests
 writers  | WRITE | - | pier-ships.logs.events
 hr       | READ  | - | pier-ships.crew.people
 """  # noqa: E501 - a table
-SENSITIVE = {"sales.hr.people", "pier-ships.crew.people"}
-FURTHER = {"snowflake": ["sales.core.orders_v", "market.public.quotes"], "bigquery": []}
+DATABRICKS = """
+dx_readers | READ | ann       | delta.shop.sales delta.shop.live
+dx_hr      | READ | carl      | delta.hr.pay delta.hr.plans
+dx_gone    | READ | ann theo  | delta.shop.sales
+"""
+SENSITIVE = {"delta.hr.pay", "sales.hr.people", "pier-ships.crew.people"}
+FURTHER = {"snowflake": ["sales.core.orders_v", "market.public.quotes"], "bigquery": [], "databricks": []}
 #: What the catalog says that datasets are.
 SUBTYPES = {"sales.core.recap": ["VIEW"]}
 
@@ -75,13 +80,31 @@ WRONG_LEVEL       | HIGH     | snow_analyst       | sales.core.orders   | -    |
 WRONG_LEVEL       | HIGH     | snow_sales.reader  | sales.core.orders   | -    | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
 """,  # noqa: E501 - a table
     "bigquery": """
-GRANT_MISSING     | MEDIUM   | auditors | pier-docks.tides.levels | -    | GRANT `roles/bigquery.dataViewer` ON TABLE `pier-docks.tides.levels` TO "group:auditors@pier.example";
+GRANT_MISSING     | MEDIUM   | auditors | pier-docks.tides.levels | -    | GRANT `roles/bigquery.dataViewer` ON TABLE `pier-docks.tides.levels` TO "group:auditors@pier.example"; -- If it is a view: ON VIEW.
 EXTRA_GRANT       | CRITICAL | harbour  | -                       | -    | gcloud resource-manager folders remove-iam-policy-binding 81 --member=group:harbour@pier.example --role=roles/bigquery.dataEditor --condition=None
 EXTRA_GRANT       | CRITICAL | -        | -                       | -    | REVOKE `roles/bigquery.dataViewer` ON PROJECT `pier-ships` FROM "serviceAccount:bot@pier-ships.iam.gserviceaccount.com";
+EXTRA_GRANT       | HIGH     | -        | -                       | -    | -- Whoever has roles/owner on the project pier-ships has this: see who that is there. A dataset that they should not reach need not name projectOwner:pier-ships.
+EXTRA_GRANT       | HIGH     | -        | -                       | -    | -- Whoever has roles/editor on the project pier-ships has this: see who that is there. A dataset that they should not reach need not name projectEditor:pier-ships.
+EXTRA_GRANT       | HIGH     | -        | -                       | -    | -- Whoever has roles/viewer on the project pier-ships has this: see who that is there. A dataset that they should not reach need not name projectViewer:pier-ships.
+EXTRA_GRANT       | CRITICAL | -        | pier-ships.crew.people  | -    | REVOKE `roles/bigquery.dataViewer` ON TABLE `pier-ships.crew.people` FROM "specialGroup:allUsers";
+EXTRA_GRANT       | CRITICAL | -        | pier-ships.crew.people  | -    | -- Take roles/bigquery.dataViewer on pier-ships.crew.people from principalSet://iam.googleapis.com/locations/global/workforcePools/pool/*.
+DIRECT_USER_GRANT | CRITICAL | -        | -                       | ines | -- user:ines@pier.example owns the project. If somebody else does, too, and it should not: gcloud projects remove-iam-policy-binding pier-ships --member=user:ines@pier.example --role=roles/owner --condition=None
 PASSED_SENSITIVE  | HIGH     | -        | -                       | -    | -- See who has access to pier-ships in this way: the report only counts it.
 EXTRA_GRANT       | HIGH     | -        | pier-tests.trial.runs_v | -    | REVOKE `roles/bigquery.dataViewer` ON VIEW `pier-tests.trial.runs_v` FROM "group:contractors@pier.example";
 DIRECT_USER_GRANT | CRITICAL | -        | -                       | mara | gcloud resource-manager folders remove-iam-policy-binding 81 --member=user:mara@pier.example --role=roles/bigquery.dataViewer --condition=None
 DIRECT_USER_GRANT | HIGH     | -        | pier-tests.trial.runs   | mara | REVOKE `roles/bigquery.dataEditor` ON TABLE `pier-tests.trial.runs` FROM "user:mara@pier.example";
+""",  # noqa: E501 - a table
+    "databricks": """
+EXTRA_GRANT       | CRITICAL | -          | -                | - | -- Hand delta.hr on to its right owner.
+EXTRA_GRANT       | CRITICAL | -          | -                | - | REVOKE SELECT ON ANY FILE FROM `robots`;
+EXTRA_GRANT       | CRITICAL | -          | -                | - | REVOKE SELECT ON SHARE `partners` FROM RECIPIENT `acme`;
+EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | -- Hand EXTERNAL LOCATION `raw` on to its right owner.
+EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | ALTER SHARE `partners` REMOVE TABLE `delta`.`hr`.`pay`;
+EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | REVOKE ALL PRIVILEGES ON EXTERNAL LOCATION `raw` FROM `loaders`; REVOKE READ FILES ON EXTERNAL LOCATION `raw` FROM `loaders`;
+EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | REVOKE ALL PRIVILEGES ON TABLE `delta`.`hr`.`pay` FROM `pay_admins`;
+GRANT_MISSING     | MEDIUM   | dx_hr      | -                | - | GRANT USE CATALOG ON CATALOG `delta` TO `hr`;
+GRANT_MISSING     | MEDIUM   | dx_hr      | -                | - | GRANT USE SCHEMA ON SCHEMA `delta`.`hr` TO `hr`;
+ROLE_GONE         | HIGH     | dx_gone    | -                | - | -- Make the group gone in the account: databricks account groups create --display-name gone -- Its members are ann@x.example, theo. GRANT USE CATALOG ON CATALOG `delta` TO `gone`; GRANT USE SCHEMA ON SCHEMA `delta`.`shop` TO `gone`; GRANT SELECT ON TABLE `delta`.`shop`.`sales` TO `gone`;
 """,  # noqa: E501 - a table
 }
 
@@ -91,14 +114,18 @@ def cells(text: str, size: int) -> list[list[str]]:
 
 
 #: Of each platform its catalog and the folder of its export.
-CASES = {"snowflake": (SNOWFLAKE, "snowflake_kinds"), "bigquery": (BIGQUERY, "bigquery_places")}
+CASES = {
+    "snowflake": (SNOWFLAKE, "snowflake_kinds"),
+    "bigquery": (BIGQUERY, "bigquery_places"),
+    "databricks": (DATABRICKS, "databricks_entries"),
+}
 
 
 @pytest.fixture(scope="module")
 def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The tables of one check of all platforms, each of which has its own datasets and roles."""
     made = World()
-    for name in ("ann", "carl", "casey", "mara", "ines", "theo"):
+    for name in ("ann", "carl", "casey", "mara", "ines", "theo", "mia"):
         made.person(name)
     for platform, (catalog, case) in CASES.items():
         opened: dict[str, list[str]] = {name: [] for name in FURTHER[platform]}

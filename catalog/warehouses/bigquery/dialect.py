@@ -1,14 +1,20 @@
 """Repairs of BigQuery: statements about IAM roles on its objects, and commands for what contains projects."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from pyspark.sql import DataFrame
+
+from catalog.sql_text import list_texts, quote_text
+from catalog.warehouses.bigquery.privileges import PROJECT_MEMBER_KINDS
+from catalog.warehouses.difference_details import list_asked_names, parse_details
 from catalog.warehouses.difference_words import describe_role, find_identifier, render_note
-from catalog.warehouses.grant_facts import list_privileges
+from catalog.warehouses.grant_facts import FactKind, Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.principals import describe_principal
 from catalog.warehouses.sql_dialect import find_object_path
-from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export
+from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export, ExportCoverage
 
 _LEVEL_ROLES: Mapping[int, str] = {
     READ: "roles/bigquery.dataViewer",
@@ -18,19 +24,45 @@ _LEVEL_ROLES: Mapping[int, str] = {
 _MEMBERSHIP_COMMAND = ("identity", "groups", "memberships")
 #: Types of objects on which no access to one table is granted.
 _WIDE_TYPES: Sequence[str] = ("ORGANIZATION", "FOLDER")
+_TABLE_PARTS = 3
 _OBJECT_TYPES = {1: "PROJECT", 2: "SCHEMA"}
-#: Types of tables that statements name otherwise than IAM policies do.
-_TABLE_TYPES = {"VIEW": "VIEW", "MATERIALIZED VIEW": "VIEW", "EXTERNAL": "EXTERNAL TABLE"}
+#: Words of statements for the types of tables.
+_TABLE_TYPES = {
+    **dict.fromkeys(("TABLE", "BASE TABLE", "CLONE", "SNAPSHOT"), "TABLE"),
+    **dict.fromkeys(("VIEW", "MATERIALIZED VIEW"), "VIEW"),
+    **dict.fromkeys(("EXTERNAL", "EXTERNAL TABLE"), "EXTERNAL TABLE"),
+}
+#: What to do where IAM policies, which do not tell views from tables, are all that is known.
+_UNKNOWN_TYPE = render_note("If it is a view: ON VIEW.")
 #: Commands for policies of what contains projects.
 _PLACE_COMMANDS = {"organizations": ("organizations",), "folders": ("resource-manager", "folders")}
-#: Members of IAM policies that have no kind before their name.
+#: Members of IAM policies that have no kind before their name; statements have one.
 _EVERYBODY_NAMES = ("allUsers", "allAuthenticatedUsers")
+#: Kinds of members that statements can name.
+_STATEMENT_KINDS = ("user", "group", "serviceAccount", "domain")
+#: What a row access policy gives, and no binding.
+_POLICY_ROLE = "roles/bigquery.filteredDataViewer"
+_PROJECT_OWNER_ROLE = PROJECT_MEMBER_KINDS["projectOwner"]
+#: The beginning of an account's name in bindings.
+_USER_PREFIX = "user:"
 
 
+@dataclass(frozen=True)
 class BigQueryDialect(Dialect):
-    """The dialect of BigQuery."""
+    """The dialect of BigQuery; `table_types` are the types of tables, by their keys, that the export tells."""
 
-    name = "bigquery"
+    name: str = "bigquery"
+    table_types: Mapping[str, str] = field(default_factory=dict)
+
+    def bind(
+        self, export: Export, facts: DataFrame, differences: DataFrame, _coverage: ExportCoverage
+    ) -> "BigQueryDialect":
+        """Return the dialect with the types of the tables that these differences are about."""
+        is_mine = f"export = {quote_text(export.name)}"
+        keys = list_asked_names(differences.filter(is_mine)).selectExpr("name AS object_key")
+        tables = facts.filter(f"{is_mine} AND what = '{FactKind.GRANT}' AND object_type IN {list_texts(_TABLE_TYPES)}")
+        rows = tables.join(keys, "object_key", "left_semi").selectExpr("object_key", "object_type").distinct()
+        return replace(self, table_types={row["object_key"]: row["object_type"] for row in rows.collect()})
 
     def grant_access(self, export: Export, difference: DifferenceRow) -> str:
         """Return the GRANT of the level `wanted`."""
@@ -40,16 +72,30 @@ class BigQueryDialect(Dialect):
         role = _LEVEL_ROLES[level]
         if difference["object"] and not difference["entity"]:
             return _render_container_grant(export, difference, role)
-        if difference["object_type"] in _WIDE_TYPES:
+        if difference["object_type"] in _WIDE_TYPES or len(find_object_path(export, difference)) < _TABLE_PARTS:
             # What is granted instead of access to more than the table is granted on the table.
             difference = {**difference, "object": None, "object_type": None}
-        member = _quote_text(_find_member(export, difference))
-        return f"GRANT {_quote_name(role)} ON {_render_object(export, difference)} TO {member};"
+        return self._render_table_grant(export, difference, role, _find_member(export, difference))
+
+    def _render_table_grant(self, export: Export, difference: DifferenceRow, role: str, member: str) -> str:
+        if not _is_nameable(member):
+            return render_note(f"Give {member} {role} on {'.'.join(find_object_path(export, difference))}.")
+        if not difference["object_type"]:
+            table_type = self.table_types.get(".".join(find_object_path(export, difference)))
+            difference = {**difference, "object_type": table_type}
+        statement = f"GRANT {_quote_name(role)} ON {_render_object(export, difference)} TO {_quote_member(member)};"
+        return statement if difference["object_type"] else f"{statement}\n{_UNKNOWN_TYPE}"
 
     def revoke_access(self, export: Export, difference: DifferenceRow) -> str:
         """Return what removes all bindings of a difference, or the member from a group."""
         if difference["via"]:
             return _describe_group_removal(difference)
+        if (role := PROJECT_MEMBER_KINDS.get(_find_kind(difference["grantee"]))) is not None:
+            project = difference["grantee"].partition(":")[2]
+            return render_note(
+                f"Whoever has {role} on the project {project} has this: see who that is there. A dataset that they "
+                f"should not reach need not name {difference['grantee']}."
+            )
         privileges = list_privileges(export, difference["bits"])
         return "\n".join(_render_binding_removal(export, difference, privilege) for privilege in privileges)
 
@@ -72,8 +118,28 @@ class BigQueryDialect(Dialect):
         return "\n".join(lines)
 
     def create_role(self, export: Export, difference: DifferenceRow) -> str:
-        """Return the command that makes a group."""
-        return _render_command("identity", "groups", "create", _find_group(export, difference))
+        """Return what makes a group, and gives it what it should open, and its members."""
+        group = _find_group(export, difference)
+        domain = group.partition("@")[2]
+        if not domain:
+            return ""
+        lines = [_render_command("identity", "groups", "create", group, f"--organization={domain}")]
+        for details in parse_details(difference["details"]):
+            lines += self._render_grants(export, difference, group, details.get("datasets") or ())
+            lines += [
+                _render_membership("add", group, account.removeprefix(_USER_PREFIX))
+                for account in details.get("accounts") or ()
+            ]
+            lines += [_describe_stranger(person, group) for person in details.get("people") or ()]
+        return "\n".join(lines)
+
+    def _render_grants(
+        self, export: Export, difference: DifferenceRow, group: str, datasets: Sequence[str]
+    ) -> Iterator[str]:
+        role = _LEVEL_ROLES[difference["wanted"]]
+        for name in datasets:
+            table = {**difference, "name": name, "object": None, "object_type": None}
+            yield self._render_table_grant(export, table, role, f"group:{group}")
 
     def drop_role(self, _export: Export, difference: DifferenceRow) -> str:
         """Return words: a group may have other uses."""
@@ -84,9 +150,13 @@ class BigQueryDialect(Dialect):
         return ""
 
     def add_member(self, export: Export, difference: DifferenceRow) -> str:
-        """Return the command that takes an account into a group."""
-        account = export.account_name(find_identifier(difference["actor"]))
+        """Return the command that takes an account of the export, or a group, into a group."""
         group = difference["object"] or _find_group(export, difference)
+        account = str(difference["grantee"] or "").removeprefix(_USER_PREFIX)
+        if difference["kind"] == Grantee.GROUP or export.warehouse.guesses_accounts:
+            account = export.account_name(find_identifier(difference["actor"]))
+        if not account:
+            return _describe_stranger(find_identifier(difference["actor"]), group)
         return _render_membership("add", group, account)
 
     def remove_member(self, export: Export, difference: DifferenceRow) -> str:
@@ -114,21 +184,31 @@ def _render_container_grant(export: Export, difference: DifferenceRow, role: str
     if container_kind in _PLACE_COMMANDS:
         options = (f"--member={member}", f"--role={role}", "--condition=None")
         return _render_command(*_PLACE_COMMANDS[container_kind], "add-iam-policy-binding", container, *options)
-    return f"GRANT {_quote_name(role)} ON {_render_object(export, difference)} TO {_quote_text(member)};"
+    if not _is_nameable(member):
+        return render_note(f"Give {member} {role} on {path}.")
+    return f"GRANT {_quote_name(role)} ON {_render_object(export, difference)} TO {_quote_member(member)};"
 
 
 def _render_binding_removal(export: Export, difference: DifferenceRow, privilege: str) -> str:
     """Return the statement that removes a binding of IAM, or a command or words where no statement can."""
     container_kind, _, container = str(difference["object"] or "").partition("/")
     grantee, condition = difference["grantee"], difference["condition"]
+    path = find_object_path(export, difference)
     if condition:
-        path = ".".join(find_object_path(export, difference))
-        return render_note(f"Take {privilege} on {path} from {grantee}, under the condition: {condition}")
+        return render_note(f"Take {privilege} on {'.'.join(path)} from {grantee}, under the condition: {condition}")
+    if privilege == _POLICY_ROLE:
+        return render_note(f"Take {grantee} off the row access policies of {'.'.join(path)}.")
+    options = (f"--member={grantee}", f"--role={privilege}", "--condition=None")
     if container_kind in _PLACE_COMMANDS:
-        options = (f"--member={grantee}", f"--role={privilege}", "--condition=None")
         return _render_command(*_PLACE_COMMANDS[container_kind], "remove-iam-policy-binding", container, *options)
-    object_clause = _render_object(export, difference)
-    return f"REVOKE {_quote_name(privilege)} ON {object_clause} FROM {_quote_text(grantee)};"
+    if privilege == _PROJECT_OWNER_ROLE:
+        command = _render_command("projects", "remove-iam-policy-binding", path[0], *options)
+        return render_note(f"{grantee} owns the project. If somebody else does, too, and it should not: {command}")
+    if not _is_nameable(grantee):
+        if len(path) == 1:
+            return _render_command("projects", "remove-iam-policy-binding", path[0], *options)
+        return render_note(f"Take {privilege} on {'.'.join(path)} from {grantee}.")
+    return f"REVOKE {_quote_name(privilege)} ON {_render_object(export, difference)} FROM {_quote_member(grantee)};"
 
 
 def _describe_group_removal(difference: DifferenceRow) -> str:
@@ -149,6 +229,23 @@ def _find_group(export: Export, difference: DifferenceRow) -> str:
 def _find_member(export: Export, difference: DifferenceRow) -> str:
     member = str(difference["grantee"] or export.role_name(difference["role"]))
     return member if ":" in member or member in _EVERYBODY_NAMES else f"group:{member}"
+
+
+def _describe_stranger(person: str, group: str) -> str:
+    return render_note(f"The export names no account of {person}: take it into {group} when you know it.")
+
+
+def _find_kind(member: str | None) -> str:
+    return (member or "").partition(":")[0]
+
+
+def _is_nameable(member: str) -> bool:
+    """Whether a statement can name a member of a policy."""
+    return member in _EVERYBODY_NAMES or _find_kind(member) in _STATEMENT_KINDS
+
+
+def _quote_member(member: str) -> str:
+    return _quote_text(f"specialGroup:{member}" if member in _EVERYBODY_NAMES else member)
 
 
 def _render_command(*words: str) -> str:

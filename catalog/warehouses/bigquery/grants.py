@@ -7,7 +7,9 @@ from catalog.sql_text import NO_TEXT, list_texts, quote_text
 from catalog.warehouses import plain_grants
 from catalog.warehouses.bigquery.condition_facts import read_clock, read_conditions
 from catalog.warehouses.bigquery.conditions import ConditionState
+from catalog.warehouses.bigquery.coverage import IAM_POLICIES, OBJECT_PRIVILEGES
 from catalog.warehouses.bigquery.place_facts import Places, read_places
+from catalog.warehouses.bigquery.privileges import NO_DATA_PATTERN, NO_DATA_ROLES, OWN_ROLE_PREFIX
 from catalog.warehouses.files.csv_rows import read_csv
 from catalog.warehouses.files.json_rows import parse_object
 from catalog.warehouses.files.lines import LINE_COLUMNS, read_lines
@@ -18,6 +20,7 @@ from catalog.warehouses.grant_facts import (
     role_key,
     without_domain,
 )
+from catalog.warehouses.layouts import Layout, choose_layout
 from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.row_facts import UNKNOWN_LEVEL, RowOutcome, select_facts
 from catalog.warehouses.sql_names import normalize_word
@@ -29,7 +32,6 @@ _POLICY_KEYS = ("policy", "iam_policy", "iamPolicy")
 _IAM_POLICY_SCHEMA = "name string, resource string, " + ", ".join(
     f"{key} struct<bindings: array<{_BINDING_TYPE}>>" for key in _POLICY_KEYS
 )
-_OBJECT_COLUMNS = ("object_catalog", "object_schema", "object_name", "object_type", "privilege_type", "grantee")
 _PROJECT_PATTERN = r"^//(?:bigquery|cloudresourcemanager)\.googleapis\.com/(?:v[0-9]+/)?projects/([^/]+)"
 _PARENT_PATTERN = r"^//cloudresourcemanager\.googleapis\.com/(?:v[0-9]+/)?((?:folders|organizations)/[0-9]+)$"
 #: What a dataset has beside tables: a binding on it reaches no table.
@@ -51,10 +53,16 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
 
 
 def _read_grants(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
-    """Return rows with LINE_COLUMNS, place, object_type, privilege, member and condition."""
+    """Return rows with LINE_COLUMNS, place, object_type, privilege, member, condition and layout."""
     if not pattern.removesuffix(".gz").endswith(".csv"):
         return _parse_iam_policies(read_lines(spark, folder, pattern))
-    rows = read_csv(spark, folder, export, pattern, _OBJECT_COLUMNS)
+    rows = read_csv(spark, folder, export, pattern, ())
+    columns = [name for name in rows.columns if name not in LINE_COLUMNS]
+    described_columns = choose_layout(columns, export, pattern, (_OBJECT_LAYOUT,)).describe(rows, export)
+    return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))
+
+
+def _describe_object(_rows: DataFrame, _export: Export) -> dict[str, str]:
     object_type = normalize_word("object_type")
     part = f"CASE WHEN {object_type} IN {list_texts(_TABLE_TYPES)} THEN 'tables' ELSE 'routines' END"
     resource = f"""CASE WHEN object_name IS NOT NULL THEN concat_ws(
@@ -63,14 +71,22 @@ def _read_grants(spark: SparkSession, folder: str, export: Export, pattern: str)
         'datasets',
         CASE WHEN {object_type} = 'SCHEMA' THEN object_name ELSE object_schema END,
         CASE WHEN {object_type} <> 'SCHEMA' THEN concat({part}, '/', object_name) END) END"""
-    return rows.selectExpr(
-        *LINE_COLUMNS,
-        f"{resource} AS place",
-        f"{object_type} AS object_type",
-        "privilege_type AS privilege",
-        "grantee AS member",
-        f"{NO_TEXT} AS condition",
-    )
+    return {
+        "place": resource,
+        "object_type": object_type,
+        "privilege": "privilege_type",
+        "member": "grantee",
+        "condition": NO_TEXT,
+        "layout": quote_text(OBJECT_PRIVILEGES),
+    }
+
+
+_OBJECT_LAYOUT = Layout(
+    ("object_catalog", "object_schema", "object_name", "object_type", "privilege_type", "grantee"),
+    _describe_object,
+    OBJECT_PRIVILEGES,
+    (),
+)
 
 
 def _parse_iam_policies(lines: DataFrame) -> DataFrame:
@@ -99,6 +115,7 @@ def _parse_iam_policies(lines: DataFrame) -> DataFrame:
         "binding.role AS privilege",
         "explode_outer(binding.members) AS member",
         "binding.condition.expression AS condition",
+        f"{quote_text(IAM_POLICIES)} AS layout",
     )
     whole_row = """CASE WHEN row_problem IS NULL
         THEN concat_ws(' ', place, privilege, member, concat('if ', condition)) ELSE row_text END"""
@@ -133,10 +150,13 @@ def _build_facts(rows: DataFrame, export: Export, places: Places, conditions: Da
             WHEN {_MEMBER_KIND} = 'user' THEN {without_domain(export, name)} ELSE lower(member) END""",
         condition="condition",
         condition_names="condition_names",
+        layout="layout",
     )
 
 
 _MEMBER_KIND = "substring_index(member, ':', 1)"
+_IS_HARMLESS = f"""bit IS NULL
+        AND (privilege IN {list_texts(NO_DATA_ROLES)} OR privilege RLIKE {quote_text(NO_DATA_PATTERN)})"""
 _IS_UNDECIDED = f"coalesce(state, '{ConditionState.UNKNOWN}') = '{ConditionState.UNKNOWN}'"
 _RULE = f"""CASE
     WHEN project IS NULL AND parent IS NULL THEN '{PassRule.OTHER_SERVICE}'
@@ -145,7 +165,9 @@ _RULE = f"""CASE
     WHEN state = '{ConditionState.EXPIRED}' THEN '{PassRule.EXPIRED}'
     WHEN state = '{ConditionState.EARLY}' THEN '{PassRule.NOT_YET_VALID}'
     WHEN state = '{ConditionState.OUTSIDE}' THEN '{PassRule.OUTSIDE_CONDITION}'
-    WHEN bit IS NULL AND startswith(privilege, 'roles/') THEN '{PassRule.UNLISTED_ROLE}'
+    WHEN {_IS_HARMLESS} THEN '{PassRule.NO_DATA_PRIVILEGE}'
+    WHEN bit IS NULL AND startswith(privilege, 'roles/') AND NOT startswith(privilege, '{OWN_ROLE_PREFIX}')
+        THEN '{PassRule.UNLISTED_ROLE}'
     WHEN bit IS NOT NULL AND condition IS NOT NULL AND {_IS_UNDECIDED} THEN '{PassRule.UNDECIDED_CONDITION}' END"""
 _OUTCOME = RowOutcome(
     reason=f"""CASE

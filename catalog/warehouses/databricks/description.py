@@ -1,36 +1,25 @@
 """The description of Databricks."""
 
 from catalog.warehouses.databricks import grants, history, policies
-from catalog.warehouses.levels import ADMIN, READ, WRITE
-from catalog.warehouses.sql_dialect import SqlDialect
+from catalog.warehouses.databricks.coverage import find_coverage
+from catalog.warehouses.databricks.dialect import DIALECT
+from catalog.warehouses.databricks.privileges import FILE_PRIVILEGES, PRIVILEGES, SHARED
 from catalog.warehouses.warehouse import Denials, Warehouse
 
 DATABRICKS = Warehouse(
     name="databricks",
-    privileges={
-        "SELECT": READ,
-        "MODIFY": WRITE,
-        # Who manages or owns an object can give himself every privilege on it.
-        **dict.fromkeys(("ALL PRIVILEGES", "MANAGE", "OWN", "OWNERSHIP"), ADMIN),
-    },
+    privileges=PRIVILEGES,
     read_grants=grants.read_export,
     read_policies=policies.read_policies,
     read_history=history.read_system_tables,
-    dialect=SqlDialect(
-        name="databricks",
-        quote="`",
-        levels={READ: "SELECT", WRITE: "SELECT, MODIFY", ADMIN: "ALL PRIVILEGES"},
-        scopes=("ON TABLE", "ON SCHEMA", "ON CATALOG"),
-        objects=("TABLE", "SCHEMA", "CATALOG"),
-        table_parts=3,
-        nouns={},
-        membership=None,
-        owner_change="OWNER TO ",
-        owns_containers=True,
-    ),
+    dialect=DIALECT,
     spelling="lower",
     has_groups=True,
     has_directory_names=True,
     denials=Denials(all_privileges="ALL PRIVILEGES", everybody="users"),
+    partial_privileges=FILE_PRIVILEGES,
+    unguarded_privileges=(*FILE_PRIVILEGES, SHARED),
+    guesses_accounts=False,
+    find_coverage=find_coverage,
     history_names_views=False,
 )

@@ -1,110 +1,101 @@
-"""Databricks: the privileges and owners of Unity Catalog's `information_schema`, and SHOW GRANTS, as CSV.
+"""Reads the grants and members of Databricks: `information_schema` of Unity Catalog, our queries, and SHOW GRANTS.
 
 Unity Catalog has no roles of its own: groups and service principals hold privileges, and count as roles.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from collections.abc import Sequence
+from functools import reduce
 
-from catalog.sql_text import NO_TEXT, quote_text
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses import layouts
-from catalog.warehouses.grant_facts import SEPARATOR, Grantee
-from catalog.warehouses.layouts import Layout, LayoutForm, join_path
-from catalog.warehouses.pass_rules import PassRule
-from catalog.warehouses.sql_names import normalize_word, split_name
+from catalog.warehouses.csv_grants import TABLE_TYPES
+from catalog.warehouses.databricks.layouts import CATALOG_PRIVILEGES, LAYOUTS, SCHEMA_PRIVILEGES, SHOWN_GRANTS
+from catalog.warehouses.databricks.privileges import ANY_FILE, ENTERING, ENTRIES, HARMLESS
+from catalog.warehouses.grant_facts import SEPARATOR, FactKind, Grantee
+from catalog.warehouses.layouts import LayoutForm
+from catalog.warehouses.principals import join_name
 from catalog.warehouses.warehouse import Export
 
-_HARMLESS = (
-    *("USE CATALOG", "USE SCHEMA", "USAGE", "BROWSE", "EXECUTE", "APPLY TAG", "READ METADATA", "REFRESH", "REFERENCES"),
-    *("READ VOLUME", "WRITE VOLUME", "ADD VOLUME", "EXTERNAL USE SCHEMA", "MANAGE ALLOWLIST", "MODIFY CLASSPATH"),
-)
-_TABLE = ("table_catalog", "table_schema", "table_name")
-#: What holds no rows of tables, by the columns that name it.
-_OTHER_OBJECTS = (
-    ("routine_catalog", "routine_schema", "routine_name"),
-    ("volume_catalog", "volume_schema", "volume_name"),
-    *(("connection_name",), ("external_location_name",), ("storage_credential_name",), ("credential_name",)),
-    *(("share_name",), ("metastore_id",)),
-)
+_FORM = LayoutForm(layouts=LAYOUTS, harmless=HARMLESS, harmless_start="CREATE")
+_SEPARATOR = quote_text(SEPARATOR)
+_TYPES_BY_DEPTH = {2: "SCHEMA", 1: "CATALOG"}
+#: The layouts that say who gets into which containers, by the parts of their names.
+_LISTING_LAYOUTS = {2: SCHEMA_PRIVILEGES, 1: CATALOG_PRIVILEGES}
 
 
 def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFrame]:
     """Return the facts of an export of Databricks. Raises BadExports."""
-    return layouts.read_export(spark, folder, export, _FORM)
+    files = layouts.describe_files(spark, folder, export, _FORM)
+    rows, names = files.rows, files.layout_names
+    if rows is None:
+        return list(files.plain_frames)
+    rows = rows.withColumn("is_counted", f.expr("true"))
+    depths = [depth for depth, layout in _LISTING_LAYOUTS.items() if layout in names]
+    # Collected, since a plan with many files should not have all of them again in each of its parts.
+    containers = _collect_containers(rows) if depths or SHOWN_GRANTS in names else []
+    parts = [_expand_any_file(rows, export, containers) if SHOWN_GRANTS in names else rows]
+    if depths:
+        parts += _list_entries(rows, [container for container in containers if len(container) in depths])
+    return [*files.plain_frames, layouts.build_facts(reduce(DataFrame.union, parts), export, _FORM)]
 
 
-def _describe_grantee(name: str, privilege: str) -> dict[str, str]:
-    """Return privilege and grantee; only people are named by addresses."""
-    grantee_type = f"CASE WHEN contains({name}, '@') THEN '{Grantee.USER}' ELSE '{Grantee.ROLE}' END"
-    return {"privilege": privilege, "grantee_type": grantee_type, "grantee": name}
+def _collect_containers(rows: DataFrame) -> list[tuple[str, ...]]:
+    """Return the catalogs and schemas that rows name, by the parts of their names."""
+    types = (*TABLE_TYPES, *_TYPES_BY_DEPTH.values())
+    named_rows = rows.filter(f"is_row AND object_type IN {list_texts(types)} AND path NOT IN ('', '{ANY_FILE}')")
+    prefix_rows = named_rows.selectExpr(f"substring_index(path, {_SEPARATOR}, 2) AS container").distinct().collect()
+    schemas = {tuple(row["container"].split(SEPARATOR)) for row in prefix_rows}
+    return sorted({*schemas, *((catalog,) for catalog, *_ in schemas)})
 
 
-def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.DescribeRows:
-    """Return the function for rows of privileges on objects of a type, held there or inherited from a container."""
+def _list_entries(rows: DataFrame, containers: Sequence[tuple[str, ...]]) -> Sequence[DataFrame]:
+    """Return who gets into each container, as rows that are not counted: their lines say more.
 
-    def describe(rows: DataFrame, _: Export) -> dict[str, str]:
-        origin = normalize_word("inherited_from") if "inherited_from" in rows.columns else "''"
-        is_own = f"{origin} IN ('', 'NONE', '{object_type}')"
-        # What is inherited was granted on the container, where it can be revoked, and reaches all that is in it.
-        from_schema = f"{origin} = 'SCHEMA'" if len(parts) > 2 else "false"
-        is_known = "true" if object_type == "OTHER" else f"{is_own} OR {from_schema} OR {origin} = 'CATALOG'"
-        return {
-            "object_type": f"CASE WHEN {is_own} THEN '{object_type}' ELSE {origin} END",
-            "path": f"""CASE WHEN {is_own} THEN {join_path(*parts)} WHEN {from_schema} THEN {join_path(*parts[:2])}
-                ELSE {join_path(parts[0])} END""",
-            **_describe_grantee("grantee", normalize_word("privilege_type")),
-            "said_rule": f"'{PassRule.OTHER_OBJECT}'" if object_type == "OTHER" else NO_TEXT,
-            "said_problem": f"""CASE WHEN NOT ({is_known})
-                THEN concat('Nothing is inherited from a ', {origin}, '.') END""",
-        }
-
-    return describe
-
-
-def _describe_owner(object_type: str, parts: tuple[str, ...], owner: str) -> layouts.DescribeRows:
-    """Return the function for rows of objects with their owners, who have every privilege or can take it."""
-
-    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
-        grantee = _describe_grantee(owner, "'OWNERSHIP'")
-        return {"object_type": f"'{object_type}'", "path": join_path(*parts), **grantee}
-
-    return describe
-
-
-def _describe_shown(_: DataFrame, export: Export) -> dict[str, str]:
-    """Return object, privilege and grantee of SHOW GRANTS; a name without a catalog is in the export's database."""
-    object_type, privilege = normalize_word("objecttype"), normalize_word("actiontype")
-    # All names of Unity Catalog are in lower case, however somebody wrote them.
-    path = f"lower({split_name(export, 'objectkey', '`')})"
-    missing_parts = f"""CASE WHEN {object_type} IN ('SCHEMA', 'DATABASE') THEN 2
-        WHEN {object_type} = 'CATALOG' THEN 1 ELSE 3 END"""
-    is_partial = f"size(split({path}, {quote_text(SEPARATOR)})) < {missing_parts}" if export.database else "false"
-    return {
-        "object_type": object_type,
-        "path": f"""CASE WHEN {is_partial} THEN {join_path(quote_text(export.database), path)}
-            ELSE {path} END""",
-        **_describe_grantee("principal", f"regexp_replace({privilege}, '^DENIED ', '')"),
-        "said_rule": f"CASE WHEN startswith({privilege}, 'DENIED ') THEN '{PassRule.DENIED}' END",
+    What is had on a catalog is had on all of its schemas. The owner gets in, by whatever name; so no container is open
+    because nobody is named on it.
+    """
+    places = [
+        (SEPARATOR.join(container[:depth]), SEPARATOR.join(container), container_type, ENTRIES[container_type])
+        for container in containers
+        for container_type in (_TYPES_BY_DEPTH[len(container)],)
+        for depth in range(1, len(container) + 1)
+    ]
+    spark = rows.sparkSession
+    frame = spark.createDataFrame(places, "place string, container string, container_type string, entry string")
+    is_holder = f"object_type IN {list_texts(_TYPES_BY_DEPTH.values())} AND coalesce(said_rule, said_problem) IS NULL"
+    holders = rows.filter(f"is_row AND row_problem IS NULL AND {is_holder}")
+    own = holders.join(f.broadcast(frame), f.expr("path = place"))
+    own = own.filter(f"privilege = entry OR privilege IN {list_texts(ENTERING)}")
+    values = {
+        "object_type": "container_type",
+        "path": "container",
+        "privilege": "entry",
+        "said_kind": f"'{FactKind.ENTRY}'",
+        "is_counted": "false",
     }
+    owner_values = {
+        **dict.fromkeys(rows.columns, "NULL"),
+        **values,
+        "is_row": "true",
+        "grantee_type": f"'{Grantee.ROLE}'",
+        "grantee": join_name("'OWNER'", f"replace(container, {_SEPARATOR}, '.')"),
+    }
+    owners = frame.filter("place = container")
+    columns = dict(rows.dtypes)
+    return [
+        own.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in columns)),
+        owners.selectExpr(*(f"CAST({owner_values[name]} AS {kind}) AS {name}" for name, kind in columns.items())),
+    ]
 
 
-_PRIVILEGE = ("grantee", "privilege_type")
-_FORM = LayoutForm(
-    layouts=(
-        Layout((*_TABLE, *_PRIVILEGE), _describe_privileges("TABLE", _TABLE)),
-        *(Layout((*parts, *_PRIVILEGE), _describe_privileges("OTHER", parts)) for parts in _OTHER_OBJECTS),
-        Layout(
-            ("catalog_name", "schema_name", *_PRIVILEGE),
-            _describe_privileges("SCHEMA", ("catalog_name", "schema_name")),
-        ),
-        Layout(("catalog_name", *_PRIVILEGE), _describe_privileges("CATALOG", ("catalog_name",))),
-        Layout(("principal", "actiontype", "objecttype", "objectkey"), _describe_shown),
-        Layout((*_TABLE, "table_owner"), _describe_owner("TABLE", _TABLE, "table_owner")),
-        Layout(
-            ("catalog_name", "schema_name", "schema_owner"),
-            _describe_owner("SCHEMA", ("catalog_name", "schema_name"), "schema_owner"),
-        ),
-        Layout(("catalog_name", "catalog_owner"), _describe_owner("CATALOG", ("catalog_name",), "catalog_owner")),
-    ),
-    harmless=_HARMLESS,
-    harmless_start="CREATE",
-)
+def _expand_any_file(rows: DataFrame, export: Export, containers: Sequence[tuple[str, ...]]) -> DataFrame:
+    """Return rows in which a privilege on any file is one on every catalog; the first row of a line is counted."""
+    catalogs = [container[0] for container in containers if len(container) == 1]
+    names = ", ".join(map(quote_text, catalogs or [export.database or "hive_metastore"]))
+    paths = f"CASE WHEN path = '{ANY_FILE}' THEN array({names}) ELSE array(path) END"
+    expanded_rows = rows.selectExpr(*rows.columns, f"posexplode({paths}) AS (position, place)")
+    values = {"path": "place", "is_counted": "position = 0"}
+    return expanded_rows.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns))

@@ -4,11 +4,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.sql_text import list_texts
+from catalog.warehouses.databricks.layouts import TABLE_SHARES
+from catalog.warehouses.databricks.shares import read_shared_tables
 from catalog.warehouses.files import json_lines
 from catalog.warehouses.history import LineReading, build_history
 from catalog.warehouses.history_objects import list_object, unite_objects
 from catalog.warehouses.history_rules import HistoryRule
 from catalog.warehouses.levels import READ, WRITE
+from catalog.warehouses.principals import RECIPIENT, join_name
 from catalog.warehouses.sql_names import split_name
 from catalog.warehouses.warehouse import Export
 
@@ -17,8 +20,15 @@ _ENTRY_SCHEMA = (
     "timestamp string, actionName string, userIdentity string, requestParams string, "
     "source_table_full_name string, target_table_full_name string, created_by string"
 )
-#: Actions by which a compute resource gets at the files of a table; all others are about its description.
-_DATA_ACTIONS = ("generateTemporaryTableCredential", "generateTemporaryTableCredentials")
+#: Actions by which a compute resource gets at the files of a table. All that are not named here are about descriptions.
+_TABLE_ACTIONS = ("generateTemporaryTableCredential", "generateTemporaryTableCredentials")
+#: Reads by a recipient of a share, who knows a table by its name in the share.
+_SHARE_ACTIONS = ("deltaSharingQueriedTable", "deltaSharingQueriedTableChanges")
+#: Access to files by their path, which may be those of a table.
+_PATH_ACTIONS = ("generateTemporaryPathCredential", "generateTemporaryPathCredentials")
+_PATH_PROBLEM = "It reads files by their path: of which table they are is not in it."
+#: The name of a table in a share: schema and table, in small letters.
+_SHARED_NAME = "lower(concat_ws('.', parameters['schema'], coalesce(parameters['name'], parameters['table'])))"
 
 
 def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
@@ -41,28 +51,42 @@ def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern
             "is_corrupt": f.expr(is_corrupt),
         }
     )
+    rows = rows.withColumns(
+        {"share_name": f.expr("lower(parameters['share'])"), "shared_name": f.expr(_SHARED_NAME)}
+    ).join(f.broadcast(read_shared_tables(spark, folder, export)), ["share_name", "shared_name"], "left")
     source, target = "said.source_table_full_name", "said.target_table_full_name"
-    reads_data = f"coalesce(action IN {list_texts(_DATA_ACTIONS)}, false)"
+    reads_data, reads_share, reads_path = (
+        f"coalesce(action IN {list_texts(actions)}, false)"
+        for actions in (_TABLE_ACTIONS, _SHARE_ACTIONS, _PATH_ACTIONS)
+    )
     name = "coalesce(parameters['table_full_name'], parameters['full_name_arg'])"
     level = f"CASE WHEN contains(upper(parameters['operation']), 'WRITE') THEN {WRITE} ELSE {READ} END"
+    recipient = "parameters['recipient_name']"
     # Logs that are delivered to storage count milliseconds.
     delivered_time = f"timestamp_millis(CAST(try_to_number(said.timestamp, '{'9' * 18}') AS bigint))"
     identity = "coalesce(identity['email'], said.created_by)"
+    share_problem = f"""concat('The recipient ', coalesce({recipient}, ''), ' read ', coalesce(shared_name, ''),
+        ' of the share ', coalesce(share_name, ''), ': which table that is, is in {TABLE_SHARES}.sql alone.')"""
+    is_read = f"({reads_data} OR {reads_share} OR {reads_path})"
     rule = f"""CASE WHEN status >= 400 THEN '{HistoryRule.REFUSED}'
-        WHEN action IS NOT NULL AND NOT {reads_data} THEN '{HistoryRule.METADATA_ONLY}' END"""
+        WHEN action IS NOT NULL AND NOT {is_read} THEN '{HistoryRule.METADATA_ONLY}' END"""
     problem = f"""CASE WHEN is_corrupt THEN 'It is no JSON object.'
         WHEN {reads_data} AND {name} IS NULL AND status < 400 THEN 'It does not name the table.'
+        WHEN {reads_path} AND coalesce(status, 200) < 400 THEN '{_PATH_PROBLEM}'
+        WHEN {reads_share} AND shared_path IS NULL AND coalesce(status, 200) < 400 THEN {share_problem}
         WHEN coalesce(action, {source}, {target}, said.created_by) IS NULL THEN 'It names no action.' END"""
     reading = LineReading(
         used_at=f"coalesce(said.event_time, CAST({delivered_time} AS string))",
-        person=identity,
+        person=f"CASE WHEN {reads_share} THEN concat('recipient ', {recipient}) ELSE {identity} END",
         # A service principal is granted privileges like a group.
-        role=f"CASE WHEN NOT contains({identity}, '@') THEN {identity} END",
+        role=f"""CASE WHEN {reads_share} THEN {join_name(f"'{RECIPIENT}'", recipient)}
+            WHEN NOT contains({identity}, '@') THEN {identity} END""",
         objects=unite_objects(
             (
                 f"CASE WHEN {reads_data} THEN {list_object(split_name(export, name), level)} END",
                 list_object(split_name(export, source), READ),
                 list_object(split_name(export, target), WRITE),
+                f"CASE WHEN {reads_share} THEN {list_object('shared_path', READ)} END",
             )
         ),
         rule=rule,

@@ -1,15 +1,14 @@
 """What repairs have to know of a source beside a difference: who granted what, who is in which role, what there is."""
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.sql_text import list_texts, quote_text
+from catalog.warehouses.difference_details import list_asked_names
 from catalog.warehouses.grant_facts import FactKind, list_privileges, spell
 from catalog.warehouses.postgres.privileges import OWNER
 from catalog.warehouses.warehouse import Export, ExportCoverage
@@ -185,10 +184,7 @@ def _read_grants(
 
 def _read_relations(export: Export, facts: DataFrame, differences: DataFrame) -> dict[str, str]:
     """Return the types of the relations on which grants are missing, by the key of each."""
-    names = differences.filter("type = 'GRANT_MISSING' AND entity IS NOT NULL").selectExpr("name")
-    datasets = "from_json(get(from_json(details, 'array<string>'), 0), 'datasets array<string>').datasets"
-    names = names.union(differences.filter("type = 'ROLE_GONE'").selectExpr(f"explode({datasets})"))
-    keys = names.selectExpr(f"{spell(export, 'name')} AS object_key").distinct()
+    keys = list_asked_names(differences).selectExpr(f"{spell(export, 'name')} AS object_key").distinct()
     rows = facts.filter(f"what = '{FactKind.GRANT}' AND bit = {_find_bit(export, OWNER)}")
     rows = rows.join(keys, "object_key", "left_semi").selectExpr("object_key", "object_type").distinct()
     return {row["object_key"]: row["object_type"] for row in rows.collect()}
@@ -225,8 +221,3 @@ def _read_free_roles(facts: DataFrame, differences: DataFrame) -> frozenset[str]
     return frozenset(
         row["object"] for row in rows.join(held_roles, "object", "left_anti").selectExpr("object").collect()
     )
-
-
-def parse_details(text: str | None) -> Iterable[Mapping[str, Any]]:
-    """Return the details of the facts of a difference."""
-    return [json.loads(item) for item in json.loads(text or "[]")]

@@ -106,13 +106,19 @@ def same_named_columns(*names: str) -> dict[str, str]:
 
 def is_partial(exports: Sequence[Export]) -> str:
     """Return a condition: the privilege `bit` of a row reaches a part of a table."""
+    return _is_privilege(exports, lambda export: export.warehouse.partial_privileges)
+
+
+def is_unguarded(exports: Sequence[Export]) -> str:
+    """Return a condition: the privilege `bit` of a row holds wherever its grantee gets in."""
+    return _is_privilege(exports, lambda export: export.warehouse.unguarded_privileges)
+
+
+def _is_privilege(exports: Sequence[Export], names: Callable[[Export], Iterable[str]]) -> str:
     conditions = ["false"]
     for export in exports:
-        bits = [
-            str(1 << index)
-            for index, name in enumerate(export.vocabulary)
-            if name in export.warehouse.partial_privileges
-        ]
+        chosen = set(names(export))
+        bits = [str(1 << index) for index, name in enumerate(export.vocabulary) if name in chosen]
         if bits:
             conditions.append(f"export = {quote_text(export.name)} AND bit IN ({', '.join(bits)})")
     return f"({' OR '.join(conditions)})"
@@ -129,6 +135,16 @@ def is_ignored_person(exports: Sequence[Export], key: str) -> str:
         names = [key for name in export.ignored_roles for key in (export.normalize(name), f'"{name}"')]
         if names:
             conditions.append(f"export = {quote_text(export.name)} AND {key} IN {list_texts(names)}")
+    return f"({' OR '.join(conditions)})"
+
+
+def is_usual_holder(exports: Sequence[Export]) -> str:
+    """Return a condition: the grantee of a row is one of the `usual_holders` of its export."""
+    conditions = ["false"]
+    for export in exports:
+        if kinds := export.warehouse.usual_holders:
+            is_mine = f"export = {quote_text(export.name)}"
+            conditions.append(f"{is_mine} AND substring_index(grantee, ':', 1) IN {list_texts(kinds)}")
     return f"({' OR '.join(conditions)})"
 
 

@@ -20,6 +20,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceType,
     Stage,
     is_named_role,
+    is_unguarded,
     same_named_columns,
     select_difference_columns,
 )
@@ -49,7 +50,7 @@ class Entries:
     later_holders: DataFrame
 
     def find_closed(self, reach: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
-        """Return (export, number, kind, grantee_key, is_container) of grants on what nobody who has them gets to.
+        """Return (export, number, kind, grantee_key, bit, is_container) of grants on what nobody who has them gets to.
 
         What a role should open counts, since `find_missing` says what it lacks, and so does a grant to everybody, and
         to a share, whose consumers come in by other ways. Where people act as one role at a time, all counts: a grant
@@ -57,9 +58,11 @@ class Entries:
         """
         columns = ["export", "number", "kind", "grantee_key"]
         is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
-        has_ways_in = f"NOT {_has_acting_roles(exports)} AND NOT {is_outside('grantee')}"
+        has_ways_in = (
+            f"NOT {_has_acting_roles(exports)} AND NOT {is_outside('grantee')} AND NOT {is_unguarded(exports)}"
+        )
         is_asked = f"number IS NOT NULL AND NOT is_container AND {has_ways_in}"
-        rows = reach.filter(is_asked).selectExpr(*columns, "grantee_key AS role")
+        rows = reach.filter(is_asked).selectExpr(*columns, "bit", "grantee_key AS role")
         rows = rows.filter(f"NOT {is_everybody}").drop("role").distinct()
         declared_pairs = declared_access.role_datasets.selectExpr(
             "export", "number", f"'{Grantee.ROLE}' AS kind", "role AS grantee_key"
@@ -67,7 +70,7 @@ class Entries:
         places = _list_guarded_places(self.guarded.filter("is_known"), declared_access.datasets)
         needed = rows.join(declared_pairs, columns, "left_anti").join(places, ["export", "number"])
         closed = needed.join(self.later_holders, [*_CONTAINER, "kind", "grantee_key"], "left_anti")
-        return closed.selectExpr(*columns, "false AS is_container").distinct()
+        return closed.selectExpr(*columns, "bit", "false AS is_container").distinct()
 
     def find_missing(
         self, declared_access: DeclaredAccess, existing_roles: DataFrame, exports: Sequence[Export]

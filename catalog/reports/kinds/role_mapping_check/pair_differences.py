@@ -15,11 +15,13 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     excess_severity,
     is_ignored_person,
     is_named_role,
+    is_usual_holder,
     same_named_columns,
     select_difference_columns,
 )
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
-from catalog.warehouses.grant_facts import Grantee
+from catalog.sql_text import quote_text
+from catalog.warehouses.grant_facts import SEPARATOR, Grantee
 from catalog.warehouses.levels import READ
 from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.warehouse import Export
@@ -43,21 +45,24 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
     """Return access in the source that the catalog does not declare.
 
     Access through a container or another role is one difference, however many datasets it reaches: one revoke ends it.
+    So is all that a usual holder has in what is the outermost container.
     """
     is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
     is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
     rows = pairs.filter(f"NOT is_said AND NOT {is_ignored}")
     direct_rows = rows.filter("via = '' AND at = ''")
+    is_usual = is_usual_holder(exports)
+    container = f"CASE WHEN {is_usual} THEN substring_index(at, {quote_text(SEPARATOR)}, 1) ELSE at END"
     grouped_rows = (
         rows.filter("via <> '' OR at <> ''")
-        .groupBy("export", "role", "role_urn", "via", f.expr("CASE WHEN via = '' THEN at END AS object"))
+        .groupBy("export", "role", "role_urn", "via", f.expr(f"CASE WHEN via = '' THEN {container} END AS object"))
         .agg(*_aggregate_grants("bits"), *map(f.expr, ("max(details) AS details", "count(*) AS count")))
     )
     return [
         select_difference_columns(
             frame,
             type=f"'{DifferenceType.EXTRA_GRANT}'",
-            severity=excess_severity(f"is_sensitive OR {is_everybody}"),
+            severity=excess_severity(f"(is_sensitive OR {is_everybody}) AND NOT {is_usual}"),
             **same_named_columns(
                 "export", "role", "role_urn", "grantee", *OBJECT_COLUMNS, "name", "via", "bits", "level", "details"
             ),

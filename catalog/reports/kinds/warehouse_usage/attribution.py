@@ -14,7 +14,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, ROLE_COLUMNS, Stage, is_named_role
+from catalog.reports.kinds.role_mapping_check.differences import (
+    EVERYBODY_NAMES,
+    ROLE_COLUMNS,
+    Stage,
+    is_named_role,
+    is_usual_holder,
+)
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
@@ -215,7 +221,8 @@ def find_used_grants(
 def select_judged_grants(grants: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return the grants that can be called unused: not of ignored roles, nor ownership, which somebody has to have.
 
-    What the consumers of a share or an application read is in no history of its provider.
+    What the consumers of a share or an application read is in no history of its provider. The system itself names usual
+    holders.
     """
     ownerships = ["false"]
     for export in exports:
@@ -224,7 +231,9 @@ def select_judged_grants(grants: DataFrame, exports: Sequence[Export]) -> DataFr
             ownerships.append(f"export = {quote_text(export.name)} AND bit IN ({', '.join(bits)})")
     is_owner = f"({' OR '.join(ownerships)})"
     is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
-    is_judged = f"NOT {is_owner} AND NOT {is_ignored} AND NOT {is_outside('grantee')}"
+    is_judged = (
+        f"NOT {is_owner} AND NOT {is_ignored} AND NOT {is_outside('grantee')} AND NOT {is_usual_holder(exports)}"
+    )
     return grants.withColumn("role", f.expr("grantee_key")).filter(is_judged).drop("role")
 
 

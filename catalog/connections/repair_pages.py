@@ -1,6 +1,5 @@
 """Repairs of a connection: what the last run proposes, and one set with its preview, its confirmation and its end."""
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -12,7 +11,6 @@ from catalog.connections import repairs, sources
 from catalog.connections.pages import SECTION, VIEW_GUARD
 from catalog.models import WarehouseChange
 from catalog.reports.pages import layout
-from catalog.warehouses.connector import AccessFact
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.errors import Conflict, Forbidden, Invalid
 from policies.http.guard import Guard, get_actor
@@ -22,6 +20,9 @@ from policies.http.pages.list_and_form_pages import build_columns, form_view, pa
 PROPOSE_GUARD = Guard(any_of=(repairs.PROPOSING_PRIVILEGES,))
 
 Status = WarehouseChange.Status
+#: Effects that the page of a set lists, and that its question names; the API has all of them.
+_MAX_EFFECTS, _MAX_ASKED = 500, 20
+
 STATUS_KINDS = {Status.APPLIED: "success", Status.FAILED: "danger", Status.DISCARDED: "neutral"}
 
 
@@ -60,7 +61,7 @@ def show_change(request: HttpRequest, name: str, id: UUID) -> HttpResponse:
         if is_under_way:
             return render(request, "connections/_change_progress.html", {"change": change})
         return HttpResponse(headers={"HX-Refresh": "true"})
-    difference = repairs.read_difference(change)
+    effects = _list_effects(change)
     viewer = AnswerViewer.from_actor(get_actor(request))
     urns = [urn for urn in (change.requested_by, change.confirmed_by) if urn]
     people = layout.load_people_links(urns, viewer)
@@ -86,7 +87,8 @@ def show_change(request: HttpRequest, name: str, id: UUID) -> HttpResponse:
             for number, entry in enumerate(change.statements)
         ],
         "columns": build_columns("Statement", "Result"),
-        "effects": [*_list_effects("gains", difference.gained), *_list_effects("loses", difference.lost)],
+        "effects": effects[:_MAX_EFFECTS],
+        "more_effects": max(len(effects) - _MAX_EFFECTS, 0),
         "effect_columns": build_columns("Who", "Gains or loses", "On"),
         "breadcrumbs": SECTION.breadcrumbs((name, reverse("connection", args=[name])), "Set of repairs"),
     }
@@ -105,13 +107,15 @@ def confirm_change(request: HttpRequest, name: str, id: UUID) -> HttpResponse:
         return redirect("connection-change", name=name, id=id)
     if not repairs.may_confirm(change, by=get_actor(request)):
         raise Forbidden((), repairs.ANOTHER_CONFIRMS)
-    difference = repairs.read_difference(change)
-    effects = [*_list_effects("gains", difference.gained), *_list_effects("loses", difference.lost)]
+    effects = _list_effects(change)
     return list_and_form_pages.render_confirmation(
         request,
         title=f"Apply {len(change.statements):,} statements to {name}?",
         text="They are applied as a whole, if they change for everybody what the preview says, or not at all.",
-        losses=[f"{effect['who']} {effect['verb']} {effect['privilege']} on {effect['on']}" for effect in effects[:20]],
+        losses=[
+            f"{effect['who']} {effect['verb']} {effect['privilege']} on {effect['on']}"
+            for effect in effects[:_MAX_ASKED]
+        ],
         label="Apply",
         cancel_url=reverse("connection-change", args=[name, id]),
     )
@@ -144,9 +148,11 @@ def _word_result(change: WarehouseChange, number: int) -> str:
     return "Taken back" if number < change.done else "Failed" if number == change.done else "Not run"
 
 
-def _list_effects(verb: str, facts: Any) -> list[dict[str, str]]:
-    return [_build_effect(verb, fact) for fact in facts]
-
-
-def _build_effect(verb: str, fact: AccessFact) -> dict[str, str]:
-    return {"who": fact.holder, "verb": verb, "privilege": fact.privilege, "on": fact.on}
+def _list_effects(change: WarehouseChange) -> list[dict[str, str]]:
+    """Return who loses and who gains what, in this order."""
+    difference = repairs.read_difference(change)
+    return [
+        {"who": fact.holder, "verb": verb, "privilege": fact.privilege, "on": fact.on}
+        for verb, facts in (("loses", difference.lost), ("gains", difference.gained))
+        for fact in facts
+    ]

@@ -1,7 +1,8 @@
 """Repairs at a real PostgreSQL: all or none, and for everybody what the preview said, whoever else is at work."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import psycopg
@@ -124,6 +125,9 @@ def test_a_preview_changes_nothing_and_what_is_applied_is_what_it_said(target: T
         ('REVOKE SELECT ON TABLE "shop"."orders" FROM "x', "no statement of a repair"),
         ("GRANT SELECT ON TABLE shop.orders TO ann -- ;", "no statement of a repair"),
         ('GRANT SELECT ON TABLE "shop"."orders" TO "ann"', "does not end"),
+        ('GRANT SELECT ON TABLE "shop"."orders" TO "ann" WITH GRANT OPTION;', "no statement of a repair"),
+        ('GRANT EXECUTE ON FUNCTION "shop"."f" () TO "ann";', "no statement of a repair"),
+        ('ALTER ROLE "ann" SUPERUSER;', "no statement of a repair"),
     ],
 )
 def test_the_first_failure_takes_everything_back(target: Target, statement: str, sentence: str) -> None:
@@ -183,6 +187,26 @@ def test_a_server_that_ends_the_session_has_nothing_of_it(target: Target) -> Non
 
     with pytest.raises(ConnectorProblem, match="went away in the middle"):
         target.apply(*statements, expected=preview, report_progress=end_session)
+    assert target.ask() == before
+
+
+class EndingSession(tuple[AccessFact, ...]):
+    """What is expected, and ends the session of who compares with it: then there is only the COMMIT left."""
+
+    __slots__ = ()
+    end_session: ClassVar[Callable[[], object]]
+
+    def __iter__(self) -> Iterator[AccessFact]:
+        type(self).end_session()
+        return super().__iter__()
+
+
+def test_a_server_that_goes_away_at_the_end_is_no_success(target: Target) -> None:
+    preview, before = target.preview(REVOKE_READER), target.ask()
+    question = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'authzsite'"
+    EndingSession.end_session = lambda: target.run(question)
+    with pytest.raises(ConnectorProblem, match="not known whether the statements are in force"):
+        target.apply(REVOKE_READER, expected=replace(preview, lost=EndingSession(preview.lost)))
     assert target.ask() == before
 
 

@@ -10,18 +10,26 @@ from collections.abc import Iterator
 from catalog.warehouses.connector import ConnectorProblem
 
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\0\r\n]|"")+")|([A-Za-z_][A-Za-z_0-9]*)|([(),.;]))')
-#: What statements begin with, as words; a name in quotation marks is a `"`.
+_PRIVILEGE = r'[A-Z]+(?: PRIVILEGES)?(?: \( "(?: , ")* \))?'
+_PRIVILEGES = rf"{_PRIVILEGE}(?: , {_PRIVILEGE})*"
+_OBJECT = r'(?:TABLE|ALL TABLES IN SCHEMA|SCHEMA|DATABASE) "(?: \. ")*'
+_GRANTEE = r'(?:PUBLIC|")'
+_BY = r'(?: GRANTED BY ")?'
+#: Statements as words, in which a name in quotation marks is a `"`. What a preview does not compare, none of them can
+#: change: options to pass something on, functions, settings.
 _SHAPES = tuple(
     re.compile(pattern)
     for pattern in (
-        r"(GRANT|REVOKE) [A-Z]",
-        r'(GRANT|REVOKE) "',
-        r'CREATE ROLE "$',
-        r'ALTER DEFAULT PRIVILEGES FOR ROLE " (IN SCHEMA " )?REVOKE ',
-        r'ALTER (TABLE|VIEW|MATERIALIZED VIEW|FOREIGN TABLE|SEQUENCE) " (\. " )*OWNER TO "$',
-        r'ALTER ROLE " RENAME TO "$',
-        r'SET ROLE "$',
-        r"RESET ROLE$",
+        rf"GRANT {_PRIVILEGES} ON {_OBJECT} TO {_GRANTEE}",
+        rf"REVOKE {_PRIVILEGES} ON {_OBJECT} FROM {_GRANTEE}(?: CASCADE)?",
+        rf'GRANT " TO "{_BY}',
+        rf'REVOKE " FROM "{_BY}(?: CASCADE)?',
+        r'CREATE ROLE "',
+        rf'ALTER DEFAULT PRIVILEGES FOR ROLE "(?: IN SCHEMA ")? REVOKE {_PRIVILEGES} ON TABLES FROM {_GRANTEE}',
+        r'ALTER (?:TABLE|VIEW|MATERIALIZED VIEW|FOREIGN TABLE) "(?: \. ")* OWNER TO "',
+        r'ALTER ROLE " RENAME TO "',
+        r'SET ROLE "',
+        r"RESET ROLE",
     )
 )
 
@@ -32,7 +40,7 @@ def split_repair(repair: str) -> list[str]:
     lines = [line for line in repair.split("\n") if line.strip() and not line.startswith("--")]
     for line in lines:
         for shape in _read_shapes(line):
-            if not any(pattern.match(shape) for pattern in _SHAPES):
+            if not any(pattern.fullmatch(shape) for pattern in _SHAPES):
                 raise ConnectorProblem(f"This is no statement of a repair, so it is not run: {line!r}.")
     return lines
 

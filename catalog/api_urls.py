@@ -35,6 +35,19 @@ urlpatterns: list[URLPattern] = [
     *api_paths(
         f"connections/{CONNECTION_PATTERN}/snapshots/", connection_api.SnapshotListView, "api-connection-snapshots"
     ),
+    *api_paths(
+        f"connections/{CONNECTION_PATTERN}/changes/", connection_api.WarehouseChangeListView, "api-connection-changes"
+    ),
+    *api_paths(
+        rf"connections/{CONNECTION_PATTERN}/changes/{RUN_PATTERN}/",
+        connection_api.WarehouseChangeDetailView,
+        "api-connection-change",
+    ),
+    *api_paths(
+        rf"connections/{CONNECTION_PATTERN}/changes/{RUN_PATTERN}/confirm/",
+        connection_api.WarehouseChangeConfirmView,
+        "api-connection-change-confirm",
+    ),
     *api_paths("bundles/test", bundle_tests.BundleTestView, "api-bundles-test"),
     *api_paths("reports/", reports.ReportListView, "api-reports"),
     *api_paths("reports/findings/", findings.FindingListView, "api-findings"),

@@ -4,6 +4,7 @@ from django.urls import path
 
 from catalog.cdap import entity_tabs, grant_pages, grant_patterns, operation_pages, tree_pages
 from catalog.connections import pages as connection_pages
+from catalog.connections import repair_pages
 from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
 from catalog.external_roles import entity_tab
 from catalog.external_roles import pages as external_role_pages
@@ -59,6 +60,18 @@ urlpatterns = [
     path("settings/connections", connection_pages.list_connections, name="connections"),
     path("settings/connections/<slug:name>", connection_pages.show_connection, name="connection"),
     path("settings/connections/<slug:name>/snapshot", connection_pages.take_snapshot, name="connection-snapshot"),
+    path("settings/connections/<slug:name>/repairs", repair_pages.propose_repairs, name="connection-repairs"),
+    path("settings/connections/<slug:name>/changes/<uuid:id>", repair_pages.show_change, name="connection-change"),
+    path(
+        "settings/connections/<slug:name>/changes/<uuid:id>/confirm",
+        repair_pages.confirm_change,
+        name="connection-change-confirm",
+    ),
+    path(
+        "settings/connections/<slug:name>/changes/<uuid:id>/discard",
+        repair_pages.cancel_change,
+        name="connection-change-discard",
+    ),
     # Last, so that no URL of DataHub overrides one of ours.
     *datahub_redirects.urlpatterns,
 ]

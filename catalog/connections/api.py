@@ -1,14 +1,16 @@
 """Connections over the API: what they lead to, their snapshots, and a new one (docs/warehouses/connections.md)."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from catalog.connections import overview, snapshots, sources
+from catalog.connections import overview, repairs, snapshots, sources
 from catalog.connections.overview import ConnectionState
 from catalog.connections.sources import WarehouseConnection
-from catalog.models import WarehouseSnapshot
+from catalog.models import WarehouseChange, WarehouseSnapshot
+from policies.http.api import strict_fields
 from policies.http.api.operations import api_operation, list_operation
 from policies.http.api.views import ApiView
 from policies.http.guard import needs
@@ -106,3 +108,89 @@ class SnapshotListView(ApiView):
     def post(self, name: str) -> WarehouseSnapshot:
         """Have a worker take a snapshot. Raises Conflict while one is queued or running."""
         return snapshots.request_snapshot(name=name, by=self.actor)
+
+
+class ChangeStatementOut(serializers.Serializer[Any]):
+    """A statement, and the key of its finding."""
+
+    finding = serializers.CharField()
+    statement = serializers.CharField()
+
+
+class ChangePreviewOut(serializers.Serializer[Any]):
+    """Who gains and who loses what: holder, privilege, and on what."""
+
+    gained = serializers.ListField(child=serializers.ListField(child=serializers.CharField()))
+    lost = serializers.ListField(child=serializers.ListField(child=serializers.CharField()))
+
+
+class WarehouseChangeOut(serializers.Serializer[Any]):
+    """A set of repairs; `done` statements ran, and all of them are in force if it is APPLIED, else none."""
+
+    id = serializers.UUIDField()
+    connection = serializers.CharField()
+    report = serializers.UUIDField(source="report_id", allow_null=True)
+    status = serializers.ChoiceField(WarehouseChange.Status.choices)
+    statements = ChangeStatementOut(many=True)
+    preview = ChangePreviewOut(allow_null=True)
+    done = serializers.IntegerField(min_value=0)
+    problem = serializers.CharField(allow_blank=True)
+    requested_by = serializers.CharField()
+    requested_at = serializers.DateTimeField()
+    confirmed_by = serializers.CharField(allow_blank=True)
+
+
+class WarehouseChangeIn(strict_fields.StrictSerializer):
+    """The findings of the last run whose repairs are proposed; all that have statements without them."""
+
+    findings = serializers.ListField(
+        child=strict_fields.StrictString(max_length=1280), required=False, max_length=repairs.MAX_STATEMENTS
+    )
+
+
+@require_manage_warehouses
+class WarehouseChangeListView(ApiView):
+    """The sets of repairs of a connection."""
+
+    @list_operation("connections_changes", "List the sets of repairs", WarehouseChangeOut, "WarehouseChange", tag=TAG)
+    def get(self, name: str) -> QuerySet[WarehouseChange]:
+        """Return a page of sets, newest first."""
+        return repairs.list_changes(name=name)
+
+    @api_operation(
+        "connections_propose",
+        "Propose repairs",
+        body=WarehouseChangeIn,
+        answer=WarehouseChangeOut,
+        status=201,
+        statuses=(409,),
+        tag=TAG,
+    )
+    def post(self, payload: dict[str, Any], name: str) -> WarehouseChange:
+        """Propose repairs of the last run, which a worker previews; needs MANAGE_POLICIES, too."""
+        return repairs.propose(name=name, keys=payload.get("findings"), by=self.actor)
+
+
+@require_manage_warehouses
+class WarehouseChangeDetailView(ApiView):
+    """One set of repairs."""
+
+    @api_operation("connections_change", "Get a set of repairs", answer=WarehouseChangeOut, tag=TAG)
+    def get(self, name: str, id: str) -> WarehouseChange:
+        """Return the set."""
+        return repairs.get_change(name=name, change_id=UUID(id))
+
+    @api_operation("connections_discard", "Discard a set of repairs", statuses=(409,), tag=TAG)
+    def delete(self, name: str, id: str) -> None:
+        """Discard a set that waits for confirmation."""
+        repairs.cancel(name=name, change_id=UUID(id), by=self.actor)
+
+
+@require_manage_warehouses
+class WarehouseChangeConfirmView(ApiView):
+    """The confirmation of a set of repairs."""
+
+    @api_operation("connections_confirm", "Apply a set of repairs", answer=WarehouseChangeOut, statuses=(409,), tag=TAG)
+    def post(self, name: str, id: str) -> WarehouseChange:
+        """Confirm a set, which a worker applies as a whole or not at all."""
+        return repairs.confirm(name=name, change_id=UUID(id), by=self.actor)

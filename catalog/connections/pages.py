@@ -10,11 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.timesince import timesince
 
-from catalog.connections import overview, snapshots, sources
+from catalog.connections import overview, repairs, snapshots, sources
 from catalog.connections.overview import ConnectionState
 from catalog.models import WarehouseSnapshot
 from catalog.reports.pages import layout
 from policies.decisions.pages.explore_common import AnswerViewer
+from policies.engine.requirements import any_of_requirement
 from policies.errors import Conflict
 from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
@@ -23,6 +24,9 @@ from policies.http.pages.list_and_form_pages import Section, build_columns, form
 VIEW_GUARD = needs(snapshots.REQUIRED_PRIVILEGE)
 
 SECTION = Section("Connections", "connections", ("Settings", "Installation"))
+
+#: Sets of repairs that the page of a connection lists.
+_MAX_CHANGES = 20
 
 _STATUS_KINDS = {
     WarehouseSnapshot.Status.QUEUED: "info",
@@ -65,6 +69,11 @@ def show_connection(request: HttpRequest, name: str) -> HttpResponse:
         "facts": _build_facts(state),
         "rights": state.last_good.reading["rights"] if state.last_good else [],
         "right_columns": build_columns("Right", "Held", "Meaning"),
+        **list_and_form_pages.check_permissions(
+            request, has_repairs=any_of_requirement([list(repairs.PROPOSING_PRIVILEGES)])
+        ),
+        "changes": repairs.list_changes(name=name)[:_MAX_CHANGES],
+        "change_columns": build_columns("Proposed", "State", "Statements", numbers=["Statements"]),
         "page": page,
         "rows": [_build_snapshot_row(snapshot, people[snapshot.requested_by]) for snapshot in page],
         "columns": build_columns("Asked for", "By", "State", "Rows", numbers=["Rows"]),

@@ -66,6 +66,12 @@ def request_nightly() -> int:
     return len(queued_snapshots)
 
 
+def request_anew(name: str) -> None:
+    """Queue a snapshot of a connection that was changed, unless one is open."""
+    if (snapshot := _queue(sources.get_connection(name), by=authorizer.SYSTEM.urn)) is not None:
+        _enqueue(snapshot)
+
+
 def list_snapshots(*, name: str) -> QuerySet[WarehouseSnapshot]:
     """Return the snapshots of a connection, newest first. Raises NotFound."""
     sources.get_connection(name)

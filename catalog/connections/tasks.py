@@ -5,7 +5,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from catalog.connections import snapshots
+from catalog.connections import repairs, snapshots
 
 
 @shared_task(name=snapshots.TAKE_TASK, ignore_result=True)
@@ -18,3 +18,15 @@ def take_snapshot(snapshot_id: str, **_: Any) -> str:
 def take_nightly_snapshots(**_: Any) -> int:
     """Queue a snapshot of every connection, and return their number."""
     return snapshots.request_nightly()
+
+
+@shared_task(name=repairs.PREVIEW_TASK, ignore_result=True)
+def preview_repairs(change_id: str, **_: Any) -> None:
+    """Preview a set of repairs. A message that arrives twice previews it once more, at most."""
+    repairs.preview(UUID(change_id))
+
+
+@shared_task(name=repairs.APPLY_TASK, ignore_result=True)
+def apply_repairs(change_id: str, **_: Any) -> None:
+    """Apply a set of repairs. A message that arrives twice, or too late, changes nothing."""
+    repairs.apply(UUID(change_id))

@@ -8,6 +8,7 @@ from catalog.models.finding import Finding, FindingEvent
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, ScheduledGrant, WildcardGrant
 from catalog.models.lookups import AmongLookup, prefix_range
 from catalog.models.report import Report, ReportRow
+from catalog.models.warehouse_change import WarehouseChange
 from catalog.models.warehouse_snapshot import WarehouseSnapshot
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ScheduledGrant",
     "SnapshotBase",
     "TableMarker",
+    "WarehouseChange",
     "WarehouseSnapshot",
     "WildcardGrant",
     "change_triggers",

@@ -49,6 +49,31 @@ class Reading:
     rights: Sequence[Right]
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class AccessFact:
+    """Somebody has a privilege on something, as the system itself answers."""
+
+    holder: str
+    privilege: str
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOutcome:
+    """Who gains and who loses what."""
+
+    gained: Sequence[AccessFact]
+    lost: Sequence[AccessFact]
+
+
+class StatementRefused(ConnectorProblem):
+    """One of the statements failed, and none has changed anything; `position` is its place among them."""
+
+    def __init__(self, sentence: str, position: int) -> None:
+        self.position = position
+        super().__init__(sentence)
+
+
 #: Opens a file of the export by its name.
 FileOpener = Callable[[str], AbstractContextManager[BinaryIO]]
 #: Is told which of how many tables is read next.
@@ -76,4 +101,32 @@ class Connector(ABC):
         """Write the tables of the export, all from one state of the source, within these seconds.
 
         Raises ConnectorProblem; what was written then is no export.
+        """
+
+    @abstractmethod
+    def split_repair(self, repair: str) -> list[str]:
+        """Return the statements of a repair. Raises ConnectorProblem for what the dialect would not write."""
+
+    @abstractmethod
+    def try_statements(self, dsn: str, statements: Sequence[str], *, identity: str, seconds: float) -> AccessOutcome:
+        """Return what the statements would change for everybody: they are run and taken back.
+
+        `identity` is that of the place they are meant for. Raises StatementRefused and ConnectorProblem.
+        """
+
+    @abstractmethod
+    def apply_statements(
+        self,
+        dsn: str,
+        statements: Sequence[str],
+        *,
+        identity: str,
+        seconds: float,
+        expected: AccessOutcome,
+        report_progress: ProgressReporter,
+    ) -> None:
+        """Run the statements in one transaction, which is kept only if it changes what is expected, and nothing else.
+
+        Raises StatementRefused and ConnectorProblem; then nothing is changed, unless the message says that it is not
+        known.
         """

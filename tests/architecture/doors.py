@@ -154,6 +154,13 @@ api-connection | GET /api/v1/connections/none/ | 401 403 403 403 404
 api-connection-snapshots | GET /api/v1/connections/none/snapshots/ | 401 403 403 403 404
 api-connection-snapshots | POST /api/v1/connections/none/snapshots/ | 401 403 403 403 404
 api-connection-snapshots-other | POST /api/v1/connections/none/snapshots | 401 403 403 403 404
+api-connection-changes | GET /api/v1/connections/none/changes/ | 401 403 403 403 404
+api-connection-changes | POST /api/v1/connections/none/changes/ | 401 403 403 403 404
+api-connection-changes-other | POST /api/v1/connections/none/changes | 401 403 403 403 404
+api-connection-change | GET /api/v1/connections/none/changes/NO_ID/ | 401 403 403 403 404
+api-connection-change | DELETE /api/v1/connections/none/changes/NO_ID/ | 401 403 403 403 404
+api-connection-change-confirm | POST /api/v1/connections/none/changes/NO_ID/confirm/ | 401 403 403 403 404
+api-connection-change-confirm-other | POST /api/v1/connections/none/changes/NO_ID/confirm | 401 403 403 403 404
 api-reports | GET /api/v1/reports/ | 401 403 403 403 200
 api-reports | POST /api/v1/reports/ | 401 403 403 403 409 | {"kind": "effective_access"}
 api-reports-other | POST /api/v1/reports | 401 403 403 403 409 | {"kind": "effective_access", "parameters": {}}

@@ -87,7 +87,7 @@ def test_an_entry_of_the_file_says_how_names_are_mapped(shop: str, settings: Any
     take(shop)
     folder = tmp_path / "grants"
     folder.mkdir()
-    entry: dict[str, object] = {"name": "mine", "platform": "postgres", "form": "postgres", "role_prefix": "pg_"}
+    entry: dict[str, object] = {"name": "shop", "platform": "postgres", "form": "postgres", "role_prefix": "pg_"}
     entry |= {"grants": ["connections/shop/relation_grants.csv"], "database": "postgres"}
     (folder / "exports.json").write_text(json.dumps({"exports": [entry]}))
     settings.GRANTS_EXPORTS = str(folder)
@@ -97,9 +97,12 @@ def test_an_entry_of_the_file_says_how_names_are_mapped(shop: str, settings: Any
     (folder / "exports.json").write_text(json.dumps({"exports": [entry | {"database": "elsewhere"}]}))
     with pytest.raises(Invalid, match="leads to the database postgres, and its entry in exports"):
         prepare(tmp_path / "second")
+    (folder / "exports.json").write_text(json.dumps({"exports": [entry | {"name": "mine"}]}))
+    with pytest.raises(Invalid, match="has to have its name"):
+        prepare(tmp_path / "third")
     settings.GRANTS_EXPORTS = "s3a://bucket/exports"
     with pytest.raises(Invalid, match="folder of this machine alone"):
-        prepare(tmp_path / "third")
+        prepare(tmp_path / "fourth")
 
 
 def test_one_is_taken_at_a_time(shop: str) -> None:

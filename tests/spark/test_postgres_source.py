@@ -1,13 +1,14 @@
 """A real PostgreSQL: exported by the printed script, compared, repaired by the proposed statements, and compared again.
 
-Every statement is run in the order of the findings. None may fail or change nothing, and afterwards everybody has the
-access that is written here, in words of this test and not of the report.
+Every statement is run in the order of the findings, and taken back: none may fail or change nothing. Then a connection
+applies them, and everybody has what its preview said, and the access that is written here, in words of this test and
+not of the report.
 """
 
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import psycopg
@@ -16,6 +17,8 @@ import servers
 from psycopg import sql
 from pyspark.sql import SparkSession
 
+from catalog.warehouses.connector import AccessOutcome
+from catalog.warehouses.connectors import CONNECTORS
 from catalog.warehouses.scripts import SCRIPTS
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 
@@ -109,36 +112,50 @@ class Source:
         subprocess.run([program / "psql", "-X", "-q", *address, "-f", script], cwd=folder, check=True)
         return {f"corp/{path.name}": path.read_text(encoding="utf-8") for path in folder.glob("*.csv")}
 
-    def read_state(self) -> str:
-        """Return all that a statement about access can change."""
-        tables = (
-            "pg_class",
-            "pg_namespace",
-            "pg_attribute",
-            "pg_auth_members",
-            "pg_default_acl",
-            "pg_authid",
-            "pg_database",
-        )
-        parts = " UNION ALL ".join(f"SELECT row::text AS part FROM {name} AS row" for name in tables)
-        with self.connect() as connection:
-            row = connection.execute(f"SELECT md5(string_agg(part, '' ORDER BY part)) FROM ({parts}) AS parts".encode())
-            return str(row.fetchone())
-
-    def apply(self, statements: list[str]) -> list[str]:
-        """Run statements one by one, and return those that failed or changed nothing."""
+    def try_each(self, statements: list[str]) -> list[str]:
+        """Return the statements that fail or change nothing when all are run in their order, and take them back."""
         wrong = []
-        for statement in statements:
-            before = self.read_state()
-            try:
-                with self.connect() as connection:
-                    connection.execute(statement.encode())
-            except psycopg.Error as error:
-                wrong.append(f"{statement} fails: {error}")
-                continue
-            if self.read_state() == before:
-                wrong.append(f"{statement} changes nothing")
+        with self.connect() as connection, connection.transaction(force_rollback=True):
+            for statement in statements:
+                before = read_state(connection)
+                try:
+                    with connection.transaction():
+                        connection.execute(statement.encode())
+                except psycopg.Error as error:
+                    wrong.append(f"{statement} fails: {error}")
+                    continue
+                if read_state(connection) == before:
+                    wrong.append(f"{statement} changes nothing")
         return wrong
+
+    def apply(self, statements: list[str]) -> AccessOutcome:
+        """Apply statements as a connection does, and return its preview."""
+        dsn = f"postgresql://postgres@127.0.0.1:{self.port}/{DATABASE}"
+        with self.connect() as connection:
+            question = (
+                "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || oid FROM pg_database "
+                "WHERE datname = current_database()"
+            )
+            ((identity,),) = connection.execute(question).fetchall()
+        connector = CONNECTORS["postgres"]
+        preview = connector.try_statements(dsn, statements, identity=identity, seconds=60)
+        connector.apply_statements(
+            dsn, statements, identity=identity, seconds=60, expected=preview, report_progress=lambda *_: None
+        )
+        return preview
+
+    def list_access(self) -> set[tuple[str, str, str]]:
+        """Return account, privilege and table of all that anybody but a superuser may do."""
+        question = """
+            SELECT role.rolname, privilege, relation.oid::regclass::text
+            FROM pg_roles AS role, pg_class AS relation,
+                unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS privilege
+            WHERE NOT role.rolsuper AND relation.relkind IN ('r', 'v', 'm')
+                AND relation.relnamespace::regnamespace::text IN ('shop', 'hr', 'closed')
+                AND has_table_privilege(role.oid, relation.oid, privilege)
+        """
+        with self.connect() as connection:
+            return set(connection.execute(question).fetchall())
 
     def list_readable(self, name: str) -> set[str]:
         """Return the tables that an account reads when it tries."""
@@ -158,6 +175,22 @@ class Source:
         with self.connect() as connection:
             question = "SELECT name FROM unnest(%s::text[]) AS name WHERE has_table_privilege(%s, name, 'UPDATE')"
             return {row[0] for row in connection.execute(question, [list(tables), name])}
+
+
+def read_state(connection: psycopg.Connection) -> str:
+    """Return all that a statement about access can change."""
+    tables = (
+        "pg_class",
+        "pg_namespace",
+        "pg_attribute",
+        "pg_auth_members",
+        "pg_default_acl",
+        "pg_authid",
+        "pg_database",
+    )
+    parts = " UNION ALL ".join(f"SELECT row::text AS part FROM {name} AS row" for name in tables)
+    row = connection.execute(f"SELECT md5(string_agg(part, '' ORDER BY part)) FROM ({parts}) AS parts".encode())
+    return str(row.fetchone())
 
 
 def make_world(files: dict[str, str]) -> World:
@@ -202,9 +235,23 @@ def source() -> Iterator[Source]:
         yield Source(address)
 
 
+class Applied(NamedTuple):
+    """What was applied: its preview, and who may do what before and after."""
+
+    preview: AccessOutcome
+    before: set[tuple[str, str, str]]
+    after: set[tuple[str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def applied() -> list[Applied]:
+    """What was applied, by the fixture below."""
+    return []
+
+
 @pytest.fixture(scope="module")
 def rounds(
-    spark: SparkSession, source: Source, tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession, source: Source, applied: list[Applied], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Tables, list[str], Tables]:
     """What is found, the statements that fail or change nothing, and what is found when all are applied."""
     found: list[Tables] = []
@@ -214,7 +261,9 @@ def rounds(
             folder = tmp_path_factory.mktemp(f"round{number}")
             found.append(make_world(source.export(folder)).checked(spark, folder))
             if not number:
-                wrong = source.apply(list_statements(found[0]))
+                statements = list_statements(found[0])
+                wrong, before = source.try_each(statements), source.list_access()
+                applied.append(Applied(source.apply(statements), before, source.list_access()))
     return found[0], wrong, found[1]
 
 
@@ -222,6 +271,25 @@ def test_every_statement_runs_and_changes_something(rounds: tuple[Tables, list[s
     first, wrong, _ = rounds
     assert len(list_statements(first)) > 20
     assert wrong == []
+
+
+def test_the_preview_of_the_repairs_is_what_becomes_of_everybody(
+    rounds: tuple[Tables, list[str], Tables], applied: list[Applied]
+) -> None:
+    assert rounds
+    ((preview, before, after),) = applied
+    lost, gained = (
+        {(fact.holder, fact.privilege, fact.on) for fact in facts if "." in fact.on and "column" not in fact.privilege}
+        for facts in (preview.lost, preview.gained)
+    )
+    assert (lost, gained) == (before - after, after - before)
+    assert len(lost) > 10
+    assert gained
+    # Owners lose nothing on what is theirs, and superusers nothing at all.
+    concerned = {(fact.holder, fact.on) for fact in preview.lost}
+    owned = {("owner", "shop.events"), *(("keeper", name) for name in (*DATASETS, "closed.ledger", "closed.audit"))}
+    assert concerned.isdisjoint(owned)
+    assert {"root2", "postgres"}.isdisjoint({holder for holder, _ in concerned})
 
 
 def test_everybody_has_what_the_catalog_says_and_owners_keep_what_is_theirs(

@@ -8,6 +8,7 @@ from typing import BinaryIO
 from psycopg import IsolationLevel, sql
 
 from catalog.warehouses.connector import (
+    AccessOutcome,
     Address,
     Connector,
     ConnectorProblem,
@@ -16,9 +17,10 @@ from catalog.warehouses.connector import (
     Reading,
     Right,
 )
-from catalog.warehouses.postgres import sessions
+from catalog.warehouses.postgres import changes, sessions
 from catalog.warehouses.postgres.export_script import SCRIPT
 from catalog.warehouses.postgres.sessions import Connection
+from catalog.warehouses.postgres.statements import split_repair
 
 #: Under which key of exports.json the files stand that have no grants.
 _FILE_KEYS = {"roles": "members", "role_members": "members", "row_policies": "policies"}
@@ -32,8 +34,8 @@ SELECT current_database(), current_user, current_setting('server_version'), pg_i
      WHERE relation.relkind IN ('r', 'v', 'm', 'f', 'p')
          AND schema.nspname <> 'information_schema' AND schema.nspname NOT LIKE 'pg\\_%'
          AND has_schema_privilege(schema.oid, 'USAGE') AND has_table_privilege(relation.oid, 'SELECT')),
-    (SELECT system_identifier FROM pg_control_system()),
-    (SELECT oid FROM pg_database WHERE datname = current_database())
+    (SELECT system_identifier FROM pg_control_system()) || '/'
+        || (SELECT oid FROM pg_database WHERE datname = current_database())
 FROM pg_roles AS role WHERE role.rolname = current_user
 """
 
@@ -73,6 +75,29 @@ class PostgresConnector(Connector):
             connection.rollback()
         return replace(reading, row_counts=row_counts)
 
+    def split_repair(self, repair: str) -> list[str]:
+        """Return the statements of a repair."""
+        return split_repair(repair)
+
+    def try_statements(self, dsn: str, statements: Sequence[str], *, identity: str, seconds: float) -> AccessOutcome:
+        """Return what the statements would change."""
+        return changes.try_statements(dsn, statements, identity=identity, seconds=seconds)
+
+    def apply_statements(
+        self,
+        dsn: str,
+        statements: Sequence[str],
+        *,
+        identity: str,
+        seconds: float,
+        expected: AccessOutcome,
+        report_progress: ProgressReporter,
+    ) -> None:
+        """Run the statements and keep what they change, if it is what is expected."""
+        changes.apply_statements(
+            dsn, statements, identity=identity, seconds=seconds, expected=expected, report_progress=report_progress
+        )
+
 
 def _name_file(layout: str) -> str:
     return f"{layout}.csv"
@@ -91,7 +116,7 @@ def _copy_rows(connection: Connection, query: str, file: BinaryIO) -> int:
 def _read_state(connection: Connection) -> Reading:
     """Return a reading without its rows. Raises ConnectorProblem where reading would mislead."""
     (row,) = connection.execute(_STATE).fetchall()
-    database, role, version, is_replica, is_superuser, makes_roles, bypasses, reads_all, count, server, number = row
+    database, role, version, is_replica, is_superuser, makes_roles, bypasses, reads_all, count, identity = row
     if is_replica:
         raise ConnectorProblem(
             f"The server of {database} is a read-only replica: it may be behind, so a snapshot of it could "
@@ -106,7 +131,7 @@ def _read_state(connection: Connection) -> Reading:
         database=database,
         role=role,
         version=version,
-        identity=f"{server}/{number}",
+        identity=identity,
         row_counts={},
         rights=_list_rights(makes_roles=makes_roles, bypasses=bypasses, reads_all=reads_all, readable_count=count),
     )

@@ -25,6 +25,8 @@ from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 _EVERYBODY = "public"
 #: PostgreSQL cuts longer names off, so that a statement would name somebody else.
 _MAX_NAME_BYTES = 63
+#: A statement is a line: what stands after one of these would be another.
+_LINE_ENDS = frozenset("\0\n\r")
 #: What catalogs show in place of a role that is no longer there.
 _GONE_PATTERN = re.compile(r"^(unknown [(]OID=[0-9]+[)]|[0-9]+|-)$")
 #: The words for relations in ALTER, where they are other than the type.
@@ -317,7 +319,7 @@ def _describe_stranger(person: str, role: str) -> str:
 def _are_nameable(*names: str) -> bool:
     """Whether SQL can name these: it cuts long names off, and catalogs show a number for a role that is gone."""
     return all(
-        name and "\0" not in name and len(name.encode()) <= _MAX_NAME_BYTES and not _GONE_PATTERN.match(name)
+        name and _LINE_ENDS.isdisjoint(name) and len(name.encode()) <= _MAX_NAME_BYTES and not _GONE_PATTERN.match(name)
         for name in names
     )
 

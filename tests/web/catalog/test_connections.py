@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from catalog.models import WarehouseSnapshot
+from catalog.models import WarehouseChange, WarehouseSnapshot
 from policies.pdp.authorizer import SYSTEM
+from tests import finished
 
 SECRET = "s3cr3t"
 READ = "WAREHOUSE_POSTGRES_SHOP_READ_DSN"
@@ -87,3 +88,73 @@ def test_the_api_says_the_same(shop, monkeypatch):
     gone = shop.get(API).json()
     assert (gone["host"], gone["problem"]) == (None, f"{READ} is empty here.")
     assert f"{READ} is empty here." in shop.get(PAGE).content.decode()
+
+
+CHANGE = {
+    "connection": "shop",
+    "identity": "1/2",
+    "status": "PREVIEWED",
+    "requested_by": "urn:li:corpuser:stella",
+    "statements": [{"finding": "1", "statement": 'REVOKE SELECT ON TABLE "a"."b" FROM "<b>ann";'}],
+    "preview": {"gained": [], "lost": [["<b>ann", "SELECT", "a.b"]]},
+}
+
+
+def test_a_set_of_repairs_is_shown_confirmed_and_discarded(shop):
+    change = WarehouseChange.objects.create(**CHANGE)
+    address = f"/settings/connections/shop/changes/{change.pk}"
+    page = shop.get(address).content.decode()
+    assert "&lt;b&gt;ann" in page
+    assert "loses SELECT" in page
+    assert f"{address}/confirm" in page
+    assert "Apply 1 statements to shop?" in shop.get(f"{address}/confirm").content.decode()
+    assert shop.post(f"{address}/confirm").headers["Location"] == address
+    change.refresh_from_db()
+    assert (change.status, change.confirmed_by) == ("CONFIRMED", "urn:li:corpuser:datahub")
+    assert "Confirmed" in shop.get(address, headers={"HX-Request": "true"}).content.decode()
+    again = shop.post(f"{address}/discard", follow=True).content.decode()
+    assert "Only a set that waits for confirmation can be discarded." in again
+    WarehouseChange.objects.filter(pk=change.pk).update(status="FAILED", problem="ann is gone.", done=0)
+    ended = shop.get(address).content.decode()
+    assert "ann is gone." in ended
+    assert ">Failed<" in ended
+    assert shop.get(address, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
+    assert "Sets of repairs" in shop.get(PAGE).content.decode()
+
+
+def test_who_proposed_a_set_is_refused_to_confirm_it(shop, settings):
+    change = WarehouseChange.objects.create(**CHANGE | {"requested_by": "urn:li:corpuser:datahub"})
+    address = f"/settings/connections/shop/changes/{change.pk}"
+    assert f"{address}/confirm" not in shop.get(address).content.decode()
+    assert [shop.get(f"{address}/confirm").status_code, shop.post(f"{address}/confirm").status_code] == [403, 403]
+    assert shop.post(f"{API}changes/{change.pk}/confirm/").status_code == 403
+    settings.REPAIRS_NEED_TWO = False
+    confirmed = shop.post(f"{API}changes/{change.pk}/confirm/").json()
+    assert (confirmed["status"], confirmed["preview"]["lost"]) == ("CONFIRMED", [["<b>ann", "SELECT", "a.b"]])
+    assert shop.post(f"{API}changes/{change.pk}/confirm/").status_code == 409
+    other = WarehouseChange.objects.create(**CHANGE)
+    assert shop.delete(f"{API}changes/{other.pk}/").status_code == 204
+    assert [one["status"] for one in shop.get(f"{API}changes/").json()["results"]] == ["DISCARDED", "CONFIRMED"]
+
+
+def test_repairs_are_proposed_from_the_last_run(shop, settings, monkeypatch, tmp_path):
+    proposals = "/settings/connections/shop/repairs"
+    assert "Nothing to repair" in shop.get(proposals).content.decode()
+    repair = 'REVOKE SELECT ON TABLE "a"."b" FROM "ann";'
+    rows = [{"key": "1", "export": "shop", "repair": f"-- Words\n{repair}", "sentence": "ann has READ."}]
+    finished.ready(tmp_path, "role_mapping_check", {"findings": rows})
+    assert "it is only read" in shop.get(proposals).content.decode()
+    variable = READ.replace("READ", "APPLY")
+    settings.WAREHOUSE_CONNECTIONS = {"shop": {"system": "postgres", "read": READ, "apply": variable}}
+    assert "ann has READ." in shop.get(proposals).content.decode()
+    refused = shop.post(proposals, {"finding": "2"})
+    assert refused.status_code == 422
+    assert "The last run has no statements for the finding 2." in refused.content.decode()
+    refused = shop.post(f"{API}changes/", {"findings": ["1", "2"]}, content_type="application/json")
+    assert refused.status_code == 400
+    change_url = shop.post(proposals, {"finding": "1"}).headers["Location"]
+    change = WarehouseChange.objects.get(status="QUEUED")
+    assert change_url == f"/settings/connections/shop/changes/{change.pk}"
+    assert [entry["statement"] for entry in change.statements] == [repair]
+    created = shop.post(f"{API}changes/", {}, content_type="application/json")
+    assert (created.status_code, created.json()["statements"]) == (201, [{"finding": "1", "statement": repair}])

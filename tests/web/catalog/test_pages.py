@@ -126,6 +126,10 @@ TABLE = {
     "connections": managed("/settings/connections"),
     "connection": managed("/settings/connections/none", 404),
     "connection-snapshot": managed("/settings/connections/none/snapshot", 404),
+    "connection-repairs": managed("/settings/connections/none/repairs", 404),
+    "connection-change": managed(f"/settings/connections/none/changes/{NONE}", 404),
+    "connection-change-confirm": managed(f"/settings/connections/none/changes/{NONE}/confirm", 404),
+    "connection-change-discard": managed(f"/settings/connections/none/changes/{NONE}/discard", 404),
     # Where these lead stands in tests/web/test_datahub_addresses.py.
     "settings": led("/settings"),
     "settings-section": led("/settings/permissions", "/settings/identities"),

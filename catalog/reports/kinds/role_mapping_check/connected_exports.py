@@ -42,7 +42,7 @@ def add_connected(snapshots: Iterable[WarehouseSnapshot], folder: StorageFolder)
         find_folder(snapshot).copy_to(folder / files_path)
         entries = [entry for entry in document["exports"] if _is_of(entry, f"{files_path}/")]
         for entry in entries:
-            _check_database(entry, snapshot)
+            _check_entry(entry, snapshot)
         if not entries:
             document["exports"].append(_build_entry(snapshot, files_path))
     folder.write_text(EXPORTS_FILE, json.dumps(document))
@@ -67,13 +67,21 @@ def _is_of(entry: Any, prefix: str) -> bool:
     return isinstance(patterns, list) and any(isinstance(text, str) and text.startswith(prefix) for text in patterns)
 
 
-def _check_database(entry: Mapping[str, Any], snapshot: WarehouseSnapshot) -> None:
-    if (database := entry.get("database", snapshot.reading["database"])) != snapshot.reading["database"]:
+def _check_entry(entry: Mapping[str, Any], snapshot: WarehouseSnapshot) -> None:
+    """Raise Invalid where an entry is of another database, or has another name, by which repairs would not find it."""
+    name, database = snapshot.connection, snapshot.reading["database"]
+    problems = []
+    if entry.get("name") != name:
+        detail = f"The entry in {EXPORTS_FILE} with the files of the connection {name} has to have its name."
+        problems.append(Problem("grants.name", "", detail))
+    if entry.get("database", database) != database:
         detail = (
-            f"The connection {snapshot.connection} leads to the database {snapshot.reading['database']}, and its entry "
-            f"in {EXPORTS_FILE} says {database}."
+            f"The connection {name} leads to the database {database}, and its entry in {EXPORTS_FILE} says "
+            f"{entry['database']}."
         )
-        raise Invalid([Problem("grants.database", "", detail)])
+        problems.append(Problem("grants.database", "", detail))
+    if problems:
+        raise Invalid(problems)
 
 
 def _build_entry(snapshot: WarehouseSnapshot, files_path: str) -> dict[str, Any]:

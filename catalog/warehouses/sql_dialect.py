@@ -39,7 +39,6 @@ class SqlDialect(Dialect):
     owns_containers: bool = False
     can_rename_roles: bool = False
     tells_quoted_tables: bool = False
-    asks_source: bool = False
     owner: str = ""
 
     # -- names ---------------------------------------------------------------------------------------------------------

@@ -177,14 +177,17 @@ class Dialect(ABC):
     the catalog becomes part of a statement.
 
     `name` is the `dialect` of exports.json, `owner` the usual new owner of what a role should not own.
-    `tells_quoted_tables`: a table with capital letters is another one than the same name in lower case. `asks_source`:
-    `bind` makes another dialect of it.
+    `tells_quoted_tables`: a table with capital letters is another one than the same name in lower case.
     """
 
     name: str
     owner: str = ""
     tells_quoted_tables: bool = False
-    asks_source: bool = False
+
+    @property
+    def asks_source(self) -> bool:
+        """Whether `bind` makes another dialect of it."""
+        return type(self).bind is not Dialect.bind
 
     def bind(self, export: Export, facts: DataFrame, differences: DataFrame, coverage: ExportCoverage, /) -> "Dialect":
         """Return the dialect with what it has to know of the source to end these differences.

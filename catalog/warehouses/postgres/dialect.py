@@ -337,5 +337,4 @@ DIALECT = PostgresDialect(
     has_public=True,
     can_rename_roles=True,
     tells_quoted_tables=True,
-    asks_source=True,
 )

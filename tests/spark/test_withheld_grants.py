@@ -41,7 +41,8 @@ FOUND = [
     *(
         (
             *("GRANT_MISSING", "MEDIUM", name, "reef-a.cove.logs", ""),
-            f'GRANT `roles/bigquery.dataViewer` ON TABLE `reef-a.cove.logs` TO "group:{name}@reef.example";\n-- If it is a view: ON VIEW.',
+            f'GRANT `roles/bigquery.dataViewer` ON TABLE `reef-a.cove.logs` TO "group:{name}@reef.example";\n'
+            "-- If it is a view: ON VIEW.",
         )
         for name in ("gone", "buckets", "divers")
     ),

@@ -53,7 +53,7 @@ def test_our_own_services_ask_for_the_same(holding: Holding) -> None:
     groups.update(urn=CREW, email="crew@x.example", by=contact, channel=DOOR)
     for refused in (
         lambda: users.update(urn=JO, email="b@x.example", by=profile, channel=DOOR),
-        lambda: users.update(urn=JO, title="T", email="b@x.example", by=contact, channel=DOOR),
+        lambda: users.update(urn=JO, title="Other", email="b@x.example", by=contact, channel=DOOR),
         lambda: users.suspend(urn=JO, by=profile, channel=DOOR),
         lambda: groups.update(urn=CREW, name="x", by=contact, channel=DOOR),
     ):

@@ -179,9 +179,12 @@ def has_commits(item: pytest.Item) -> bool:
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
     """Let a test begin with an empty memory: the database it had been compared with may have been emptied since."""
+    from policies.pdp import thread_connection
     from policies.propagation.invalidating_cache import process_cache
 
     process_cache.clear()
+    # Since a browser was started, an event loop runs in this thread, and Django has another connection for it.
+    thread_connection._thread.connection = None
 
 
 @pytest.fixture(scope="session")

@@ -124,7 +124,9 @@ def test_the_policy_for_everybody_says_what_it_gives_here():
         return str(Policy.objects.get(urn=EVERYBODY).document["description"])
 
     bootstrap.run()
-    assert said().startswith("Gives everybody every platform privilege except Manage Guardrails, ")
+    assert said().startswith(
+        "Gives everybody every platform privilege except Manage Guardrails and Manage Warehouses, "
+    )
     right = ""
     for is_restricted in (False, True):
         bootstrap.run(is_restricted=is_restricted)

@@ -65,9 +65,11 @@ def read_source(export: Export, facts: DataFrame, differences: DataFrame) -> Sno
     """Return what the facts of an export say of the account, as far as its differences ask."""
     is_mine = f"export = {quote_text(export.name)}"
     facts, differences = facts.filter(is_mine), differences.filter(is_mine)
-    imported_bit = 1 << list(export.vocabulary).index(IMPORTED)
     grants = facts.filter(f"what = '{FactKind.GRANT}'")
-    imported = grants.filter(f"bit = {imported_bit}").selectExpr("object").distinct().collect()
+    # A plain export with this dialect has privileges of its own.
+    imported_bits = [str(1 << index) for index, name in enumerate(export.vocabulary) if name == IMPORTED]
+    is_imported = f"bit IN ({', '.join(imported_bits)})" if imported_bits else "false"
+    imported = grants.filter(is_imported).selectExpr("object").distinct().collect()
     revoking_differences = differences.filter(
         f"type IN {list_texts(_REVOKING_TYPES)} AND object IS NOT NULL AND bits IS NOT NULL"
     )

@@ -28,3 +28,8 @@ def find_identifier(urn: str) -> str:
 def render_note(text: str) -> str:
     """Return a text as a comment of one line."""
     return "-- " + re.sub(r"[\x00-\x1f\x7f-\xa0\u2028\u2029]+", " ", text)
+
+
+def describe_stranger(person: str, role: str) -> str:
+    """Return the comment on a person of whom the export names no account that could be given a role."""
+    return render_note(f"The export names no account of {person}: make it, then give it {role}.")

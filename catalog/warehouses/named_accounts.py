@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.warehouses.difference_words import describe_role, find_identifier, render_note
+from catalog.warehouses.difference_words import describe_role, describe_stranger, find_identifier, render_note
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.principals import describe_principal
 from catalog.warehouses.sql_dialect import SqlDialect
@@ -62,7 +62,7 @@ class NamedAccountsDialect(SqlDialect):
             if export.warehouse.guesses_accounts:
                 accounts, people = [*accounts, *map(export.account_name, people)], []
             lines += [self.render_hold(export, difference, "GRANT", role, Grantee.USER, name) for name in accounts]
-            lines += [_describe_stranger(person, role) for person in people]
+            lines += [describe_stranger(person, role) for person in people]
         return "\n".join(lines)
 
     def drop_role(self, _export: Export, difference: DifferenceRow) -> str:
@@ -77,7 +77,7 @@ class NamedAccountsDialect(SqlDialect):
         role = difference["object"] or self.find_role(export, difference)
         account, person = difference["grantee"], find_identifier(difference["actor"])
         if not account and not export.warehouse.guesses_accounts:
-            return _describe_stranger(person, describe_principal(role))
+            return describe_stranger(person, describe_principal(role))
         account = account or export.account_name(person)
         if not self.is_nameable(role, account):
             return ""
@@ -99,7 +99,3 @@ class NamedAccountsDialect(SqlDialect):
         """Return what takes the privileges of a difference, or the role that they come through."""
         names = (difference["grantee"] or self.find_role(export, difference), difference["via"] or "")
         return super().revoke_access(export, difference) if self.is_nameable(*filter(None, names)) else ""
-
-
-def _describe_stranger(person: str, role: str) -> str:
-    return render_note(f"The export names no account of {person}: make it, then give it {role}.")

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import describe_role, dotted_name, find_identifier, render_note
+from catalog.warehouses.difference_words import (
+    describe_role,
+    describe_stranger,
+    dotted_name,
+    find_identifier,
+    render_note,
+)
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.postgres.privileges import COLUMN_PRIVILEGES, DATA_ROLES, OWNER, SUPERUSER
@@ -218,7 +224,7 @@ class PostgresDialect(SqlDialect):
             lines += self._render_grants(name, self.levels[difference["wanted"]], paths)
             role = self.quote_name(name)
             lines += [f"GRANT {role} TO {self.quote_name(account)};" for account in details.get("accounts") or ()]
-            lines += [_describe_stranger(person, name) for person in details.get("people") or ()]
+            lines += [describe_stranger(person, name) for person in details.get("people") or ()]
         return "\n".join(lines)
 
     def _render_grants(self, role: str, privileges: str, paths: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -257,7 +263,7 @@ class PostgresDialect(SqlDialect):
         role = difference["object"] or self.find_role(export, difference)
         account = difference["grantee"]
         if not account:
-            return _describe_stranger(find_identifier(difference["actor"]), dotted_name(role))
+            return describe_stranger(find_identifier(difference["actor"]), dotted_name(role))
         if not _are_nameable(role, account):
             return ""
         return self.render_membership("GRANT", role, difference["kind"], account)
@@ -310,10 +316,6 @@ class PostgresDialect(SqlDialect):
             elif _are_nameable(grantor):
                 lines.append(f"{statement} GRANTED BY {self.quote_name(grantor)}{end};")
         return lines or [f"{statement}{end};"]
-
-
-def _describe_stranger(person: str, role: str) -> str:
-    return render_note(f"The export names no account of {person}: make it, then give it {role}.")
 
 
 def _are_nameable(*names: str) -> bool:

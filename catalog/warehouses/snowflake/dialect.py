@@ -9,12 +9,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from catalog.warehouses.difference_words import describe_role, render_note
+from catalog.warehouses.difference_details import parse_details
+from catalog.warehouses.difference_words import describe_role, describe_stranger, render_note
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.principals import DATABASE_ROLE, INSTANCE_ROLE, SEPARATOR, describe_principal, split_principal
 from catalog.warehouses.snowflake.privileges import IMPORTED, MANAGE_GRANTS, READ_ONLY_TYPES
-from catalog.warehouses.snowflake.source import SnowflakeSource, parse_details, read_source
+from catalog.warehouses.snowflake.source import SnowflakeSource, read_source
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, SqlDialect, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 
@@ -192,7 +193,7 @@ class SnowflakeDialect(SqlDialect):
         for details in parse_details(difference["details"]):
             lines += self._render_openings(export, details, difference["wanted"], role)
             lines += [f"GRANT {role} TO USER {self.quote_name(account)};" for account in details.get("accounts") or ()]
-            lines += [_describe_stranger(person, describe_role(difference)) for person in details.get("people") or ()]
+            lines += [describe_stranger(person, describe_role(difference)) for person in details.get("people") or ()]
         return "\n".join(lines)
 
     def _render_openings(self, export: Export, details: Any, level: int, role: str) -> Iterator[str]:
@@ -218,12 +219,8 @@ class SnowflakeDialect(SqlDialect):
         role = difference["object"] or self.find_role(export, difference)
         account = difference["grantee"]
         if not account:
-            return _describe_stranger(difference["actor"].split(":", 3)[3], describe_role(difference))
+            return describe_stranger(difference["actor"].split(":", 3)[3], describe_role(difference))
         return self.render_membership("GRANT", role, difference["kind"], account)
-
-
-def _describe_stranger(person: str, role: str) -> str:
-    return render_note(f"The export names no account of {person}: make it, then give it {role}.")
 
 
 def _are_nameable(*names: str) -> bool:

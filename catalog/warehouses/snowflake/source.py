@@ -1,10 +1,8 @@
 """What repairs have to know of an account beside a difference."""
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -114,8 +112,3 @@ def _read_managed(facts: DataFrame) -> dict[str, str]:
     rows = facts.filter(f"layout = '{SCHEMATA}' AND what = '{FactKind.ENTRY}'")
     rows = rows.selectExpr("object", f"{schema_fields} AS said").filter("said.is_managed")
     return {row["object"]: row["said"]["owner"] for row in rows.collect()}
-
-
-def parse_details(text: str | None) -> Iterable[Mapping[str, Any]]:
-    """Return the details of the facts of a difference."""
-    return [json.loads(item) for item in json.loads(text or "[]")]

@@ -20,7 +20,7 @@ class GrantNotices:
     @property
     def rules(self) -> Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]]:
         """Type of an event → what is told of it."""
-        return {EventType.GRANT_ENDED: _tell_end}
+        return {EventType.GRANT_ENDED: _describe_end}
 
     def iterate_endings(self, *, after: datetime, until: datetime) -> Iterator[Ending]:
         """Yield the grants to users themselves that end in this time, one for each privilege."""
@@ -33,7 +33,7 @@ class GrantNotices:
                 yield Ending("grant", f"{source} {privilege}", name, holder, at, _find_path(source))
 
 
-def _tell_end(event: OutboxEvent) -> NoticeDraft | None:
+def _describe_end(event: OutboxEvent) -> NoticeDraft | None:
     """Return the notice to a user; nobody is told for groups and roles."""
     if not event.subject.startswith(USER_PREFIX):
         return None

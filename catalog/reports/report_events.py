@@ -90,17 +90,17 @@ def _claim_critical_findings(report: Report) -> dict[str, Any]:
 
 
 def _build_report_event(type_: EventType, report: Report, data: Mapping[str, Any]) -> OutboxEvent:
-    known = {"kind": report.kind, "requested_at": report.requested_at.isoformat()}
+    run_data = {"kind": report.kind, "requested_at": report.requested_at.isoformat()}
     return build_event(
         type_,
         subject=f"report:{report.pk}",
         actor=report.requested_by,
         through=REPORTS_CHANNEL,
-        data=known | dict(data),
+        data=run_data | dict(data),
     )
 
 
-def _tell_ready(event: OutboxEvent) -> NoticeDraft | None:
+def _describe_ready(event: OutboxEvent) -> NoticeDraft | None:
     """Return the notice of new critical findings, if a run has any."""
     if not (count := event.data["new_critical"]):
         return None
@@ -117,7 +117,7 @@ def _tell_ready(event: OutboxEvent) -> NoticeDraft | None:
     return NoticeDraft(title, "\n".join(lines), path, to_alert_recipients=True)
 
 
-def _tell_failed(event: OutboxEvent) -> NoticeDraft:
+def _describe_failed(event: OutboxEvent) -> NoticeDraft:
     """Return the notice of a failed run: a nightly one to administrators, another to the person who asked for it."""
     is_nightly = event.actor == SYSTEM_ACTOR
     return NoticeDraft(
@@ -130,14 +130,14 @@ def _tell_failed(event: OutboxEvent) -> NoticeDraft:
     )
 
 
-def _tell_late(event: OutboxEvent) -> NoticeDraft:
+def _describe_late(event: OutboxEvent) -> NoticeDraft:
     text = f"It has not ended after {event.data['minutes']} minutes (NIGHTLY_LATE_MINUTES)."
     return NoticeDraft(
         f"{_get_title(event)} is late", text, _find_path(event), to_administrators=True, to_alert_recipients=True
     )
 
 
-def _tell_assigned(event: OutboxEvent) -> NoticeDraft | None:
+def _describe_assigned(event: OutboxEvent) -> NoticeDraft | None:
     assignee = event.data.get("assignee")
     if assignee is None:
         return None
@@ -161,10 +161,10 @@ def _find_path(event: OutboxEvent) -> str:
 
 
 _RULES: Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]] = {
-    EventType.REPORT_READY: _tell_ready,
-    EventType.REPORT_FAILED: _tell_failed,
-    EventType.REPORT_LATE: _tell_late,
-    EventType.FINDING_ASSIGNED: _tell_assigned,
+    EventType.REPORT_READY: _describe_ready,
+    EventType.REPORT_FAILED: _describe_failed,
+    EventType.REPORT_LATE: _describe_late,
+    EventType.FINDING_ASSIGNED: _describe_assigned,
 }
 
 #: What settings.NOTICE_SOURCES names.

@@ -81,7 +81,7 @@ def _hand_over(notices: list[Notice]) -> int:
 
 
 def _make_notices_of(event: OutboxEvent) -> list[Notice]:
-    draft = sources.draft_notice(event)
+    draft = sources.build_draft(event)
     if draft is None:
         return []
     users, addresses = receivers.list_receivers(draft)
@@ -97,13 +97,13 @@ def _make_reminders(endings: Iterable[Ending], lead: _Lead) -> list[Notice]:
     named_users = NoticeDraft("", user_urns=frozenset(ending.user_urn for ending in ending_list))
     users = {user.urn: user for user in receivers.list_receivers(named_users)[0]}
     return [
-        _build_notice(_draft_reminder(ending), key=_make_key(ending, lead), type_=f"{ending.noun}.ending", user=user)
+        _build_notice(_build_reminder(ending), key=_make_key(ending, lead), type_=f"{ending.noun}.ending", user=user)
         for ending in ending_list
         if (user := users.get(ending.user_urn)) is not None
     ]
 
 
-def _draft_reminder(ending: Ending) -> NoticeDraft:
+def _build_reminder(ending: Ending) -> NoticeDraft:
     when = f"{ending.at:%Y-%m-%d at %H:%M} UTC"
     return NoticeDraft(f"{ending.name} ends on {when}", "Ask for it again if you still need it.", ending.path)
 

@@ -42,23 +42,23 @@ class PeopleNotices:
             yield Ending("policy", urn, f"The policy {name}, which names you,", user, at, reverse("why"))
 
 
-def _tell_membership_end(event: OutboxEvent) -> NoticeDraft:
+def _describe_membership_end(event: OutboxEvent) -> NoticeDraft:
     group = event.data["group"]
     name = event.data.get("group_name") or _load_name(group)
-    return _draft_end(event, f"Your membership of {name}", reverse("profile"))
+    return _describe_end(event, f"Your membership of {name}", reverse("profile"))
 
 
-def _tell_role_end(event: OutboxEvent) -> NoticeDraft:
-    return _draft_end(event, f"Your role {_load_name(event.data['role'])}", reverse("profile"))
+def _describe_role_end(event: OutboxEvent) -> NoticeDraft:
+    return _describe_end(event, f"Your role {_load_name(event.data['role'])}", reverse("profile"))
 
 
-def _draft_end(event: OutboxEvent, what: str, path: str) -> NoticeDraft:
+def _describe_end(event: OutboxEvent, thing: str, path: str) -> NoticeDraft:
     """Return the notice to a user that something has ended; nobody is told for groups."""
     when = f"{event.time:%Y-%m-%d at %H:%M} UTC"
-    return NoticeDraft(f"{what} has ended", f"It ended on {when}.", path, frozenset({event.subject}))
+    return NoticeDraft(f"{thing} has ended", f"It ended on {when}.", path, frozenset({event.subject}))
 
 
-def _tell_policy_end(event: OutboxEvent) -> NoticeDraft | None:
+def _describe_policy_end(event: OutboxEvent) -> NoticeDraft | None:
     if event.data.get("state") != "ENDED":
         return None
     facets = _list_named_users().filter(policy__urn=event.subject)
@@ -69,7 +69,7 @@ def _tell_policy_end(event: OutboxEvent) -> NoticeDraft | None:
     )
 
 
-def _tell_broken_guardrail(event: OutboxEvent) -> NoticeDraft:
+def _describe_broken_guardrail(event: OutboxEvent) -> NoticeDraft:
     return NoticeDraft(
         f"The guardrail {event.data['name']} is broken",
         "Its page says by whom, and through what.",
@@ -78,7 +78,7 @@ def _tell_broken_guardrail(event: OutboxEvent) -> NoticeDraft:
     )
 
 
-def _tell_refusals(event: OutboxEvent) -> NoticeDraft:
+def _describe_refusals(event: OutboxEvent) -> NoticeDraft:
     count, minutes, usual = (event.data[name] for name in ("refusals", "minutes", "usual"))
     return NoticeDraft(
         f"{count:,} refusals in {minutes} minutes",
@@ -97,11 +97,11 @@ def _load_name(urn: str) -> str:
 
 
 _RULES: Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]] = {
-    EventType.MEMBERSHIP_ENDED: _tell_membership_end,
-    EventType.ROLE_ENDED: _tell_role_end,
-    EventType.POLICY_STATE: _tell_policy_end,
-    EventType.GUARDRAIL_BROKEN: _tell_broken_guardrail,
-    EventType.REFUSAL_SPIKE: _tell_refusals,
+    EventType.MEMBERSHIP_ENDED: _describe_membership_end,
+    EventType.ROLE_ENDED: _describe_role_end,
+    EventType.POLICY_STATE: _describe_policy_end,
+    EventType.GUARDRAIL_BROKEN: _describe_broken_guardrail,
+    EventType.REFUSAL_SPIKE: _describe_refusals,
 }
 
 #: What settings.NOTICE_SOURCES names.

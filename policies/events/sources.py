@@ -74,7 +74,7 @@ def load_sources() -> tuple[NoticeSource, ...]:
     return tuple(import_string(path) for path in settings.NOTICE_SOURCES)
 
 
-def draft_notice(event: OutboxEvent) -> NoticeDraft | None:
+def build_draft(event: OutboxEvent) -> NoticeDraft | None:
     """Return what is told of an event, None for nothing."""
     rules = (source.rules.get(event.type) for source in load_sources())
     rule = next((rule for rule in rules if rule is not None), None)

@@ -20,8 +20,8 @@ _MAKE_SECONDS, _SEND_SECONDS = 20.0, 20.0
 @shared_task(name="policies.deliver_events", ignore_result=True)
 def deliver_events(**_: Any) -> int:
     """Make the notices of new events and send the mails that are due; return the number of both."""
-    made = notices.make_all(seconds=_MAKE_SECONDS)
-    return made + transport.send_due(seconds=_SEND_SECONDS)
+    notice_count = notices.make_all(seconds=_MAKE_SECONDS)
+    return notice_count + transport.send_due(seconds=_SEND_SECONDS)
 
 
 @shared_task(name="policies.remind_of_endings", ignore_result=True)

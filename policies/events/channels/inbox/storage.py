@@ -22,10 +22,12 @@ def store_new(notices: Sequence[Notice]) -> list[Notice]:
     """
     stored_notices: list[Notice] = []
     for start in range(0, len(notices), _BATCH_SIZE):
-        batch = {_identify(notice): notice for notice in notices[start : start + _BATCH_SIZE]}
+        batch = {_build_key(notice): notice for notice in notices[start : start + _BATCH_SIZE]}
         keys = {key for _, _, key in batch}
-        known = set(Notice.objects.filter(key__in=keys).order_by().values_list("user_id", "address", "key"))
-        stored_notices += Notice.objects.bulk_create([notice for key, notice in batch.items() if key not in known])
+        stored_keys = set(Notice.objects.filter(key__in=keys).order_by().values_list("user_id", "address", "key"))
+        stored_notices += Notice.objects.bulk_create(
+            [notice for key, notice in batch.items() if key not in stored_keys]
+        )
     return stored_notices
 
 
@@ -63,5 +65,5 @@ def delete_old(*, before: datetime, batch: int) -> int:
     return deleted_count
 
 
-def _identify(notice: Notice) -> tuple[int | None, str, str]:
+def _build_key(notice: Notice) -> tuple[int | None, str, str]:
     return notice.user_id, notice.address, notice.key

@@ -5,6 +5,7 @@ holds it, so a worker that is killed has told of nothing, and the next one tells
 """
 
 import hashlib
+import logging
 import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -19,6 +20,8 @@ from policies.events.channels.inbox import storage
 from policies.events.sources import Ending, NoticeDraft
 from policies.models import EventCursor, Notice, OutboxEvent, User
 from policies.models.notice import MAX_NOTICE_LENGTH, MAX_TITLE_LENGTH
+
+log = logging.getLogger(__name__)
 
 #: Events of one transaction.
 BATCH_SIZE = 200
@@ -84,6 +87,8 @@ def _make_notices_of(event: OutboxEvent) -> list[Notice]:
     draft = sources.build_draft(event)
     if draft is None:
         return []
+    if draft.to_alert_recipients:
+        log.warning("alert", extra={"kind": event.type, "subject": event.subject, "detail": draft.title})
     users, addresses = receivers.list_receivers(draft)
     key = str(event.position)
     return [

@@ -46,7 +46,7 @@ def tell() -> list[str]:
     """Deliver what is due, and return the subjects of the new mails."""
     earlier = len(mail.outbox)
     event_tasks.deliver_events()
-    return [message.subject for message in mail.outbox[earlier:]]
+    return [str(message.subject) for message in mail.outbox[earlier:]]
 
 
 def list_types() -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.core.mail import EmailMultiAlternatives
 from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
 
@@ -115,6 +116,7 @@ def test_administrators_are_told_by_one_mail_with_one_message_id(
     assert message.extra_headers["Message-ID"] == f"<{event.position}.u{pk}@authz.example>"
     assert message.to == ["boss@x.example"]
     assert "https://authz.example/settings/permissions/guardrails/urn:li:guardrail:" in message.body
+    assert isinstance(message, EmailMultiAlternatives)
     (html,) = message.alternatives
     assert "&lt;b&gt;Bad&lt;/b&gt;" in html[0]
     assert "<b>" not in html[0]

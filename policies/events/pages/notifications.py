@@ -33,7 +33,7 @@ def list_notices(request: HttpRequest) -> HttpResponse:
     context = {
         "page": page,
         "rows": page,
-        "columns": list_and_form_pages.build_columns("Notice", "Since", "Actions"),
+        "columns": list_and_form_pages.build_columns("Notice", "Actions"),
         "is_unread": is_unread,
         "form": NoticePreferenceForm(initial={"by_mail": by_mail.value}),
         "is_mail_sent": settings.NOTICE_MAIL,

@@ -20,7 +20,7 @@ class Report(models.Model):
     `summary` holds the headline numbers and the series of charts. `seen_at` is updated while a process works on the
     run; `attempts` counts the workers that started it, since an interrupted worker is followed by another. `alerted_at`
     and `late_alerted_at` are when it was looked at for alerts about its end, and for being late. `unpublished_tables`
-    is its entry in the manifest of the open tables, until that is written.
+    describes the tables of its results until they are in the open tables.
     """
 
     class Status(models.TextChoices):

@@ -128,8 +128,9 @@ def test_a_run_that_ends_well(tmp_path: Path):
     ]
     assert whole == [3]
     assert report.log == "beginning\n"
-    assert [(row["subject"], row["value"]) for row in result_tables.rows("counts")] == [("a", 1), ("b", 2), ("c", 3)]
-    assert result_tables.entries().keys() == {str(report.pk)}
+    published = result_tables.rows("things/things")
+    assert [(row["thing"], row["count"]) for row in published] == [("a", 1), ("b", 2), ("c", 3)]
+    assert result_tables.runs() == {str(report.pk)}
 
 
 @pytest.mark.parametrize(
@@ -166,8 +167,7 @@ def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sent
     assert not run_state.report_folder(report.pk).is_there()
     good.refresh_from_db()
     assert (good.status, good.rows.count()) == (READY, 2)
-    assert result_tables.entries().keys() == {str(good.pk)}
-    assert all(str(good.pk) in path for path in result_tables.files())
+    assert result_tables.runs() == {row["run"] for row in result_tables.rows("things/things")} == {str(good.pk)}
 
 
 def test_open_tables_that_cannot_be_written_are_said_before_the_run(settings: Any):
@@ -247,8 +247,7 @@ def test_a_run_that_is_cancelled_while_its_findings_are_compared_leaves_none():
         assert runner.run_report(report.pk) == CANCELLED
     assert not Finding.objects.exists()
     assert not ReportRow.objects.exists()
-    assert not result_tables.entries()
-    assert not result_tables.files()
+    assert not result_tables.names()
     assert made("find").status == READY
     assert Finding.objects.count() == 3
 

@@ -50,17 +50,15 @@ def remove_attempt_folders() -> int:
     return len(removed_folders)
 
 
-def remove_ended_runs() -> set[str]:
-    """Remove folders and rows of runs that failed or were cancelled, and return their kinds.
+def remove_ended_runs() -> None:
+    """Remove folders and rows of runs that failed or were cancelled.
 
     Their workers have done so, unless they were killed before: a run that is cancelled then is not lost, but over.
     """
-    reports = run_state.list_ended_lately()
-    for report in reports:
+    for report in run_state.list_ended_lately():
         run_state.drop_rows(report.pk)
         with suppress(storage.BadAddress):
             remove_folder(run_state.report_folder(report.pk))
-    return {report.kind for report in reports}
 
 
 def remove_folder(folder: StorageFolder) -> None:

@@ -7,7 +7,7 @@ has a number and a folder, so a worker that returns after its lease changes noth
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -135,11 +135,11 @@ def record_snapshot(report: Report, *, policy_version: int, as_of: datetime) -> 
 
 
 def mark_ready(
-    report: Report, *, summary: Mapping[str, Any], log: str, tables: Mapping[str, Any] | None = None
+    report: Report, *, summary: Mapping[str, Any], log: str, tables: Sequence[Mapping[str, Any]] | None = None
 ) -> bool:
     """Mark a run READY, so that its rows are visible; return False when it ended otherwise meanwhile.
 
-    `tables` is its entry in the manifest of the open tables, which is to be published.
+    `tables` describes the tables of its results, which are to be published.
     """
     result_fields = {"stage": "", "done": 0, "total": 0, "summary": dict(summary), "log": log}
     result_fields["unpublished_tables"] = tables

@@ -14,7 +14,6 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reports import finding_writer, storage_problems
 from catalog.reports.registry import KINDS
-from catalog.reports.result_tables.run_files import PLAN_FILE
 from catalog.reports.run import (
     launcher,
     leftovers,
@@ -65,16 +64,14 @@ def _run_claimed(report: Report) -> Report.Status:
     if not run_state.is_current_attempt(report):
         # Another worker makes the run: this one is being stopped, or its lease expired.
         leftovers.remove_folder(attempt_folder)
-        table_publishing.delete_abandoned(report.kind)
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report.pk))
     report.refresh_from_db()
     if report.status == Report.Status.READY:
         _keep_results(report, attempt_folder)
-        table_publishing.publish(report)
+        table_publishing.publish_pending()
     else:
         run_state.drop_rows(report.pk)
         leftovers.remove_folder(run_state.report_folder(report.pk))
-        table_publishing.delete_abandoned(report.kind)
     return Report.Status(report.status)
 
 
@@ -153,7 +150,6 @@ def _write_snapshot(report: Report, spec: ReportSpec, source: StorageFolder) -> 
     )
     run_state.record_snapshot(report, policy_version=manifest.policy_version, as_of=as_of)
     source.write_text(PARAMETERS_FILE, json.dumps(report.parameters))
-    source.write_text(PLAN_FILE, table_publishing.plan_files(report).serialize())
     spec.prepare(report, source)
 
 
@@ -166,7 +162,7 @@ def _on_progress(report: Report, progress: Progress, job_log: str) -> bool:
 def _load_results(report: Report, spec: ReportSpec, target: StorageFolder, job_log: str) -> None:
     total = result_loader.count_rows(spec, target)
     summary = result_loader.read_summary(target)
-    tables = table_publishing.read_entry(report, target)
+    tables = table_publishing.describe_tables(target)
     stage = "Loading the results"
     _check_not_cancelled(run_state.update_progress(report, stage=stage, total=total, log=job_log))
     result_loader.load(

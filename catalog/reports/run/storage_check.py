@@ -1,7 +1,5 @@
 """The question, before a run of a report begins, whether its storage can be used."""
 
-from importlib.util import find_spec
-
 from django.conf import settings
 
 from catalog.reports import storage_problems
@@ -10,8 +8,6 @@ from catalog.reports.spec import ReportSpec
 
 def find_problem(spec: ReportSpec) -> str:
     """Return the sentence about storage that a run of this kind needs and cannot use, or "". Takes seconds at most."""
-    if settings.RESULT_TABLES_FORMAT == "delta" and find_spec("deltalake") is None:
-        return "RESULT_TABLES_FORMAT is delta, and its library is not installed: pip install deltalake."
     for variable in ("REPORTS_DIR", "RESULT_TABLES_DIR"):
         address: str = getattr(settings, variable)
         if address and (problem := storage_problems.find_writing_problem(address, variable=variable)):

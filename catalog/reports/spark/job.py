@@ -26,8 +26,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports import storage_problems
 from catalog.reports.job_protocol import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED
-from catalog.reports.result_tables.feeds import KIND_FEEDS
-from catalog.reports.result_tables.run_files import LEFT_OUT, PLAN_FILE, FilePlan, write_files
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
@@ -39,7 +37,7 @@ from catalog.reports.spark.session import SparkUnavailable, find_local_folder, h
 from catalog.reports.spark.shared_session import SharedSession, add_job_tag
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
-from catalog.reports.tables import ResultTable
+from catalog.reports.tables import LEFT_OUT, ResultTable
 from policies.engine.gc_pause import pause_gc
 
 
@@ -78,11 +76,6 @@ class Job:
         """The state that all partitions share. Raises CorruptSnapshot."""
         print_progress("Reading policies and people")
         return partitions.load_state(self.source, self.manifest["policy_version"])
-
-    @cached_property
-    def file_plan(self) -> FilePlan | None:
-        """What to write into the open tables; None where the run asks for none. Raises CorruptSnapshot."""
-        return _read_file_plan(self.source)
 
     @cached_property
     def readable_folders(self) -> ReadableFolders:
@@ -244,7 +237,6 @@ class JobProgram:
                 raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
         folder = parse_address(target)
         folder.create()
-        _write_open_tables(source, folder)
         folder.write_text("summary.json", json.dumps(summary.serialize(), ensure_ascii=False))
 
 
@@ -252,20 +244,6 @@ def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
     """Print the progress of the job; a `total` of 0 is unknown."""
     sys.stdout.write(json.dumps({"stage": stage, "done": done, "total": total}) + "\n")
     sys.stdout.flush()
-
-
-def _write_open_tables(source: str, results: StorageFolder) -> None:
-    """Write the files of the open tables, where the run asks for any."""
-    plan = _read_file_plan(source)
-    if plan is not None:
-        print_progress("Writing the open tables")
-        write_files(plan, KIND_FEEDS[plan.kind], results)
-
-
-def _read_file_plan(source: str) -> FilePlan | None:
-    if not parse_address(source).has_file(PLAN_FILE):
-        return None
-    return FilePlan.parse(reader.read_json(source, PLAN_FILE))
 
 
 def _describe_file_error(folder: StorageFolder, error: OSError) -> str:

@@ -17,6 +17,7 @@ from catalog.reports.kinds.effective_access.entity_files import merge_entity_fil
 from catalog.reports.snapshot.reader import read_people
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.spark.work_folder import open_temporary_folder
+from catalog.reports.storage import parse_address
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
 
@@ -28,7 +29,9 @@ _REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
 
 def compute_results(job: Job) -> Summary:
     """Count access, write the tables and return the summary. Raises CorruptSnapshot."""
-    max_edges = job.file_plan.max_edges if job.file_plan else 0
+    # Snapshots that no run has prepared have no such file, and no edges are wanted.
+    has_edges = parse_address(job.source).has_file("edges.json")
+    max_edges = job.read_json("edges.json")["max_rows"] if has_edges else 0
     people = read_people(job.source)
     with open_temporary_folder(job.target) as entity_folder:
         counts = count_access(job, job.parameters["privileges"], people, entity_folder, max_edges=max_edges)

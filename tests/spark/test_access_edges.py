@@ -16,7 +16,6 @@ from catalog.reports.kinds.effective_access.counts import count_access
 from catalog.reports.run import table_publishing
 from catalog.reports.snapshot.reader import read_people
 from catalog.reports.spark.job import Job
-from catalog.reports.spark.work_folder import open_temporary_folder
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import result_tables, strategies
@@ -61,8 +60,7 @@ def counted(spark: SparkSession, world: World, folder: Path, max_edges: int, min
     rows = {"entities": len(world.raw["entities"])}
     job = Job(spark, source, (folder / "out").as_uri(), {}, {"policy_version": 1, "rows": rows})
     people = read_people(job.source)
-    with open_temporary_folder(job.target) as entity_folder:
-        count_access(job, PRIVILEGES, people, entity_folder, min_partitions=min_partitions, max_edges=max_edges)
+    count_access(job, PRIVILEGES, people, min_partitions=min_partitions, max_edges=max_edges)
     return job
 
 

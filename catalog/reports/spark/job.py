@@ -31,7 +31,6 @@ from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, describe_columns, has_arrow_frames
-from catalog.reports.spark.positioned_rows import write_positioned_rows
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
 from catalog.reports.spark.shared_session import SharedSession, add_job_tag
@@ -39,6 +38,9 @@ from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 from catalog.reports.tables import LEFT_OUT, ResultTable
 from policies.engine.gc_pause import pause_gc
+
+#: Rows of a table of results that are read, or passed over, together: pages show the first ones of a table.
+ROW_GROUP_ROWS = 100_000
 
 
 class BadInput(Exception):
@@ -136,7 +138,18 @@ class Job:
 
     def write_ordered_tables(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
         """Write a table of results, however long, whose rows come in order in tables of this schema."""
-        write_positioned_rows(parse_address(self.target) / name, schema, tables)
+        folder = parse_address(self.target) / name
+        folder.create()
+        positioned_schema = schema.append(pa.field("position", pa.int64()))
+        row_count = 0
+        with (
+            folder.open_output("part-0.parquet") as stream,
+            pq.ParquetWriter(stream, positioned_schema, compression="zstd") as writer,
+        ):
+            for rows in tables:
+                positions = pa.array(range(row_count, row_count + rows.num_rows), pa.int64())
+                writer.write_table(rows.append_column("position", positions), row_group_size=ROW_GROUP_ROWS)
+                row_count += rows.num_rows
 
     def write_batches(self, name: str, batches: Iterable[pa.Table]) -> None:
         """Write rows that are no table of a page, however many; without any there is no file."""

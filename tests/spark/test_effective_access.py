@@ -68,7 +68,7 @@ def test_bulk_in_spark_equals_decide(spark: SparkSession, tmp_path: Path):
                     if decide(snapshot, Question(actor, privilege, resource)).is_allowed:
                         expected.add((number, actor.urn, privilege, entity))
     found: list[Any] = []
-    map_partitions_unordered(lambda: spark, tmp_path.as_uri(), sent, by_bulk, lambda _, rows: found.extend(rows))
+    map_partitions_unordered(spark, tmp_path.as_uri(), sent, by_bulk, lambda _, rows: found.extend(rows))
     assert asked >= PAIRS
     assert len(found) == len(set(found))
     assert set(found) == expected
@@ -79,12 +79,12 @@ def test_what_goes_wrong_with_an_answer_is_raised(spark: SparkSession, tmp_path:
         raise ZeroDivisionError(rows)
 
     with pytest.raises(ZeroDivisionError):
-        map_partitions_unordered(lambda: spark, tmp_path.as_uri(), [1, 2], range, take)
+        map_partitions_unordered(spark, tmp_path.as_uri(), [1, 2], range, take)
 
 
 def test_nothing_to_do_is_done_at_once(spark: SparkSession, tmp_path: Path):
     taken: list[int] = []
-    map_partitions_unordered(lambda: spark, tmp_path.as_uri(), [], range, lambda _, rows: taken.extend(rows))
+    map_partitions_unordered(spark, tmp_path.as_uri(), [], range, lambda _, rows: taken.extend(rows))
     assert not taken
 
 

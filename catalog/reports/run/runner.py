@@ -20,7 +20,6 @@ from catalog.reports.run import (
     lineage_events,
     result_loader,
     run_state,
-    spark_pool,
     storage_check,
     table_publishing,
 )
@@ -119,14 +118,7 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
     if problem := storage_check.find_problem(spec):
         raise JobFailed(problem, "")
     source, target = folder / "input", folder / "output"
-    if not spec.has_joins:
-        launcher.start_early()
-    try:
-        _write_snapshot(report, spec, source)
-    except BaseException:
-        # Spark was started for this run, and nobody asks it for anything.
-        spark_pool.end_idle_processes()
-        raise
+    _write_snapshot(report, spec, source)
     job_log = launcher.run(
         module=spec.module,
         source=source,

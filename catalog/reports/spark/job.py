@@ -14,7 +14,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -32,8 +31,15 @@ from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, describe_columns, has_arrow_frames
 from catalog.reports.spark.readable_folders import ReadableFolders
-from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
-from catalog.reports.spark.shared_session import SharedSession, add_job_tag
+from catalog.reports.spark.session import (
+    SparkUnavailable,
+    add_tags,
+    clear_tags,
+    find_local_folder,
+    has_ended,
+    is_spark_error,
+)
+from catalog.reports.spark.shared_session import SharedSession
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 from catalog.reports.tables import LEFT_OUT, ResultTable
@@ -49,29 +55,14 @@ class BadInput(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A running job: Spark (which may be starting), its folders, parameters, manifest of the snapshot, and its length.
+    """A running job: Spark, its folders, parameters, manifest of the snapshot, and its length."""
 
-    A job does without Spark what it can do first, so that this takes no time of its own.
-    """
-
-    session: SparkSession | Future[SparkSession]
+    spark: SparkSession
     source: str
     target: str
     parameters: Mapping[str, Any]
     manifest: Mapping[str, Any]
     is_short: bool = False
-    name: str = "job"
-
-    @cached_property
-    def spark(self) -> SparkSession:
-        """Spark, as soon as it has started. Raises SparkUnavailable."""
-        if not isinstance(self.session, Future):
-            return self.session
-        if not self.session.done():
-            print_progress("Starting Spark")
-        session = self.session.result()
-        add_job_tag(session, self.name)
-        return session
 
     @cached_property
     def state(self) -> SnapshotState:
@@ -238,16 +229,18 @@ class JobProgram:
         if manifest.get("schema") != SCHEMA_VERSION:
             raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
         is_short = self.is_short(source)
-        with ThreadPoolExecutor(1) as executor:
-            session = executor.submit(shared_session.open, is_short=is_short)
-            job = Job(session, source, target, parameters, manifest, is_short, self.name)
-            try:
-                summary = self.compute(job)
-            except Exception as error:
-                if not is_spark_error(error):
-                    raise
-                read_folder = job.readable_folders.find_read_folder(parse_address(source))
-                raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
+        print_progress("Starting Spark")
+        session = shared_session.open(is_short=is_short)
+        clear_tags(session)
+        add_tags(session, [f"authzsite.{self.name}"])
+        job = Job(session, source, target, parameters, manifest, is_short)
+        try:
+            summary = self.compute(job)
+        except Exception as error:
+            if not is_spark_error(error):
+                raise
+            read_folder = job.readable_folders.find_read_folder(parse_address(source))
+            raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
         folder = parse_address(target)
         folder.create()
         folder.write_text("summary.json", json.dumps(summary.serialize(), ensure_ascii=False))

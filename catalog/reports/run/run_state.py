@@ -249,8 +249,7 @@ def attempt_folder(report: Report) -> StorageFolder:
 def find_kept_folder(report: Report, name: str) -> StorageFolder:
     """Return a folder that a READY run keeps: `output`, or `input` for kinds that retain their snapshot.
 
-    It is in that of the run, or where folders cannot be renamed, in that of the attempt which the row names. Raises
-    OSError.
+    It is in that of the attempt which the row names; earlier releases moved it into that of the run. Raises OSError.
     """
     folder = report_folder(report.pk) / name
     return folder if folder.is_there() else attempt_folder(report) / name

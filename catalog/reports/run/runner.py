@@ -93,20 +93,11 @@ def _run_attempt(report: Report, attempt_folder: StorageFolder) -> None:
 
 
 def _keep_results(report: Report, attempt_folder: StorageFolder) -> None:
-    """Keep the retained folders of an attempt as those of the run, and delete everything else of all attempts.
-
-    The row says READY already: where folders cannot be renamed, it names the attempt whose folder has the results.
-    """
+    """Keep the retained folders of the attempt that became the results, and delete everything else of the run."""
     folder = run_state.report_folder(report.pk)
-    # The results last, by which readers know that the folder of the run has everything.
     kept_names = ("input", "output") if KINDS[report.kind].keeps_snapshot else ("output",)
-    if folder.is_renamable:
-        for name in kept_names:
-            (attempt_folder / name).rename(folder / name)
-        removed_folders = [folder / name for name in folder.list_names() if name not in kept_names]
-    else:
-        removed_folders = [folder / name for name in folder.list_names() if name != attempt_folder.name]
-        removed_folders += [attempt_folder / name for name in attempt_folder.list_names() if name not in kept_names]
+    removed_folders = [folder / name for name in folder.list_names() if name != attempt_folder.name]
+    removed_folders += [attempt_folder / name for name in attempt_folder.list_names() if name not in kept_names]
     for removed_folder in removed_folders:
         leftovers.remove_folder(removed_folder)
 

@@ -20,7 +20,6 @@ from catalog.reports.run import (
     lineage_events,
     result_loader,
     run_state,
-    storage_check,
     table_publishing,
 )
 from catalog.reports.run.job_output import Progress
@@ -106,7 +105,7 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
     spec = KINDS.get(report.kind)
     if spec is None:
         raise result_loader.UnreadableResults(f"There is no kind of report {report.kind!r}.")
-    if problem := storage_check.find_problem(spec):
+    if problem := spec.find_problem():
         raise JobFailed(problem, "")
     source, target = folder / "input", folder / "output"
     _write_snapshot(report, spec, source)

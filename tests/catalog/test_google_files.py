@@ -128,9 +128,8 @@ def test_why_a_condition_cannot_be_read(condition: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("condition", "problem"),
     [
-        ("(" * 1000 + "a", "Its condition is too long."),
-        ("(" * 100 + "a", "Its condition is nested too deeply."),
-        ("!" * 100 + "a", "Its condition is nested too deeply."),
+        ("(" * 9_000 + "a", "Its condition ends too early."),
+        ("!" * 9_000 + "a", "Its condition is nested too deeply."),
         ("a.b" + ".c" * 10_000, "Its condition is too long."),
         (" && ".join(["a"] * 10_000), "Its condition is too long."),
     ],

@@ -10,8 +10,7 @@ import pytest
 from catalog.warehouses.bigquery.conditions import ConditionState, judge_condition
 from catalog.warehouses.bigquery.denials import parse_denials
 from catalog.warehouses.bigquery.description import BIGQUERY
-from catalog.warehouses.bigquery.hierarchy import build_hierarchy, parse_node
-from catalog.warehouses.bigquery.json_objects import BadLine
+from catalog.warehouses.bigquery.hierarchy import BadLine, build_hierarchy, parse_node
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.warehouse import Export
 

@@ -177,11 +177,11 @@ def _parse_time(arguments: Sequence[Expression]) -> datetime:
 def _judge_text(node: Expression) -> _Verdict:
     """Return the verdict about a comparison of texts, or about what nothing is known of."""
     if (word := find_name(node)) in ("true", "false"):
-        return _decide(word == "true")
+        return _decide(holds=word == "true")
     if node.data == "comparison":
         left, sign, right = node.children
         if sign == "in" and right.data == "list":
-            return _judge_any([_decide(False), *(_compare_texts(left, item, "==") for item in right.children)])
+            return _judge_any([_decide(holds=False), *(_compare_texts(left, item, "==") for item in right.children)])
         if sign in ("==", "!="):
             verdict = _compare_texts(right, left, "==") if left.data == "text" else _compare_texts(left, right, "==")
             return verdict if sign == "==" else _Verdict(_negate(verdict.possible), _negate(verdict.sure))
@@ -191,7 +191,7 @@ def _judge_text(node: Expression) -> _Verdict:
     return _UNKNOWN
 
 
-def _decide(holds: bool) -> _Verdict:
+def _decide(*, holds: bool) -> _Verdict:
     return _Verdict(_ALL, _ALL) if holds else _Verdict(_NONE, _NONE)
 
 
@@ -203,7 +203,7 @@ def _compare_texts(subject: Expression, operand: Expression, comparison: str) ->
     text = find_text(subject) if subject.data == "text" else _CONSTANTS.get(find_name(subject))
     if text is not None:
         matches = {"==": text == value, "startsWith": text.startswith(value)}
-        return _decide(matches.get(comparison, text.endswith(value)))
+        return _decide(holds=matches.get(comparison, text.endswith(value)))
     pattern = None
     if find_name(subject) == _NAME:
         start, end = "" if comparison != "endsWith" else ".*", "" if comparison == "startsWith" else "$"

@@ -17,16 +17,17 @@ from catalog.warehouses.databricks.privileges import (
     WRITE_FILES,
 )
 from catalog.warehouses.files.lines import LINE_COLUMNS
-from catalog.warehouses.grant_facts import SEPARATOR, Grantee
+from catalog.warehouses.grant_facts import SEPARATOR, Grantee, PolicyKind
 from catalog.warehouses.layouts import Layout, join_path
 from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.policy_layouts import build_policy_layout
 from catalog.warehouses.principals import RECIPIENT, SHARE, join_name
 from catalog.warehouses.sql_names import normalize_word, split_name
 from catalog.warehouses.warehouse import Export
 
 TABLE_PRIVILEGES, SCHEMA_PRIVILEGES, CATALOG_PRIVILEGES = "table_privileges", "schema_privileges", "catalog_privileges"
 TABLE_SHARES, SCHEMA_SHARES, RECIPIENTS = "table_share_usage", "schema_share_usage", "share_recipient_privileges"
-LOCATION_GRANTS, SHOWN_GRANTS = "location_grants", "SHOW GRANTS"
+LOCATION_GRANTS, SHOWN_GRANTS, TABLES = "location_grants", "SHOW GRANTS", "tables"
 
 _TABLE = ("table_catalog", "table_schema", "table_name")
 _NAMED_TABLE = ("catalog_name", "schema_name", "table_name")
@@ -57,6 +58,8 @@ _OTHER_TYPES = (
 _LOCATION_TYPE = "EXTERNAL LOCATION"
 #: Types of tables that have another word here.
 _STREAMING_TABLE = "STREAMING TABLE"
+#: Types of tables that have a word of their own in statements.
+VIEW_TYPES = ("VIEW", "MATERIALIZED VIEW")
 _FILE_WORDS = (READ_FILES, WRITE_FILES, "ALL PRIVILEGES", "MANAGE", "OWN", "OWNERSHIP")
 _LOCATION_PROBLEM = f"Which tables have their files there is not in it; {LOCATION_GRANTS}.sql says so."
 
@@ -92,9 +95,11 @@ def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.De
 def _describe_owner(object_type: str, parts: tuple[str, ...], owner: str) -> layouts.DescribeRows:
     """Return the function for rows of objects with their owners, who have every privilege or can take it."""
 
-    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
+    def describe(rows: DataFrame, _export: Export) -> dict[str, str]:
         grantee = _describe_grantee(owner, "'OWNERSHIP'")
-        return {"object_type": f"'{object_type}'", "path": join_path(*parts), **grantee}
+        table_type = normalize_word("table_type") if "table_type" in rows.columns else NO_TEXT
+        words = f"CASE WHEN {table_type} IN {list_texts(VIEW_TYPES)} THEN {table_type} ELSE '{object_type}' END"
+        return {"object_type": words, "path": join_path(*parts), **grantee}
 
     return describe
 
@@ -196,7 +201,7 @@ LAYOUTS = (
     Layout((*_SCHEMA, *_PRIVILEGE), _describe_privileges("SCHEMA", _SCHEMA), SCHEMA_PRIVILEGES, _GRANT_FURTHER),
     Layout((*_CATALOG, *_PRIVILEGE), _describe_privileges("CATALOG", _CATALOG), CATALOG_PRIVILEGES, _GRANT_FURTHER),
     Layout(("principal", "actiontype", "objecttype", "objectkey"), _describe_shown, SHOWN_GRANTS, ()),
-    Layout((*_TABLE, "table_owner"), _describe_owner("TABLE", _TABLE, "table_owner"), "tables", _TABLE_FURTHER),
+    Layout((*_TABLE, "table_owner"), _describe_owner("TABLE", _TABLE, "table_owner"), TABLES, _TABLE_FURTHER),
     Layout((*_SCHEMA, "schema_owner"), _describe_owner("SCHEMA", _SCHEMA, "schema_owner"), "schemata", _OBJECT_FURTHER),
     Layout(
         (*_CATALOG, "catalog_owner"), _describe_owner("CATALOG", _CATALOG, "catalog_owner"), "catalogs", _OBJECT_FURTHER
@@ -216,6 +221,21 @@ LAYOUTS = (
         RECIPIENTS,
         ("grantor", "inherited_from"),
     ),
+)
+
+
+#: Masks and row filters; `information_schema` names the table in either way.
+_MASK_FURTHER, _FILTER_FURTHER = (
+    (*(f"{word}_{part}" for part in ("catalog", "schema", "col_usage")), "using_columns", "target_columns")
+    for word in ("mask", "filter")
+)
+POLICY_LAYOUTS = tuple(
+    layout
+    for table in (_NAMED_TABLE, _TABLE)
+    for layout in (
+        build_policy_layout(PolicyKind.MASK, table, "mask_name", "column_name", further=_MASK_FURTHER),
+        build_policy_layout(PolicyKind.ROWS, table, "filter_name", further=_FILTER_FURTHER),
+    )
 )
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from catalog.warehouses.difference_details import parse_details
 from catalog.warehouses.difference_words import describe_role, describe_stranger, render_note
 from catalog.warehouses.grant_facts import Grantee
-from catalog.warehouses.levels import ADMIN, READ, WRITE
+from catalog.warehouses.levels import ADMIN, OWNERSHIPS, READ, WRITE
 from catalog.warehouses.principals import DATABASE_ROLE, INSTANCE_ROLE, SEPARATOR, describe_principal, split_principal
 from catalog.warehouses.snowflake.privileges import IMPORTED, MANAGE_GRANTS, READ_ONLY_TYPES
 from catalog.warehouses.snowflake.source import SnowflakeSource, read_source
@@ -140,14 +140,18 @@ class SnowflakeDialect(SqlDialect):
         if IMPORTED in privileges:
             lines.append(self._render_import("REVOKE", path.split(SEPARATOR)[0], difference["kind"], name))
         others = [privilege for privilege in privileges if privilege not in (MANAGE_GRANTS, IMPORTED)]
+        # An owner has ownership from itself, or from the owner before, and takes it along with what it passed on.
         grantors = {
-            grant.privilege: grant.grantor for grant in self.source.passed.get(path, ()) if grant.grantee == name
+            grant.privilege: grant.grantor
+            for grant in self.source.passed.get(path, ())
+            if grant.grantee == name and grant.privilege not in OWNERSHIPS
         }
         ended = [item for item in others if self.source.is_revoked(path, grantors.get(item, ""), item)]
         lines += [render_note(f"{item} ends with the grant of {grantors[item]}, who passed it on.") for item in ended]
         others = [privilege for privilege in others if privilege not in ended]
         is_passable = any(details.get("is_grantable") for details in parse_details(difference["details"]))
-        dependents = [grant for item in others for grant in self.source.list_dependents(path, name, item)]
+        passable = others if set(OWNERSHIPS).isdisjoint(others) else []
+        dependents = [grant for item in passable for grant in self.source.list_dependents(path, name, item)]
         scope = self.render_scope(export, difference)
         for grant in dependents:
             holder = describe_principal(grant.grantee)

@@ -17,8 +17,8 @@ from catalog.warehouses.sql_names import normalize_word, split_name, unquote_nam
 from catalog.warehouses.warehouse import Export
 
 GRANTS_TO_ROLES, GRANTS_TO_USERS, FUTURE_GRANTS = "grants_to_roles", "grants_to_users", "show_future_grants"
-SHOW_GRANTS, USERS, SCHEMATA = "show_grants", "users", "schemata"
-DATABASE_LAYOUTS = ("databases", "show_databases")
+SHOW_GRANTS, USERS = "show_grants", "users"
+DATABASE_LAYOUTS, SCHEMA_LAYOUTS = ("databases", "show_databases"), ("schemata", "show_schemas")
 #: What becomes a fact of a row; `database` is that of the object, `is_imported` says that it was made from a share.
 COLUMNS = (
     *("object_type", "path", "privilege", "grantee_type", "grantee", "created_on", "details", "is_future"),
@@ -114,19 +114,24 @@ def _describe_databases(rows: DataFrame, _: Export) -> DataFrame:
 
 
 def _describe_schemata(rows: DataFrame, _: Export) -> DataFrame:
-    """Return SCHEMATA: who owns a schema gets in, and alone gives access to what is in it if that is managed."""
+    """Return SCHEMATA or SHOW SCHEMAS: who owns a schema gets in, and alone gives away what is in it if managed."""
     columns = {
         "object_type": "'SCHEMA'",
         "privilege": "'OWNERSHIP'",
         "grantee_type": "'ROLE'",
-        "grantee": "schema_owner",
-        "is_revoked": _is_time(_pick_column(rows, "deleted")),
+        "grantee": _pick_column(rows, "schema_owner", "owner"),
+        "is_revoked": _is_time(_pick_column(rows, "deleted", "dropped_on")),
     }
+    is_managed = "contains(upper(options), 'MANAGED ACCESS')"
+    if "is_managed_access" in rows.columns:
+        is_managed = "lower(trim(is_managed_access)) IN ('yes', 'true')"
     rows = rows.withColumns({name: f.expr(text) for name, text in columns.items()})
-    details = "to_json(named_struct('is_managed', lower(trim(is_managed_access)) IN ('yes', 'true'), 'owner', grantee))"
+    details = f"to_json(named_struct('is_managed', {is_managed}, 'owner', grantee))"
     rule = f"CASE WHEN coalesce(trim(grantee), '') = '' THEN '{PassRule.CONTAINER_PRIVILEGE}' END"
-    path = join_path("catalog_name", "schema_name")
-    return _finish(rows, path=path, details=details, said_kind=f"'{FactKind.ENTRY}'", said_rule=rule)
+    database, name = _pick_column(rows, "catalog_name", "database_name"), _pick_column(rows, "schema_name", "name")
+    return _finish(
+        rows, path=join_path(database, name), details=details, said_kind=f"'{FactKind.ENTRY}'", said_rule=rule
+    )
 
 
 def _finish(rows: DataFrame, **values: str) -> DataFrame:
@@ -223,9 +228,10 @@ _OF_OBJECTS = (
     *("is_transient", "comment", "created", "last_altered", "deleted", "retention_time", "resource_group"),
     *("owner_role_type", "object_visibility", "sql_path", "default_character_set_name"),
 )
-_OF_SHOWN_DATABASES = (
+_OF_SHOWN_OBJECTS = (
     *("created_on", "is_default", "is_current", "owner", "comment", "options", "retention_time", "budget"),
     *("owner_role_type", "object_visibility", "dropped_on", "resource_group", "catalog_sync"),
+    *("classification_profile_database", "classification_profile_schema", "classification_profile"),
 )
 LAYOUTS = (
     _build_layout(
@@ -239,17 +245,18 @@ LAYOUTS = (
     _build_layout(GRANTS_TO_USERS, ("role", "grantee_name"), ("created_on", "deleted_on", "granted_to", "granted_by")),
     _build_layout(USERS, ("name", "login_name"), _OF_USERS),
     _build_layout("databases", ("database_name", "type"), ("database_id", "database_owner", *_OF_OBJECTS)),
-    _build_layout("show_databases", ("name", "origin", "kind"), _OF_SHOWN_DATABASES),
+    _build_layout("show_databases", ("name", "origin", "kind"), _OF_SHOWN_OBJECTS),
     _build_layout(
-        SCHEMATA,
+        "schemata",
         ("catalog_name", "schema_name", "schema_owner", "is_managed_access"),
         ("schema_id", "catalog_id", "default_character_set_catalog", "default_character_set_schema", *_OF_OBJECTS),
     ),
+    _build_layout("show_schemas", ("name", "database_name", "owner", "options"), _OF_SHOWN_OBJECTS),
 )
 _DESCRIBERS = {
     **dict.fromkeys((GRANTS_TO_ROLES, SHOW_GRANTS, FUTURE_GRANTS), _describe_grants),
     GRANTS_TO_USERS: _describe_members,
     USERS: _describe_users,
     **dict.fromkeys(DATABASE_LAYOUTS, _describe_databases),
-    SCHEMATA: _describe_schemata,
+    **dict.fromkeys(SCHEMA_LAYOUTS, _describe_schemata),
 }

@@ -38,4 +38,14 @@ def _describe_reference(rows: DataFrame, _: Export) -> dict[str, str]:
     return {**describe_policy(kind, join_path(*_OBJECT), "policy_name"), "said_rule": rule}
 
 
-_LAYOUTS = (Layout((*_OBJECT, "ref_entity_domain", "policy_name", "policy_kind"), _describe_reference),)
+_LAYOUTS = (
+    Layout(
+        (*_OBJECT, "ref_entity_domain", "policy_name", "policy_kind"),
+        _describe_reference,
+        "policy_references",
+        (
+            *("policy_db", "policy_schema", "policy_id", "ref_column_name", "ref_arg_column_names", "tag_database"),
+            *("tag_schema", "tag_name", "policy_status"),
+        ),
+    ),
+)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 
 from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.grant_facts import FactKind, list_privileges, spell
-from catalog.warehouses.snowflake.layouts import SCHEMATA
+from catalog.warehouses.snowflake.layouts import SCHEMA_LAYOUTS
 from catalog.warehouses.snowflake.privileges import IMPORTED
 from catalog.warehouses.warehouse import Export
 
@@ -109,6 +109,6 @@ def _read_objects(export: Export, grants: DataFrame, differences: DataFrame) -> 
 
 def _read_managed(facts: DataFrame) -> dict[str, str]:
     schema_fields = "from_json(details, 'is_managed boolean, owner string')"
-    rows = facts.filter(f"layout = '{SCHEMATA}' AND what = '{FactKind.ENTRY}'")
+    rows = facts.filter(f"layout IN {list_texts(SCHEMA_LAYOUTS)} AND what = '{FactKind.ENTRY}'")
     rows = rows.selectExpr("object", f"{schema_fields} AS said").filter("said.is_managed")
     return {row["object"]: row["said"]["owner"] for row in rows.collect()}

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
-from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.bigquery.privileges import PROJECT_MEMBER_KINDS
-from catalog.warehouses.difference_details import list_asked_names, parse_details
+from catalog.warehouses.difference_details import parse_details, read_object_types
 from catalog.warehouses.difference_words import describe_role, find_identifier, render_note
-from catalog.warehouses.grant_facts import FactKind, Grantee, list_privileges
+from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.principals import describe_principal
 from catalog.warehouses.sql_dialect import find_object_path
@@ -58,11 +57,7 @@ class BigQueryDialect(Dialect):
         self, export: Export, facts: DataFrame, differences: DataFrame, _coverage: ExportCoverage
     ) -> "BigQueryDialect":
         """Return the dialect with the types of the tables that these differences are about."""
-        is_mine = f"export = {quote_text(export.name)}"
-        keys = list_asked_names(differences.filter(is_mine)).selectExpr("name AS object_key")
-        tables = facts.filter(f"{is_mine} AND what = '{FactKind.GRANT}' AND object_type IN {list_texts(_TABLE_TYPES)}")
-        rows = tables.join(keys, "object_key", "left_semi").selectExpr("object_key", "object_type").distinct()
-        return replace(self, table_types={row["object_key"]: row["object_type"] for row in rows.collect()})
+        return replace(self, table_types=read_object_types(export, facts, differences, _TABLE_TYPES))
 
     def grant_access(self, export: Export, difference: DifferenceRow) -> str:
         """Return the GRANT of the level `wanted`."""

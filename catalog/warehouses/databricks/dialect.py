@@ -6,12 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
-from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.databricks.layouts import VIEW_TYPES
 from catalog.warehouses.databricks.privileges import ANY_FILE, ANY_FILE_PRIVILEGES, ENTRIES, FILE_PRIVILEGES, SHARED
-from catalog.warehouses.difference_details import list_asked_names, parse_details
+from catalog.warehouses.difference_details import parse_details, read_object_types
 from catalog.warehouses.difference_words import render_note
-from catalog.warehouses.grant_facts import FactKind
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.principals import RECIPIENT, SHARE, split_principal
 from catalog.warehouses.sql_dialect import SqlDialect, count_missing_parts, find_object_path
@@ -33,16 +31,10 @@ class DatabricksDialect(SqlDialect):
         self, export: Export, facts: DataFrame, differences: DataFrame, coverage: ExportCoverage
     ) -> "DatabricksDialect":
         """Return the dialect of an export with this coverage, and with the views that these differences are about."""
-        is_mine = f"export = {quote_text(export.name)}"
-        differences = differences.filter(is_mine)
-        named = differences.filter("entity IS NOT NULL").selectExpr("name")
-        names = list_asked_names(differences).union(named).selectExpr("name AS object_key").distinct()
-        is_view = f"what = '{FactKind.GRANT}' AND object_type IN {list_texts(VIEW_TYPES)}"
-        views = facts.filter(f"{is_mine} AND {is_view}").join(names, "object_key", "left_semi")
         return replace(
             self,
             hides_entries=bool(coverage.limits) and not coverage.is_complete,
-            views={row[0]: row[1] for row in views.selectExpr("object_key", "object_type").distinct().collect()},
+            views=read_object_types(export, facts, differences, VIEW_TYPES),
         )
 
     def render_object(self, export: Export, difference: DifferenceRow) -> str:

@@ -33,6 +33,7 @@ BIGQUERY = Warehouse(
     has_role_addresses=True,
     role_kind="group:",
     has_conditions=True,
+    hides_types=True,
     guesses_accounts=False,
     find_coverage=find_coverage,
     usual_holders=tuple(PROJECT_MEMBER_KINDS),

@@ -8,12 +8,19 @@ SCRIPT = ExportScript(
     begin="""
 #!/bin/sh
 # Makes the files of an export in the current folder: ORGANIZATION=700 sh THIS_FILE
-# It needs roles/cloudasset.viewer, roles/iam.denyReviewer and the reading of groups, and reads no data of a table.
+# It needs roles/cloudasset.viewer, roles/iam.denyReviewer, roles/bigquery.metadataViewer and the reading of groups, and
+# reads no data of a table.
 set -eu
 
 # All policies: of the organization, its folders and projects, and of datasets and tables.
 gcloud asset search-all-iam-policies --scope="organizations/$ORGANIZATION" --format=json \\
     | jq -c '.[]' > iam_policies.jsonl
+
+# What reads the datasets of each project for others: authorized views, routines and datasets.
+gcloud asset search-all-resources --scope="organizations/$ORGANIZATION" --format=json \\
+    --asset-types=bigquery.googleapis.com/Dataset \\
+    | jq -r '.[].name | capture("projects/(?<project>[^/]+)/datasets/(?<dataset>.+)") | "\\(.project):\\(.dataset)"' \\
+    | while read -r dataset; do bq show --format=json "$dataset" < /dev/null; echo; done > datasets.jsonl
 
 # Which projects and folders are in which.
 gcloud asset search-all-resources --scope="organizations/$ORGANIZATION" --format=json \\
@@ -53,7 +60,7 @@ done""",
     end="""
 # The entry in exports.json, with the files in the folder "google":
 # {"name": "google", "platform": "bigquery", "form": "bigquery", "email_domain": "x.example",
-#  "grants": ["google/iam_policies.jsonl"], "members": ["google/group_members.csv"],
+#  "grants": ["google/iam_policies.jsonl", "google/datasets.jsonl"], "members": ["google/group_members.csv"],
 #  "hierarchy": "google/hierarchy.jsonl", "denies": "google/denies.jsonl"}
 """,
 )

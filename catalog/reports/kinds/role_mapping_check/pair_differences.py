@@ -20,7 +20,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     select_difference_columns,
 )
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
-from catalog.sql_text import quote_text
+from catalog.sql_text import is_among, quote_text
 from catalog.warehouses.grant_facts import SEPARATOR, Grantee
 from catalog.warehouses.levels import READ
 from catalog.warehouses.pass_rules import PassRule
@@ -39,6 +39,17 @@ def find_missing_grants(pairs: DataFrame, existing_roles: DataFrame, declared_ac
         grantee="role_name",
         wanted=f"coalesce(declared_level, {READ})",
     )
+
+
+def name_types(rows: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export], *columns: str) -> DataFrame:
+    """Return rows about datasets with the types of objects, in `columns`, by the catalog where a source hides them."""
+    names = [export.name for export in exports if export.warehouse.hides_types]
+    if not names:
+        return rows
+    subtypes = declared_access.subtypes.selectExpr("number", "object_type AS said_type")
+    is_asked = f"{is_among('export', names)} AND at = ''"
+    types = {name: f.expr(f"CASE WHEN {is_asked} THEN coalesce({name}, said_type) ELSE {name} END") for name in columns}
+    return rows.join(subtypes, "number", "left").withColumns(types).drop("said_type")
 
 
 def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataFrame]:

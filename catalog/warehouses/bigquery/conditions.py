@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from catalog.warehouses.bigquery.expressions import BadExpression, Expression, find_name, find_text, parse_expression
+from catalog.warehouses.bigquery.expressions import BadExpression, Expression, parse_expression
 
 #: Patterns of all names and of none. Patterns look ahead from the start, so that one after the other is both of them.
 _ALL, _NONE = "", "(?!)"
@@ -19,8 +19,8 @@ _CONSTANTS = {"resource.service": "bigquery.googleapis.com", "resource.type": "b
 _NAME, _TIME = "resource.name", "request.time"
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-#: A method with one argument: what it is called on, its name, and the argument.
-_METHOD_SIZE = 3
+#: The parts of a method with one argument: what it is called on, and the argument.
+_METHOD_SIZE = 2
 _TEMPLATE_PATTERN = re.compile(r"([^{}]*)\{\w+\}([^{}]*)")
 
 
@@ -90,13 +90,13 @@ def judge_condition(expression: str | None, now: datetime) -> ConditionJudgement
 
 def _judge(node: Expression, now: datetime, *, is_negated: bool) -> _Verdict:
     """Return the verdict about an expression, or about its negation."""
-    if node.data == "negation":
-        return _judge(node.children[0], now, is_negated=not is_negated)
-    if node.data in ("all", "any"):
-        parts = [_judge(part, now, is_negated=is_negated) for part in node.children]
-        return _judge_all(parts) if (node.data == "all") != is_negated else _judge_any(parts)
-    if node.data == "choice":
-        condition, first, second = node.children
+    if node.kind == "negation":
+        return _judge(node.parts[0], now, is_negated=not is_negated)
+    if node.kind in ("all", "any"):
+        parts = [_judge(part, now, is_negated=is_negated) for part in node.parts]
+        return _judge_all(parts) if (node.kind == "all") != is_negated else _judge_any(parts)
+    if node.kind == "choice":
+        condition, first, second = node.parts
         return _judge_any(
             [
                 _judge_all([_judge(condition, now, is_negated=False), _judge(first, now, is_negated=is_negated)]),
@@ -148,13 +148,13 @@ def _negate(pattern: str) -> str:
 
 def _judge_time(node: Expression, now: datetime, *, is_negated: bool) -> _Verdict | None:
     """Return the verdict about a comparison of the present with a time, None for anything else."""
-    if node.data != "comparison" or node.children[1] not in _MIRRORED:
+    if node.kind != "comparison" or node.words[0] not in _MIRRORED:
         return None
-    left, sign, right = node.children
-    sign, time = (sign, right) if find_name(left) == _TIME else (_MIRRORED[sign], left)
-    if _TIME not in (find_name(left), find_name(right)) or time.data != "call" or time.children[0] != "timestamp":
+    (left, right), (sign,) = node.parts, node.words
+    sign, time = (sign, right) if left.dotted_name == _TIME else (_MIRRORED[sign], left)
+    if _TIME not in (left.dotted_name, right.dotted_name) or (time.kind, time.words) != ("call", ("timestamp",)):
         return None
-    limit = _parse_time(time.children[1:])
+    limit = _parse_time(time.parts)
     sign = _OPPOSITE[sign] if is_negated else sign
     holds = {"<": now < limit, "<=": now <= limit, ">": now > limit, ">=": now >= limit}[sign]
     if holds:
@@ -163,7 +163,7 @@ def _judge_time(node: Expression, now: datetime, *, is_negated: bool) -> _Verdic
 
 
 def _parse_time(arguments: Sequence[Expression]) -> datetime:
-    text = (find_text(arguments[0]) if len(arguments) == 1 else None) or ""
+    text = (arguments[0].text if len(arguments) == 1 else None) or ""
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
@@ -176,17 +176,17 @@ def _parse_time(arguments: Sequence[Expression]) -> datetime:
 
 def _judge_text(node: Expression) -> _Verdict:
     """Return the verdict about a comparison of texts, or about what nothing is known of."""
-    if (word := find_name(node)) in ("true", "false"):
-        return _decide(holds=word == "true")
-    if node.data == "comparison":
-        left, sign, right = node.children
-        if sign == "in" and right.data == "list":
-            return _judge_any([_decide(holds=False), *(_compare_texts(left, item, "==") for item in right.children)])
+    if node.dotted_name in ("true", "false"):
+        return _decide(holds=node.dotted_name == "true")
+    if node.kind == "comparison":
+        (left, right), (sign,) = node.parts, node.words
+        if sign == "in" and right.kind == "list":
+            return _judge_any([_decide(holds=False), *(_compare_texts(left, item, "==") for item in right.parts)])
         if sign in ("==", "!="):
-            verdict = _compare_texts(right, left, "==") if left.data == "text" else _compare_texts(left, right, "==")
+            verdict = _compare_texts(right, left, "==") if left.kind == "text" else _compare_texts(left, right, "==")
             return verdict if sign == "==" else _Verdict(_negate(verdict.possible), _negate(verdict.sure))
-    if node.data == "method" and len(node.children) == _METHOD_SIZE:
-        subject, name, argument = node.children
+    if node.kind == "method" and len(node.parts) == _METHOD_SIZE:
+        (subject, argument), (name,) = node.parts, node.words
         return _compare_texts(subject, argument, name)
     return _UNKNOWN
 
@@ -197,19 +197,20 @@ def _decide(*, holds: bool) -> _Verdict:
 
 def _compare_texts(subject: Expression, operand: Expression, comparison: str) -> _Verdict:
     """Return whether a text is another one, or starts or ends with it."""
-    value = find_text(operand)
+    value = operand.text
     if value is None or comparison not in ("==", "startsWith", "endsWith"):
         return _UNKNOWN
-    text = find_text(subject) if subject.data == "text" else _CONSTANTS.get(find_name(subject))
+    text = subject.text if subject.kind == "text" else _CONSTANTS.get(subject.dotted_name)
     if text is not None:
         matches = {"==": text == value, "startsWith": text.startswith(value)}
         return _decide(holds=matches.get(comparison, text.endswith(value)))
     pattern = None
-    if find_name(subject) == _NAME:
+    if subject.dotted_name == _NAME:
         start, end = "" if comparison != "endsWith" else ".*", "" if comparison == "startsWith" else "$"
         pattern = f"(?={start}{re.escape(value)}{end})"
-    elif subject.data == "method" and subject.children[1] == "extract" and len(subject.children) == _METHOD_SIZE:
-        pattern = _match_extract(subject.children[0], subject.children[2], value, comparison)
+    elif (subject.kind, subject.words) == ("method", ("extract",)) and len(subject.parts) == _METHOD_SIZE:
+        source, template = subject.parts
+        pattern = _match_extract(source, template, value, comparison)
     return _UNKNOWN if pattern is None else _Verdict(pattern, pattern)
 
 
@@ -218,8 +219,8 @@ def _match_extract(source: Expression, template: Expression, text: str, comparis
 
     `/datasets/{dataset}/` extracts what stands between the first /datasets/ and the next slash, else nothing.
     """
-    match = _TEMPLATE_PATTERN.fullmatch(find_text(template) or "")
-    if match is None or find_name(source) != _NAME or not text or comparison == "endsWith":
+    match = _TEMPLATE_PATTERN.fullmatch(template.text or "")
+    if match is None or source.dotted_name != _NAME or not text or comparison == "endsWith":
         return None
     prefix, suffix = map(re.escape, match.groups())
     if match[2] and match[2] in text:

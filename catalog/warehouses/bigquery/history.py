@@ -100,11 +100,13 @@ def read_audit_log(spark: SparkSession, folder: str, export: Export, pattern: st
             THEN transform({referenced_names}, name -> {build_object(_table_path("name"), READ)}) END""",
         "old_objects",
     )
+    is_service = f"endswith({email}, 'gserviceaccount.com')"
     reading = LineReading(
         used_at="said.timestamp",
         # A service account is granted roles like a role itself.
         person=email,
-        role=f"CASE WHEN endswith({email}, 'gserviceaccount.com') THEN concat('{PROGRAM_PREFIX}', {email}) END",
+        is_service=is_service,
+        role=f"CASE WHEN {is_service} THEN concat('{PROGRAM_PREFIX}', {email}) END",
         objects=unite_objects(object_lists),
         rule=rule,
         problem=problem,

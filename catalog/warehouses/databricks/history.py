@@ -81,6 +81,7 @@ def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern
     reading = LineReading(
         used_at=f"coalesce(said.event_time, CAST({delivered_time} AS string))",
         person=f"CASE WHEN {reads_share} THEN concat('recipient ', {recipient}) ELSE {identity} END",
+        is_service=f"{reads_share} OR NOT contains({identity}, '@')",
         # A service principal is granted privileges like a group.
         role=f"""CASE WHEN {reads_share} THEN {join_name(f"'{RECIPIENT}'", recipient)}
             WHEN NOT contains({identity}, '@') THEN {identity} END""",

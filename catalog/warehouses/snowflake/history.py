@@ -86,7 +86,7 @@ def _list_columns(rows: DataFrame) -> list[str]:
 def _read_service_users(spark: SparkSession, folder: str, export: Export) -> DataFrame:
     """Return (user_name, is_listed_service) of the users that the export lists as programs."""
     frame = spark.createDataFrame([], "user_name string, is_listed_service boolean")
-    for pattern in export.members:
+    for pattern in (*export.grants, *export.members):
         rows = csv_rows.read_csv(spark, folder, export, pattern, ())
         if choose_layout(_list_columns(rows), export, pattern, LAYOUTS).name == USERS and "type" in rows.columns:
             is_service = f"upper(trim(type)) IN {list_texts(_SERVICE_TYPES)}"

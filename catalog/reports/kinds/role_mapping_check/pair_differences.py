@@ -61,11 +61,12 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
     is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
     is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
     rows = pairs.filter(f"NOT is_said AND NOT {is_ignored}")
-    direct_rows = rows.filter("via = '' AND at = ''")
     is_usual = is_usual_holder(exports)
-    container = f"CASE WHEN {is_usual} THEN substring_index(at, {quote_text(SEPARATOR)}, 1) ELSE at END"
+    is_grouped = f"(via <> '' OR at <> '' OR {is_usual})"
+    direct_rows = rows.filter(f"NOT {is_grouped}")
+    container = f"CASE WHEN {is_usual} THEN substring_index(object, {quote_text(SEPARATOR)}, 1) ELSE at END"
     grouped_rows = (
-        rows.filter("via <> '' OR at <> ''")
+        rows.filter(is_grouped)
         .groupBy("export", "role", "role_urn", "via", f.expr(f"CASE WHEN via = '' THEN {container} END AS object"))
         .agg(*_aggregate_grants("bits"), *map(f.expr, ("max(details) AS details", "count(*) AS count")))
     )

@@ -35,3 +35,9 @@ def read_object_types(
     is_typed = f"{is_mine} AND what = '{FactKind.GRANT}' AND object_type IN {list_texts(types)}"
     typed = facts.filter(is_typed).join(names, "object_key", "left_semi")
     return {row[0]: row[1] for row in typed.selectExpr("object_key", "object_type").distinct().collect()}
+
+
+def read_entered(export: Export, facts: DataFrame) -> frozenset[str]:
+    """Return the containers of which the export says who gets in; empty where it says that of none."""
+    entries = facts.filter(f"export = {quote_text(export.name)} AND what = '{FactKind.ENTRY}'")
+    return frozenset(row[0] for row in entries.selectExpr("object").distinct().collect())

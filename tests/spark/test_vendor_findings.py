@@ -41,7 +41,7 @@ hr       | READ  | - | pier-ships.crew.people
 DATABRICKS = """
 dx_readers | READ | ann       | delta.shop.sales delta.shop.live
 dx_hr      | READ | carl      | delta.hr.pay delta.hr.plans
-dx_gone    | READ | ann theo  | delta.shop.sales
+dx_gone    | READ | ann theo  | delta.shop.sales delta.shop.recap
 """
 SENSITIVE = {"delta.hr.pay", "sales.hr.people", "pier-ships.crew.people"}
 FURTHER = {"snowflake": ["sales.core.orders_v", "market.public.quotes"], "bigquery": [], "databricks": []}
@@ -75,7 +75,7 @@ GRANT_MISSING     | MEDIUM   | snow_sales.reader  | sales.hr.people     | -    |
 MEMBER_MISSING    | MEDIUM   | snow_crm.reader    | -                   | ann  | GRANT DATABASE ROLE "CRM"."READER" TO USER "ANN";
 MEMBER_MISSING    | MEDIUM   | snow_daily         | -                   | theo | GRANT ROLE "DAILY" TO USER "theo@sales.example";
 PASSED_SENSITIVE  | HIGH     | -                  | -                   | -    | -- See who has access to SALES in this way: the report only counts it.
-ROLE_GONE         | HIGH     | snow_lake.reader   | -                   | -    | CREATE DATABASE ROLE IF NOT EXISTS "LAKE"."READER"; GRANT USAGE ON DATABASE "LAKE" TO DATABASE ROLE "LAKE"."READER"; GRANT USAGE ON SCHEMA "LAKE"."RAW" TO DATABASE ROLE "LAKE"."READER"; GRANT SELECT ON TABLE "LAKE"."RAW"."EVENTS" TO DATABASE ROLE "LAKE"."READER";
+ROLE_GONE         | HIGH     | snow_lake.reader   | -                   | -    | CREATE DATABASE ROLE IF NOT EXISTS "LAKE"."READER"; GRANT USAGE ON DATABASE "LAKE" TO DATABASE ROLE "LAKE"."READER"; GRANT USAGE ON SCHEMA "LAKE"."RAW" TO DATABASE ROLE "LAKE"."READER"; -- The schema LAKE.RAW has managed access: run this as LAKE_LOADER, or with MANAGE GRANTS. GRANT SELECT ON TABLE "LAKE"."RAW"."EVENTS" TO DATABASE ROLE "LAKE"."READER";
 WRONG_LEVEL       | HIGH     | snow_analyst       | sales.core.orders   | -    | REVOKE DATABASE ROLE "SALES"."READER" FROM ROLE "ANALYST"; GRANT SELECT ON TABLE "SALES"."CORE"."ORDERS" TO ROLE "ANALYST";
 WRONG_LEVEL       | HIGH     | snow_sales.reader  | sales.core.orders   | -    | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
 """,  # noqa: E501 - a table
@@ -90,6 +90,7 @@ EXTRA_GRANT       | CRITICAL | -        | pier-ships.crew.people  | -    | REVOK
 EXTRA_GRANT       | CRITICAL | -        | pier-ships.crew.people  | -    | -- Take roles/bigquery.dataViewer on pier-ships.crew.people from principalSet://iam.googleapis.com/locations/global/workforcePools/pool/*.
 DIRECT_USER_GRANT | CRITICAL | -        | -                       | ines | -- user:ines@pier.example owns the project. If somebody else does, too, and it should not: gcloud projects remove-iam-policy-binding pier-ships --member=user:ines@pier.example --role=roles/owner --condition=None
 PASSED_SENSITIVE  | HIGH     | -        | -                       | -    | -- See who has access to pier-ships in this way: the report only counts it.
+PASSED_SENSITIVE  | HIGH     | -        | -                       | -    | -- See who has access to pier-ships.crew in this way: the report only counts it.
 EXTRA_GRANT       | HIGH     | -        | pier-tests.trial.runs_v | -    | REVOKE `roles/bigquery.dataViewer` ON VIEW `pier-tests.trial.runs_v` FROM "group:contractors@pier.example";
 DIRECT_USER_GRANT | CRITICAL | -        | -                       | mara | gcloud resource-manager folders remove-iam-policy-binding 81 --member=user:mara@pier.example --role=roles/bigquery.dataViewer --condition=None
 DIRECT_USER_GRANT | HIGH     | -        | pier-tests.trial.runs   | mara | REVOKE `roles/bigquery.dataEditor` ON TABLE `pier-tests.trial.runs` FROM "user:mara@pier.example";
@@ -104,7 +105,7 @@ EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | REVOKE ALL PR
 EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | REVOKE ALL PRIVILEGES ON TABLE `delta`.`hr`.`pay` FROM `pay_admins`;
 GRANT_MISSING     | MEDIUM   | dx_hr      | -                | - | GRANT USE CATALOG ON CATALOG `delta` TO `hr`;
 GRANT_MISSING     | MEDIUM   | dx_hr      | -                | - | GRANT USE SCHEMA ON SCHEMA `delta`.`hr` TO `hr`;
-ROLE_GONE         | HIGH     | dx_gone    | -                | - | -- Make the group gone in the account: databricks account groups create --display-name gone -- Its members are ann@x.example, theo. GRANT USE CATALOG ON CATALOG `delta` TO `gone`; GRANT USE SCHEMA ON SCHEMA `delta`.`shop` TO `gone`; GRANT SELECT ON TABLE `delta`.`shop`.`sales` TO `gone`;
+ROLE_GONE         | HIGH     | dx_gone    | -                | - | -- Make the group gone in the account: databricks account groups create --display-name gone -- Its members are ann@x.example, theo. GRANT USE CATALOG ON CATALOG `delta` TO `gone`; GRANT USE SCHEMA ON SCHEMA `delta`.`shop` TO `gone`; GRANT SELECT ON VIEW `delta`.`shop`.`recap` TO `gone`; GRANT SELECT ON TABLE `delta`.`shop`.`sales` TO `gone`;
 """,  # noqa: E501 - a table
 }
 

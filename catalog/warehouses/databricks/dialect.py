@@ -8,23 +8,28 @@ from pyspark.sql import DataFrame
 
 from catalog.warehouses.databricks.layouts import VIEW_TYPES
 from catalog.warehouses.databricks.privileges import ANY_FILE, ANY_FILE_PRIVILEGES, ENTRIES, FILE_PRIVILEGES, SHARED
-from catalog.warehouses.difference_details import parse_details, read_object_types
+from catalog.warehouses.difference_details import parse_details, read_entered, read_object_types
 from catalog.warehouses.difference_words import render_note
 from catalog.warehouses.levels import ADMIN, READ, WRITE
-from catalog.warehouses.principals import RECIPIENT, SHARE, split_principal
+from catalog.warehouses.principals import RECIPIENT, SEPARATOR, SHARE, split_principal
 from catalog.warehouses.sql_dialect import SqlDialect, count_missing_parts, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
+
+#: Containers of tables by how many parts their names have.
+_CONTAINER_TYPES = {1: "CATALOG", 2: "SCHEMA"}
 
 
 @dataclass(frozen=True)
 class DatabricksDialect(SqlDialect):
     """The dialect of Databricks.
 
-    `hides_entries`: the export does not say who gets into schemas and catalogs. `views` are the types of views, by
+    `hides_entries`: the export does not say who gets into schemas and catalogs; `entered` are those of which it does.
+    `views` are the types of views, by
     their keys, that the export tells.
     """
 
     hides_entries: bool = False
+    entered: frozenset[str] = frozenset()
     views: Mapping[str, str] = field(default_factory=dict)
 
     def bind(
@@ -34,6 +39,7 @@ class DatabricksDialect(SqlDialect):
         return replace(
             self,
             hides_entries=bool(coverage.limits) and not coverage.is_complete,
+            entered=read_entered(export, facts),
             views=read_object_types(export, facts, differences, VIEW_TYPES),
         )
 
@@ -59,10 +65,15 @@ class DatabricksDialect(SqlDialect):
         if difference["object"] and not difference["entity"] and difference["wanted"] is None:
             return self._render_entry(difference["object_type"], path, role)
         statement = super().grant_access(export, difference)
-        if not self.hides_entries or not difference["entity"]:
+        if not difference["entity"]:
             return statement
-        entries = " ".join(self._render_entries(path, role))
-        return f"{statement}\n{render_note(f'If it does not get in, which no file says: {entries}')}"
+        # Of the others there is a finding if the role does not get in.
+        unsaid = [size for size in (1, 2) if SEPARATOR.join(path[:size]) not in self.entered]
+        entries = [self._render_entry(_CONTAINER_TYPES[size], path[:size], role) for size in unsaid]
+        if self.hides_entries:
+            words = f"If it does not get in, which no file says: {' '.join(entries)}"
+            return f"{statement}\n{render_note(words)}" if entries else statement
+        return "\n".join([*(entries if self.entered else ()), statement])
 
     def render_grant(self, export: Export, difference: DifferenceRow, level: int) -> str:
         """Return the GRANT of a level on a table, or on all that a container has."""
@@ -84,8 +95,8 @@ class DatabricksDialect(SqlDialect):
 
     def _render_entries(self, path: Sequence[str], role: str) -> Iterator[str]:
         """Yield the GRANTs that let a role into the catalog and the schema of a table."""
-        yield self._render_entry("CATALOG", path[:1], role)
-        yield self._render_entry("SCHEMA", path[:2], role)
+        for size, container_type in _CONTAINER_TYPES.items():
+            yield self._render_entry(container_type, path[:size], role)
 
     def _render_entry(self, container_type: str, path: Sequence[str], role: str) -> str:
         principal = self.render_principal(None, role)

@@ -86,7 +86,15 @@ class SnowflakeDialect(NamedAccountsDialect):
             return self._render_import("GRANT", path[0], difference["kind"], role)
         if difference["object"] and not difference["entity"] and difference["wanted"] is None:
             return f"GRANT USAGE {self.render_scope(export, difference)} TO {self.render_grantee(export, difference)};"
-        return super().grant_access(export, difference)
+        grant = super().grant_access(export, difference)
+        return "\n".join([*self._let_in(path, self.render_grantee(export, difference)), grant])
+
+    def _let_in(self, path: Sequence[str], grantee: str) -> list[str]:
+        """Return what lets a role into containers of which no finding says that it does not get in."""
+        if not self.source.entered:
+            return []
+        unsaid = [size for size in (1, 2) if SEPARATOR.join(path[:size]) not in self.source.entered]
+        return [f"GRANT USAGE ON {_WIDE_TYPES[-size]} {self.quote_path(path[:size])} TO {grantee};" for size in unsaid]
 
     def render_grant(self, export: Export, difference: DifferenceRow, level: int) -> str:
         """Return the GRANT of a level on a table, or on all that a container has."""

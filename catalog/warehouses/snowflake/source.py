@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.sql_text import list_texts, quote_text
+from catalog.warehouses.difference_details import read_entered
 from catalog.warehouses.grant_facts import FactKind, list_privileges, spell
 from catalog.warehouses.snowflake.layouts import SCHEMA_LAYOUTS
 from catalog.warehouses.snowflake.privileges import IMPORTED
@@ -30,11 +31,13 @@ class PassedGrant:
 class SnowflakeSource:
     """What is known of an account.
 
-    `objects` are the names and types of objects by their keys, `imported` the databases that were made from shares,
-    `managed` the owners of schemas with managed access by the schemas. `passed` are the grants by object that somebody
-    passed on, `revoked` the privileges that differences take, by object and grantee.
+    `entered` are the containers of which the export says who gets in, `objects` the names and types of objects by their
+    keys, `imported` the databases that were made from shares, `managed` the owners of schemas with managed access by
+    the schemas. `passed` are the grants by object that somebody passed on, `revoked` the privileges that differences
+    take, by object and grantee.
     """
 
+    entered: frozenset[str] = frozenset()
     objects: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     imported: frozenset[str] = frozenset()
     managed: Mapping[str, str] = field(default_factory=dict)
@@ -83,6 +86,7 @@ def read_source(export: Export, facts: DataFrame, differences: DataFrame) -> Sno
         (privilege,) = list_privileges(export, row["bit"])
         passed[row["object"]].append(PassedGrant(privilege, row["grantee"], row["kind"], row["grantor"] or ""))
     return SnowflakeSource(
+        entered=read_entered(export, facts),
         objects=_read_objects(export, grants, differences),
         imported=frozenset(row["object"] for row in imported),
         managed=_read_managed(facts),

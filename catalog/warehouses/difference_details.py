@@ -1,13 +1,14 @@
 """What differences carry for the dialects of repairs, beside their own columns."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
-from catalog.sql_text import list_texts, quote_text
-from catalog.warehouses.grant_facts import FactKind
+from catalog.sql_text import quote_text
+from catalog.warehouses.grant_facts import FactKind, spell
 from catalog.warehouses.warehouse import Export
 
 _GONE_DATASETS = "from_json(get(from_json(details, 'array<string>'), 0), 'datasets array<string>').datasets"
@@ -24,17 +25,20 @@ def list_asked_names(differences: DataFrame) -> DataFrame:
     return names.union(differences.filter("type = 'ROLE_GONE'").selectExpr(f"explode({_GONE_DATASETS})")).distinct()
 
 
-def read_object_types(
-    export: Export, facts: DataFrame, differences: DataFrame, types: Collection[str]
-) -> Mapping[str, str]:
-    """Return the types of the objects that differences of an export are about, by their keys, if one of `types`."""
+def read_objects(export: Export, facts: DataFrame, differences: DataFrame) -> Mapping[str, tuple[str, str]]:
+    """Return the names and types of the tables that differences of an export are about, by their keys.
+
+    Grants that do not say the type of their table are left out.
+    """
     is_mine = f"export = {quote_text(export.name)}"
     differences = differences.filter(is_mine)
     named = differences.filter("entity IS NOT NULL").selectExpr("name")
-    names = list_asked_names(differences).union(named).selectExpr("name AS object_key").distinct()
-    is_typed = f"{is_mine} AND what = '{FactKind.GRANT}' AND object_type IN {list_texts(types)}"
-    typed = facts.filter(is_typed).join(names, "object_key", "left_semi")
-    return {row[0]: row[1] for row in typed.selectExpr("object_key", "object_type").distinct().collect()}
+    names = list_asked_names(differences).union(named).selectExpr(f"{spell(export, 'name')} AS object_key").distinct()
+    typed = facts.filter(f"{is_mine} AND what = '{FactKind.GRANT}' AND NOT is_container AND object_type IS NOT NULL")
+    # Of two words for one table the one that is no TABLE says more.
+    word = f.expr("min(struct(object_type = 'TABLE' AS is_vague, object, object_type)) AS said")
+    rows = typed.join(names, "object_key", "left_semi").groupBy("object_key").agg(word).collect()
+    return {row["object_key"]: (row["said"]["object"], row["said"]["object_type"]) for row in rows}
 
 
 def read_entered(export: Export, facts: DataFrame) -> frozenset[str]:

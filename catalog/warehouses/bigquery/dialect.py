@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.bigquery.privileges import PROJECT_MEMBER_KINDS
-from catalog.warehouses.difference_details import parse_details, read_object_types
+from catalog.warehouses.difference_details import parse_details, read_objects
 from catalog.warehouses.difference_words import describe_role, find_identifier, render_note
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
@@ -58,7 +58,8 @@ class BigQueryDialect(Dialect):
         self, export: Export, facts: DataFrame, differences: DataFrame, _coverage: ExportCoverage
     ) -> "BigQueryDialect":
         """Return the dialect with the types of the tables that these differences are about."""
-        return replace(self, table_types=read_object_types(export, facts, differences, _TABLE_TYPES))
+        types = {key: kind for key, (_, kind) in read_objects(export, facts, differences).items()}
+        return replace(self, table_types=types)
 
     def grant_access(self, export: Export, difference: DifferenceRow) -> str:
         """Return the GRANT of the level `wanted`."""

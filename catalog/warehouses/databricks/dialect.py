@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from catalog.warehouses.databricks.layouts import VIEW_TYPES
 from catalog.warehouses.databricks.privileges import ANY_FILE, ANY_FILE_PRIVILEGES, ENTRIES, FILE_PRIVILEGES, SHARED
-from catalog.warehouses.difference_details import parse_details, read_entered, read_object_types
+from catalog.warehouses.difference_details import parse_details, read_entered, read_objects
 from catalog.warehouses.difference_words import render_note
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.principals import RECIPIENT, SEPARATOR, SHARE, split_principal
@@ -24,13 +24,13 @@ class DatabricksDialect(SqlDialect):
     """The dialect of Databricks.
 
     `hides_entries`: the export does not say who gets into schemas and catalogs; `entered` are those of which it does.
-    `views` are the types of views, by
+    `types` are those of tables and views, by
     their keys, that the export tells.
     """
 
     hides_entries: bool = False
     entered: frozenset[str] = frozenset()
-    views: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def bind(
         self, export: Export, facts: DataFrame, differences: DataFrame, coverage: ExportCoverage
@@ -40,7 +40,7 @@ class DatabricksDialect(SqlDialect):
             self,
             hides_entries=bool(coverage.limits) and not coverage.is_complete,
             entered=read_entered(export, facts),
-            views=read_object_types(export, facts, differences, VIEW_TYPES),
+            types={key: kind for key, (_, kind) in read_objects(export, facts, differences).items()},
         )
 
     def render_object(self, export: Export, difference: DifferenceRow) -> str:
@@ -56,7 +56,7 @@ class DatabricksDialect(SqlDialect):
 
     def _find_type(self, path: Sequence[str], said_type: str | None) -> str:
         """Return the word for a table or view: that of the export, else that of the catalog."""
-        known_type = self.views.get(".".join(path), said_type)
+        known_type = self.types.get(".".join(path), said_type)
         return known_type if known_type in VIEW_TYPES else "TABLE"
 
     def grant_access(self, export: Export, difference: DifferenceRow) -> str:

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.sql_text import list_texts, quote_text
-from catalog.warehouses.difference_details import read_entered
-from catalog.warehouses.grant_facts import FactKind, list_privileges, spell
+from catalog.warehouses.difference_details import read_entered, read_objects
+from catalog.warehouses.grant_facts import FactKind, list_privileges
 from catalog.warehouses.snowflake.layouts import SCHEMA_LAYOUTS
 from catalog.warehouses.snowflake.privileges import IMPORTED
 from catalog.warehouses.warehouse import Export
@@ -87,7 +87,7 @@ def read_source(export: Export, facts: DataFrame, differences: DataFrame) -> Sno
         passed[row["object"]].append(PassedGrant(privilege, row["grantee"], row["kind"], row["grantor"] or ""))
     return SnowflakeSource(
         entered=read_entered(export, facts),
-        objects=_read_objects(export, grants, differences),
+        objects=read_objects(export, facts, differences),
         imported=frozenset(row["object"] for row in imported),
         managed=_read_managed(facts),
         passed=passed,
@@ -98,17 +98,6 @@ def read_source(export: Export, facts: DataFrame, differences: DataFrame) -> Sno
 
 
 _PASSED_COLUMNS = ("object", "bit", "grantee", "kind", "grantor")
-
-
-def _read_objects(export: Export, grants: DataFrame, differences: DataFrame) -> dict[str, tuple[str, str]]:
-    """Return the names and types of objects on which something is to be granted."""
-    names = differences.filter("type IN ('GRANT_MISSING', 'WRONG_LEVEL') AND entity IS NOT NULL").selectExpr("name")
-    datasets = "from_json(get(from_json(details, 'array<string>'), 0), 'datasets array<string>').datasets"
-    names = names.union(differences.filter("type = 'ROLE_GONE'").selectExpr(f"explode({datasets})"))
-    keys = names.selectExpr(f"{spell(export, 'name')} AS object_key").distinct()
-    rows = grants.filter("NOT is_container").join(keys, "object_key", "left_semi").groupBy("object_key")
-    objects = rows.agg(f.expr("min(struct(object, object_type)) AS first_object")).collect()
-    return {row["object_key"]: (row["first_object"]["object"], row["first_object"]["object_type"]) for row in objects}
 
 
 def _read_managed(facts: DataFrame) -> dict[str, str]:

@@ -163,18 +163,26 @@ def _describe_shown(_: DataFrame, export: Export) -> dict[str, str]:
         WHEN {shown_type} = 'CATALOG' THEN 1 ELSE 3 END"""
     is_partial = f"size(split({path}, {quote_text(SEPARATOR)})) < {missing_parts}" if export.database else "false"
     is_any_file = f"{shown_type} = '{ANY_FILE}'"
+    # Who may read a share is outside of the account, and has what the share has.
+    is_share = f"({shown_type} = 'SHARE' AND {privilege} = 'SELECT')"
+    share, recipient = join_name(f"'{SHARE}'", path), join_name(f"'{RECIPIENT}'", "principal")
     words = f"regexp_replace({privilege}, '^DENIED ', '')"
     known_types = (*TABLE_TYPES, *CONTAINER_TYPES, *_OTHER_TYPES, _STREAMING_TABLE, _LOCATION_TYPE, ANY_FILE)
-    named_privilege = f"CASE WHEN {is_any_file} THEN concat({words}, ' {ANY_FILE}') ELSE {words} END"
+    named_privilege = f"""CASE WHEN {is_any_file} THEN concat({words}, ' {ANY_FILE}') WHEN {is_share} THEN 'MEMBER'
+        ELSE {words} END"""
+    grantee = _describe_grantee("principal", named_privilege)
     any_file_words = [name.removesuffix(f" {ANY_FILE}") for name in ANY_FILE_PRIVILEGES]
     return {
-        "object_type": f"""CASE {shown_type} WHEN '{ANY_FILE}' THEN 'CATALOG' WHEN '{_STREAMING_TABLE}' THEN 'TABLE'
-            WHEN 'DATABASE' THEN 'SCHEMA' ELSE {shown_type} END""",
+        "object_type": f"""CASE WHEN {is_share} THEN 'ROLE'
+            ELSE CASE {shown_type} WHEN '{ANY_FILE}' THEN 'CATALOG' WHEN '{_STREAMING_TABLE}' THEN 'TABLE'
+            WHEN 'DATABASE' THEN 'SCHEMA' ELSE {shown_type} END END""",
         # What it is about is every catalog, and is put in its place (`grants.py`).
-        "path": f"""CASE WHEN {is_any_file} THEN '{ANY_FILE}'
+        "path": f"""CASE WHEN {is_any_file} THEN '{ANY_FILE}' WHEN {is_share} THEN {share}
             WHEN {is_partial} THEN {join_path(quote_text(export.database), path)}
             WHEN {shown_type} = 'METASTORE' AND {path} = '' THEN 'metastore' ELSE {path} END""",
-        **_describe_grantee("principal", named_privilege),
+        **grantee,
+        "grantee_type": f"CASE WHEN {is_share} THEN '{RECIPIENT}' ELSE {grantee['grantee_type']} END",
+        "grantee": f"CASE WHEN {is_share} THEN {recipient} ELSE principal END",
         "said_rule": f"CASE WHEN startswith({privilege}, 'DENIED ') THEN '{PassRule.DENIED}' END",
         "said_problem": f"""CASE WHEN NOT {shown_type} IN {list_texts(known_types)}
                 THEN concat('Nobody knows what a ', {shown_type}, ' holds.')

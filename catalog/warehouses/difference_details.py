@@ -32,8 +32,13 @@ def read_objects(export: Export, facts: DataFrame, differences: DataFrame) -> Ma
     """
     is_mine = f"export = {quote_text(export.name)}"
     differences = differences.filter(is_mine)
-    named = differences.filter("entity IS NOT NULL").selectExpr("name")
-    names = list_asked_names(differences).union(named).selectExpr(f"{spell(export, 'name')} AS object_key").distinct()
+    entity_names = differences.filter("entity IS NOT NULL").selectExpr("name")
+    names = (
+        list_asked_names(differences)
+        .union(entity_names)
+        .selectExpr(f"{spell(export, 'name')} AS object_key")
+        .distinct()
+    )
     typed = facts.filter(f"{is_mine} AND what = '{FactKind.GRANT}' AND NOT is_container AND object_type IS NOT NULL")
     # Of two words for one table the one that is no TABLE says more.
     word = f.expr("min(struct(object_type = 'TABLE' AS is_vague, object, object_type)) AS said")

@@ -54,7 +54,7 @@ DIRECT_USER_GRANT | CRITICAL | -                  | sales.hr.people     | carl |
 EXTRA_GRANT       | CRITICAL | -                  | -                   | -    | REVOKE MANAGE GRANTS ON ACCOUNT FROM ROLE "WARDEN";
 EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -    | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM APPLICATION "LENS";
 EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -    | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM SHARE "PARTNERS";
-EXTRA_GRANT       | HIGH     | -                  | -                   | -    | GRANT OWNERSHIP ON SCHEMA "LAKE"."RAW" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
+EXTRA_GRANT       | HIGH     | -                  | -                   | -    | -- The schema LAKE.RAW has managed access: run this as LAKE_LOADER, or with MANAGE GRANTS. GRANT OWNERSHIP ON SCHEMA "LAKE"."RAW" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
 EXTRA_GRANT       | HIGH     | -                  | -                   | -    | REVOKE IMPORTED PRIVILEGES ON DATABASE "MARKET" FROM ROLE "BUYER";
 EXTRA_GRANT       | HIGH     | -                  | crm.core.leads      | -    | -- The schema CRM.CORE has managed access: run this as CRM_OWNER, or with MANAGE GRANTS. REVOKE SELECT ON VIEW "CRM"."CORE"."LEADS" FROM APPLICATION ROLE "CRM"."VIEWER";
 EXTRA_GRANT       | HIGH     | -                  | sales.core.casey    | -    | REVOKE SELECT ON TABLE "SALES"."CORE"."CASEY" FROM ROLE "casey";

@@ -155,10 +155,10 @@ def _parse_policies(lines: DataFrame) -> DataFrame:
     bindings = f"coalesce({', '.join(f'said.{key}.bindings' for key in _POLICY_KEYS)}, {_list_dataset_bindings()})"
     dataset = "concat_ws('/', 'projects', said.datasetReference.projectId, 'datasets', said.datasetReference.datasetId)"
     is_dataset = "said.datasetReference.datasetId IS NOT NULL"
-    place = f"""coalesce(said.resource, said.name,
+    resource = f"""coalesce(said.resource, said.name,
         CASE WHEN {is_dataset} THEN concat('//bigquery.googleapis.com/', {dataset}) END)"""
     policies = lines.withColumn("said", f.expr(parse_object("row_text", _LINE_SCHEMA))).withColumns(
-        {"place": f.expr(place), "bindings": f.expr(bindings)}
+        {"place": f.expr(resource), "bindings": f.expr(bindings)}
     )
     problem = """CASE WHEN is_row THEN coalesce(row_problem, CASE
         WHEN place IS NULL THEN 'It is no JSON object with a resource.'

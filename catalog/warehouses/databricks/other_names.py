@@ -34,8 +34,8 @@ def _read_listed(
     spark: SparkSession, folder: str, export: Export, layout: str, read: Callable[[DataFrame], DataFrame | None]
 ) -> list[DataFrame]:
     frames = [read_csv(spark, folder, export, pattern, ()) for pattern in export.grants]
-    listed = (read(rows.filter("is_row AND row_problem IS NULL")) for rows in frames if _has_layout(rows, layout))
-    return [rows for rows in listed if rows is not None]
+    read_frames = (read(rows.filter("is_row AND row_problem IS NULL")) for rows in frames if _has_layout(rows, layout))
+    return [rows for rows in read_frames if rows is not None]
 
 
 def _has_layout(rows: DataFrame, layout: str) -> bool:

@@ -12,23 +12,13 @@ from catalog.warehouses.history_rules import HistoryRule
 from catalog.warehouses.layouts import Layout, choose_layout
 from catalog.warehouses.levels import READ, WRITE
 from catalog.warehouses.snowflake.layouts import LAYOUTS, USERS
+from catalog.warehouses.snowflake.privileges import PUBLISHED
 from catalog.warehouses.sql_names import split_name
 from catalog.warehouses.warehouse import Export
 
 _OBJECTS_COLUMNS = ("direct_objects_accessed", "base_objects_accessed", "objects_modified")
-_LAYOUT = Layout(
-    ("query_start_time", "user_name", *_OBJECTS_COLUMNS),
-    lambda _rows, _export: {},
-    "access_history",
-    # The others of ACCESS_HISTORY, and those of QUERY_HISTORY that say who acted, as which role, and with what outcome.
-    (
-        *("query_id", "object_modified_by_ddl", "policies_referenced", "parent_query_id", "root_query_id", "role_name"),
-        *("execution_status", "role_type", "secondary_role_stats", "user_type", "user_database_name", "session_id"),
-        *("query_type", "query_text", "query_tag", "query_hash", "query_parameterized_hash", "start_time", "end_time"),
-        *("database_id", "database_name", "schema_id", "schema_name", "warehouse_id", "warehouse_name"),
-        *("warehouse_size", "warehouse_type", "error_code", "error_message", "rows_produced"),
-    ),
-)
+_HEADER = PUBLISHED.headers["access_history"]
+_LAYOUT = Layout(_HEADER.needed, lambda _rows, _export: {}, "access_history", _HEADER.further)
 #: What a column without a list holds.
 _NO_LIST = ("", "null", "NULL", "\\N")
 _OBJECTS_SCHEMA = "array<struct<objectDomain: string, objectName: string>>"

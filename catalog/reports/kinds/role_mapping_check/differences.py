@@ -133,8 +133,8 @@ def is_ignored_person(exports: Sequence[Export], key: str) -> str:
     conditions = ["false"]
     for export in exports:
         # Findings call a person by the kind, too, where the system does.
-        named = {spelled for name in export.ignored_roles for spelled in (name, name.removeprefix("user:"))}
-        names = [key for name in sorted(named) for key in (export.normalize(name), f'"{name}"')]
+        spellings = {text for name in export.ignored_roles for text in (name, name.removeprefix("user:"))}
+        names = [key for name in sorted(spellings) for key in (export.normalize(name), f'"{name}"')]
         if names:
             conditions.append(f"export = {quote_text(export.name)} AND {key} IN {list_texts(names)}")
     return f"({' OR '.join(conditions)})"

@@ -5,7 +5,7 @@ from pyspark.sql import functions as f
 
 from catalog.sql_text import list_texts
 from catalog.warehouses.databricks.layouts import TABLE_SHARES, TABLES
-from catalog.warehouses.databricks.other_names import read_locations, read_shared_tables, strip_location
+from catalog.warehouses.databricks.other_names import read_other_names, strip_location
 from catalog.warehouses.files import json_lines
 from catalog.warehouses.history import LineReading, build_history
 from catalog.warehouses.history_objects import list_object, unite_objects
@@ -33,6 +33,7 @@ _SHARED_NAME = "lower(concat_ws('.', parameters['schema'], coalesce(parameters['
 
 def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files."""
+    names = read_other_names(spark, folder, export)
     rows = json_lines.read_json(spark, folder, pattern, _ENTRY_SCHEMA)
     # Clients of SQL write structs and maps as texts of JSON.
     texts = {
@@ -53,10 +54,9 @@ def read_system_tables(spark: SparkSession, folder: str, export: Export, pattern
     )
     rows = rows.withColumns(
         {"share_name": f.expr("lower(parameters['share'])"), "shared_name": f.expr(_SHARED_NAME)}
-    ).join(f.broadcast(read_shared_tables(spark, folder, export)), ["share_name", "shared_name"], "left")
-    locations = read_locations(spark, folder, export)
-    is_located = "false" if locations is None else "true"
-    rows = _locate_paths(spark, rows, locations)
+    ).join(f.broadcast(names.shared), ["share_name", "shared_name"], "left")
+    is_located = "false" if names.locations is None else "true"
+    rows = _locate_paths(spark, rows, names.locations)
     source, target = "said.source_table_full_name", "said.target_table_full_name"
     reads_data, reads_share, reads_path = (
         f"coalesce(action IN {list_texts(actions)}, false)"

@@ -1,6 +1,6 @@
 """The layouts of Unity Catalog's `information_schema`, of our queries (`queries/`), and of SHOW GRANTS."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -22,6 +22,7 @@ from catalog.warehouses.layouts import Layout, join_path
 from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.policy_layouts import build_policy_layout
 from catalog.warehouses.principals import RECIPIENT, SHARE, join_name
+from catalog.warehouses.published import read_published
 from catalog.warehouses.sql_names import normalize_word, split_name
 from catalog.warehouses.warehouse import Export
 
@@ -32,29 +33,15 @@ LOCATION_GRANTS, SHOWN_GRANTS, TABLES = "location_grants", "SHOW GRANTS", "table
 _TABLE = ("table_catalog", "table_schema", "table_name")
 _NAMED_TABLE = ("catalog_name", "schema_name", "table_name")
 _SCHEMA, _CATALOG = ("catalog_name", "schema_name"), ("catalog_name",)
-_PRIVILEGE = ("grantee", "privilege_type")
-#: Further columns of views of privileges, and of those of objects.
-_GRANT_FURTHER = ("grantor", "is_grantable", "inherited_from")
-_OBJECT_FURTHER = ("comment", "created", "created_by", "last_altered", "last_altered_by")
-_TABLE_FURTHER = (
-    *("table_type", "is_insertable_into", "commit_action", "data_source_format", "storage_sub_directory"),
-    *("storage_path", *_OBJECT_FURTHER),
-)
 _LOCATION_NAME = "external_location_name"
-#: What holds no rows of tables, by the columns that name it, and further columns.
-_OTHER_OBJECTS = (
-    ("routine_privileges", ("routine_catalog", "routine_schema", "routine_name")),
-    ("volume_privileges", ("volume_catalog", "volume_schema", "volume_name")),
-    *((f"{name}_privileges", (f"{name}_name",)) for name in ("connection", "storage_credential", "credential")),
-    ("metastore_privileges", ("metastore_id",)),
-)
-_ROUTINE_FURTHER = ("specific_catalog", "specific_schema", "specific_name")
-#: Further types of objects that hold no rows of tables, as SHOW GRANTS has them.
-_OTHER_TYPES = (
-    *("FUNCTION", "PROCEDURE", "VOLUME", "METASTORE", "CONNECTION", "SERVER", "CREDENTIAL", "STORAGE CREDENTIAL"),
-    *("SERVICE CREDENTIAL", "SHARE", "RECIPIENT", "PROVIDER", "MODEL", "REGISTERED MODEL", "CLEAN ROOM", "PIPELINE"),
-    *("EXTERNAL METADATA", "ANONYMOUS FUNCTION"),
-)
+#: What holds no rows of tables, by the columns that name it.
+_OTHER_OBJECTS = {
+    "routine_privileges": ("routine_catalog", "routine_schema", "routine_name"),
+    "volume_privileges": ("volume_catalog", "volume_schema", "volume_name"),
+    **{f"{name}_privileges": (f"{name}_name",) for name in ("connection", "storage_credential", "credential")},
+    "metastore_privileges": ("metastore_id",),
+}
+_PUBLISHED = read_published(__package__)
 _LOCATION_TYPE = "EXTERNAL LOCATION"
 #: Types of tables that have another word here.
 _STREAMING_TABLE = "STREAMING TABLE"
@@ -167,7 +154,14 @@ def _describe_shown(_: DataFrame, export: Export) -> dict[str, str]:
     is_share = f"({shown_type} = 'SHARE' AND {privilege} = 'SELECT')"
     share, recipient = join_name(f"'{SHARE}'", path), join_name(f"'{RECIPIENT}'", "principal")
     words = f"regexp_replace({privilege}, '^DENIED ', '')"
-    known_types = (*TABLE_TYPES, *CONTAINER_TYPES, *_OTHER_TYPES, _STREAMING_TABLE, _LOCATION_TYPE, ANY_FILE)
+    known_types = (
+        *TABLE_TYPES,
+        *CONTAINER_TYPES,
+        *_PUBLISHED.words["other_types"],
+        _STREAMING_TABLE,
+        _LOCATION_TYPE,
+        ANY_FILE,
+    )
     named_privilege = f"""CASE WHEN {is_any_file} THEN concat({words}, ' {ANY_FILE}') WHEN {is_share} THEN 'MEMBER'
         ELSE {words} END"""
     grantee = _describe_grantee("principal", named_privilege)
@@ -193,56 +187,33 @@ def _describe_shown(_: DataFrame, export: Export) -> dict[str, str]:
     }
 
 
-LAYOUTS = (
-    Layout((*_TABLE, *_PRIVILEGE), _describe_privileges("TABLE", _TABLE), TABLE_PRIVILEGES, _GRANT_FURTHER),
-    Layout((*_TABLE, _LOCATION_NAME, *_PRIVILEGE), _describe_location_grant, LOCATION_GRANTS, ()),
-    *(
-        Layout(
-            (*parts, *_PRIVILEGE),
-            _describe_privileges("OTHER", parts),
-            name,
-            (*_GRANT_FURTHER, *(_ROUTINE_FURTHER if name.startswith("routine") else ())),
-        )
-        for name, parts in _OTHER_OBJECTS
-    ),
-    Layout((_LOCATION_NAME, *_PRIVILEGE), _describe_location, "external_location_privileges", _GRANT_FURTHER),
-    Layout((*_SCHEMA, *_PRIVILEGE), _describe_privileges("SCHEMA", _SCHEMA), SCHEMA_PRIVILEGES, _GRANT_FURTHER),
-    Layout((*_CATALOG, *_PRIVILEGE), _describe_privileges("CATALOG", _CATALOG), CATALOG_PRIVILEGES, _GRANT_FURTHER),
-    Layout(("principal", "actiontype", "objecttype", "objectkey"), _describe_shown, SHOWN_GRANTS, ()),
-    Layout((*_TABLE, "table_owner"), _describe_owner("TABLE", _TABLE, "table_owner"), TABLES, _TABLE_FURTHER),
-    Layout((*_SCHEMA, "schema_owner"), _describe_owner("SCHEMA", _SCHEMA, "schema_owner"), "schemata", _OBJECT_FURTHER),
-    Layout(
-        (*_CATALOG, "catalog_owner"), _describe_owner("CATALOG", _CATALOG, "catalog_owner"), "catalogs", _OBJECT_FURTHER
-    ),
-    Layout(
-        (*_NAMED_TABLE, "share_name"),
-        _describe_shared("TABLE", _NAMED_TABLE),
-        TABLE_SHARES,
-        ("partition_spec", "cdf_enabled", "start_version", "shared_as_schema", "shared_as_table", "comment"),
-    ),
-    Layout(
-        (*_SCHEMA, "share_name"), _describe_shared("SCHEMA", _SCHEMA), SCHEMA_SHARES, ("shared_as_schema", "comment")
-    ),
-    Layout(
-        ("recipient_name", "share_name", "privilege_type"),
-        _describe_recipient,
-        RECIPIENTS,
-        ("grantor", "inherited_from"),
-    ),
+_DESCRIBERS: Mapping[str, layouts.DescribeRows] = {
+    TABLE_PRIVILEGES: _describe_privileges("TABLE", _TABLE),
+    SCHEMA_PRIVILEGES: _describe_privileges("SCHEMA", _SCHEMA),
+    CATALOG_PRIVILEGES: _describe_privileges("CATALOG", _CATALOG),
+    **{name: _describe_privileges("OTHER", parts) for name, parts in _OTHER_OBJECTS.items()},
+    LOCATION_GRANTS: _describe_location_grant,
+    "external_location_privileges": _describe_location,
+    SHOWN_GRANTS: _describe_shown,
+    TABLES: _describe_owner("TABLE", _TABLE, "table_owner"),
+    "schemata": _describe_owner("SCHEMA", _SCHEMA, "schema_owner"),
+    "catalogs": _describe_owner("CATALOG", _CATALOG, "catalog_owner"),
+    TABLE_SHARES: _describe_shared("TABLE", _NAMED_TABLE),
+    SCHEMA_SHARES: _describe_shared("SCHEMA", _SCHEMA),
+    RECIPIENTS: _describe_recipient,
+}
+LAYOUTS = tuple(
+    Layout(header.needed, _DESCRIBERS[name], name, header.further)
+    for name, header in _PUBLISHED.headers.items()
+    if name in _DESCRIBERS
 )
-
-
 #: Masks and row filters; `information_schema` names the table in either way.
-_MASK_FURTHER, _FILTER_FURTHER = (
-    (*(f"{word}_{part}" for part in ("catalog", "schema", "col_usage")), "using_columns", "target_columns")
-    for word in ("mask", "filter")
-)
 POLICY_LAYOUTS = tuple(
-    layout
+    build_policy_layout(kind, table, f"{word}_name", *others, further=_PUBLISHED.headers[layout].further)
     for table in (_NAMED_TABLE, _TABLE)
-    for layout in (
-        build_policy_layout(PolicyKind.MASK, table, "mask_name", "column_name", further=_MASK_FURTHER),
-        build_policy_layout(PolicyKind.ROWS, table, "filter_name", further=_FILTER_FURTHER),
+    for kind, word, layout, others in (
+        (PolicyKind.MASK, "mask", "column_masks", ("column_name",)),
+        (PolicyKind.ROWS, "filter", "row_filters", ()),
     )
 )
 

@@ -1,6 +1,6 @@
 """Other names of tables, by which logs call them: those in shares, and the paths of their files."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,35 +11,37 @@ from catalog.warehouses.layouts import join_path
 from catalog.warehouses.warehouse import Export
 
 
-def read_shared_tables(spark: SparkSession, folder: str, export: Export) -> DataFrame:
-    """Return (share_name, shared_name, shared_path) of the tables in shares, as the grants of the export list them."""
-    schema = "share_name string, shared_name string, shared_path string"
-    frames = _read_listed(spark, folder, export, TABLE_SHARES, _name_shared_tables)
-    rows = reduce(DataFrame.union, frames, spark.createDataFrame([], schema))
-    return rows.dropDuplicates(["share_name", "shared_name"])
+@dataclass(frozen=True, slots=True)
+class OtherNames:
+    """The other names that the grants of an export list.
+
+    `shared` has share_name, shared_name and shared_path of the tables in shares. `locations` has location and
+    located_path: where the files of tables are; None where the export does not say that.
+    """
+
+    shared: DataFrame
+    locations: DataFrame | None
 
 
-def read_locations(spark: SparkSession, folder: str, export: Export) -> DataFrame | None:
-    """Return (location, located_path): where the files of tables are; None where the export does not say that."""
-    frames = _read_listed(spark, folder, export, TABLES, _locate_tables)
-    return reduce(DataFrame.union, frames).dropDuplicates(["location"]) if frames else None
+def read_other_names(spark: SparkSession, folder: str, export: Export) -> OtherNames:
+    """Return the other names of tables. Raises BadExports."""
+    shared_frames = [spark.createDataFrame([], "share_name string, shared_name string, shared_path string")]
+    located_frames = []
+    for pattern in export.grants:
+        rows = read_csv(spark, folder, export, pattern, ())
+        layout, rows = find_layout_name(rows.columns), rows.filter("is_row AND row_problem IS NULL")
+        if layout == TABLE_SHARES:
+            shared_frames.append(_name_shared_tables(rows))
+        if layout == TABLES and "storage_path" in rows.columns:
+            located_frames.append(_locate_tables(rows))
+    locations = reduce(DataFrame.union, located_frames).dropDuplicates(["location"]) if located_frames else None
+    shared = reduce(DataFrame.union, shared_frames).dropDuplicates(["share_name", "shared_name"])
+    return OtherNames(shared, locations)
 
 
 def strip_location(path: str) -> str:
     """Return a path of files without slashes at its end; an expression of SQL."""
     return f"rtrim('/', trim({path}))"
-
-
-def _read_listed(
-    spark: SparkSession, folder: str, export: Export, layout: str, read: Callable[[DataFrame], DataFrame | None]
-) -> list[DataFrame]:
-    frames = [read_csv(spark, folder, export, pattern, ()) for pattern in export.grants]
-    read_frames = (read(rows.filter("is_row AND row_problem IS NULL")) for rows in frames if _has_layout(rows, layout))
-    return [rows for rows in read_frames if rows is not None]
-
-
-def _has_layout(rows: DataFrame, layout: str) -> bool:
-    return find_layout_name(rows.columns) == layout
 
 
 def _name_shared_tables(rows: DataFrame) -> DataFrame:
@@ -55,9 +57,7 @@ def _name_shared_tables(rows: DataFrame) -> DataFrame:
     )
 
 
-def _locate_tables(rows: DataFrame) -> DataFrame | None:
-    if "storage_path" not in rows.columns:
-        return None
+def _locate_tables(rows: DataFrame) -> DataFrame:
     path = join_path("table_catalog", "table_schema", "table_name")
     located = rows.selectExpr(f"{strip_location('storage_path')} AS location", f"lower({path}) AS located_path")
     return located.filter("location <> ''")

@@ -91,15 +91,19 @@ def _describe_owner(object_type: str, parts: tuple[str, ...], owner: str) -> lay
     return describe
 
 
-def _describe_location(_rows: DataFrame, _export: Export) -> dict[str, str]:
-    """Return the columns of privileges on a location, which say nothing of the tables in it."""
-    privilege = normalize_word("privilege_type")
-    return {
-        "object_type": f"'{_LOCATION_TYPE}'",
-        "path": _LOCATION_NAME,
-        **_describe_grantee("grantee", privilege),
-        "said_problem": f"CASE WHEN {privilege} IN {list_texts(_FILE_WORDS)} THEN {quote_text(_LOCATION_PROBLEM)} END",
-    }
+def _describe_location(privilege: str, grantee: str) -> layouts.DescribeRows:
+    """Return the function for rows of who has what on a location, which say nothing of the tables in it."""
+    is_file_word = f"{privilege} IN {list_texts(_FILE_WORDS)}"
+
+    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
+        return {
+            "object_type": f"'{_LOCATION_TYPE}'",
+            "path": _LOCATION_NAME,
+            **_describe_grantee(grantee, privilege),
+            "said_problem": f"CASE WHEN {is_file_word} THEN {quote_text(_LOCATION_PROBLEM)} END",
+        }
+
+    return describe
 
 
 def _describe_location_grant(_rows: DataFrame, _export: Export) -> dict[str, str]:
@@ -193,7 +197,8 @@ _DESCRIBERS: Mapping[str, layouts.DescribeRows] = {
     CATALOG_PRIVILEGES: _describe_privileges("CATALOG", _CATALOG),
     **{name: _describe_privileges("OTHER", parts) for name, parts in _OTHER_OBJECTS.items()},
     LOCATION_GRANTS: _describe_location_grant,
-    "external_location_privileges": _describe_location,
+    "external_location_privileges": _describe_location(normalize_word("privilege_type"), "grantee"),
+    "external_locations": _describe_location("'OWNERSHIP'", "external_location_owner"),
     SHOWN_GRANTS: _describe_shown,
     TABLES: _describe_owner("TABLE", _TABLE, "table_owner"),
     "schemata": _describe_owner("SCHEMA", _SCHEMA, "schema_owner"),

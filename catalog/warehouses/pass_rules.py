@@ -58,7 +58,7 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.IDLE_MEMBERSHIP: "A membership that gives nothing",
     PassRule.REPEATED: "On a column of a table that the same grant is on as a whole",
     PassRule.CLOSED_CONTAINER: "In a schema or database that nobody who has the grant gets into",
-    PassRule.READING_OBJECT: "On something that may show rows of tables, such as a stream or a stage",
+    PassRule.READING_OBJECT: "Through something that may show rows of tables, such as a stream or an authorized view",
 }
 
 #: Rules whose rows can give access to data, which nobody compared: what is sensitive below them is a finding.

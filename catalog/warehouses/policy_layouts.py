@@ -54,11 +54,17 @@ def describe_policy(kind: str, path: str, name: str) -> dict[str, str]:
 
 
 def build_policy_layout(
-    kind: PolicyKind, table: Sequence[str], name: str, *others: str, switches: Sequence[str] = ()
+    kind: PolicyKind,
+    table: Sequence[str],
+    name: str,
+    *others: str,
+    switches: Sequence[str] = (),
+    further: tuple[str, ...] | None = None,
 ) -> Layout:
     """Return a layout of policies of a kind; a table of two parts is in the database of the export.
 
-    `switches` are further columns: a policy is in force unless one of them that is there says no.
+    `switches` are further columns: a policy is in force unless one of them that is there says no. `further` are
+    those of a `Layout`.
     """
 
     def describe(rows: DataFrame, export: Export) -> dict[str, str]:
@@ -67,7 +73,7 @@ def build_policy_layout(
         said_rule = f"CASE WHEN {' OR '.join(conditions)} THEN '{PassRule.INACTIVE_POLICY}' END"
         return describe_policy(f"'{kind}'", path, name) | ({"said_rule": said_rule} if conditions else {})
 
-    return Layout((*table, name, *others), describe)
+    return Layout((*table, name, *others), describe, further=further)
 
 
 def _describe_plain(_: DataFrame, export: Export) -> dict[str, str]:

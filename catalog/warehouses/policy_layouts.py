@@ -54,11 +54,18 @@ def describe_policy(kind: str, path: str, name: str) -> dict[str, str]:
 
 
 def build_policy_layout(
-    kind: PolicyKind, table: Sequence[str], name: str, *others: str, switches: Sequence[str] = ()
+    kind: PolicyKind,
+    table: Sequence[str],
+    name: str,
+    *others: str,
+    switches: Sequence[str] = (),
+    layout: str = "",
+    further: tuple[str, ...] | None = None,
 ) -> Layout:
     """Return a layout of policies of a kind; a table of two parts is in the database of the export.
 
-    `switches` are further columns: a policy is in force unless one of them that is there says no.
+    A policy is in force unless one of the columns `switches` that is there says no. `layout` is the name of the layout,
+    and `further` are its other columns.
     """
 
     def describe(rows: DataFrame, export: Export) -> dict[str, str]:
@@ -67,7 +74,7 @@ def build_policy_layout(
         said_rule = f"CASE WHEN {' OR '.join(conditions)} THEN '{PassRule.INACTIVE_POLICY}' END"
         return describe_policy(f"'{kind}'", path, name) | ({"said_rule": said_rule} if conditions else {})
 
-    return Layout((*table, name, *others), describe)
+    return Layout((*table, name, *others), describe, layout, further)
 
 
 def _describe_plain(_: DataFrame, export: Export) -> dict[str, str]:
@@ -79,4 +86,4 @@ def _describe_plain(_: DataFrame, export: Export) -> dict[str, str]:
     }
 
 
-_PLAIN = Layout(("object", "kind", "policy"), _describe_plain)
+_PLAIN = Layout(("object", "kind", "policy"), _describe_plain, "the plain form", ())

@@ -181,4 +181,6 @@ POLICY_LAYOUT = build_policy_layout(
     "policy_name",
     *("command", "role_names", "permissive", "has_row_security", "forces_row_security"),
     switches=("has_row_security",),
+    layout="row_policies",
+    further=(),
 )

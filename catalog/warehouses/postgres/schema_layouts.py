@@ -221,5 +221,10 @@ LAYOUTS = (
     ),
 )
 POLICY_LAYOUT = build_policy_layout(
-    PolicyKind.ROWS, ("schemaname", "tablename"), "policyname", switches=("rowsecurity",)
+    PolicyKind.ROWS,
+    ("schemaname", "tablename"),
+    "policyname",
+    switches=("rowsecurity",),
+    layout="pg_policies",
+    further=("permissive", "roles", "cmd", "qual", "with_check", "rowsecurity"),
 )

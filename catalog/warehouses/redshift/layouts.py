@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from catalog.sql_text import NO_TEXT, list_texts, quote_text
-from catalog.warehouses.grant_facts import FactKind, Grantee
+from catalog.warehouses.grant_facts import FactKind, Grantee, PolicyKind
 from catalog.warehouses.layouts import DescribeRows, Layout, describe_membership, describe_role, join_path
 from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.policy_layouts import build_policy_layout
 from catalog.warehouses.principals import GROUP, SHARE, join_name
 from catalog.warehouses.redshift.privileges import (
     CONTAINER_PRIVILEGES,
@@ -393,5 +394,22 @@ LAYOUTS = (
         _describe_external,
         "SVV_EXTERNAL_SCHEMAS",
         ("database_name", "esowner", "databasename", "esoptions"),
+    ),
+)
+POLICY_LAYOUTS = (
+    build_policy_layout(
+        PolicyKind.ROWS,
+        ("relschema", "relname"),
+        "polname",
+        switches=("is_pol_on", "is_rls_on"),
+        layout="SVV_RLS_ATTACHED_POLICY",
+        further=("relkind", "grantor", "grantee", "granteekind", "is_pol_on", "is_rls_on", "rls_conjunction_type"),
+    ),
+    build_policy_layout(
+        PolicyKind.MASK,
+        ("schema_name", "table_name"),
+        "policy_name",
+        layout="SVV_ATTACHED_MASKING_POLICY",
+        further=("table_type", "grantor", "grantee", "grantee_type", "priority", "input_columns", "output_columns"),
     ),
 )

@@ -5,6 +5,7 @@ from pyspark.sql import functions as f
 
 from catalog.sql_text import NO_TEXT, list_texts, quote_text
 from catalog.warehouses.files import csv_rows
+from catalog.warehouses.files.headers import Header
 from catalog.warehouses.history import LineReading, build_history
 from catalog.warehouses.history_objects import build_object, unite_objects
 from catalog.warehouses.history_rules import HistoryRule
@@ -13,7 +14,7 @@ from catalog.warehouses.sql_names import split_name
 from catalog.warehouses.warehouse import Export
 
 _OBJECTS_COLUMNS = ("direct_objects_accessed", "base_objects_accessed", "objects_modified")
-_REQUIRED_COLUMNS = ("query_start_time", "user_name", *_OBJECTS_COLUMNS)
+_HEADER = Header(("query_start_time", "user_name", *_OBJECTS_COLUMNS), "ACCESS_HISTORY", further=None)
 #: What a column without a list holds.
 _NO_LIST = ("", "null", "NULL", "\\N")
 _OBJECTS_SCHEMA = "array<struct<objectDomain: string, objectName: string>>"
@@ -28,7 +29,7 @@ _PROGRAMS = ("SYSTEM", "SYSTEM-USER", "SYSTEM USER", "WORKSHEETS_APP_USER", "SNO
 
 def read_access_history(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files. Raises BadExports."""
-    rows = csv_rows.read_csv(spark, folder, export, pattern, _REQUIRED_COLUMNS)
+    rows = csv_rows.read_csv(spark, folder, export, pattern, [_HEADER])
     lists = {f"{name}_list": f"from_json({name}, '{_OBJECTS_SCHEMA}')" for name in _OBJECTS_COLUMNS}
     rows = rows.withColumns({name: f.expr(text) for name, text in lists.items()})
     is_cut = " OR ".join(f"exists({name}_list, item -> item.objectName = '{_CUT_OFF}')" for name in _OBJECTS_COLUMNS)

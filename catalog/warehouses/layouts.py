@@ -19,7 +19,10 @@ from catalog.warehouses.files.lines import LINE_COLUMNS
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind
 from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.row_facts import UNKNOWN_LEVEL, RowOutcome
-from catalog.warehouses.warehouse import Export
+from catalog.warehouses.warehouse import BadExports, Export
+
+#: Whether a described row is about a table or a container of tables.
+_IS_TABLE_ROW = "is_row AND object_type <> 'ROLE'"
 
 DescribeRows = Callable[[DataFrame, Export], Mapping[str, str]]
 
@@ -123,6 +126,25 @@ def _describe_rows(rows: DataFrame, export: Export, layout: Layout) -> DataFrame
     described_columns = dict.fromkeys(_TEXT_COLUMNS, NO_TEXT) | dict(layout.describe(rows, export))
     described_columns["layout"] = quote_text(layout.name) if layout.name else NO_TEXT
     return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))
+
+
+def list_databases(rows: DataFrame) -> list[str]:
+    """Return the databases that described rows about tables and their containers name."""
+    database = f"substring_index(path, {quote_text(SEPARATOR)}, 1) AS name"
+    named_rows = rows.filter(f"{_IS_TABLE_ROW} AND path <> ''").selectExpr(database).distinct()
+    return sorted(row["name"] for row in named_rows.collect())
+
+
+def check_database(rows: DataFrame, export: Export) -> None:
+    """Raise BadExports when no described row is of the database of an export, and some are of another one."""
+    if not export.database:
+        return
+    is_here = f"path = {quote_text(export.database)} OR startswith(path, {quote_text(export.database + SEPARATOR)})"
+    if not rows.filter(f"{_IS_TABLE_ROW} AND ({is_here})").head(1) and (databases := list_databases(rows)):
+        raise BadExports(
+            f"The files of the export {export.name} are of the database {', '.join(databases)}, and exports.json says "
+            f"that they are of {export.database}."
+        )
 
 
 def build_facts(rows: DataFrame, export: Export, form: LayoutForm) -> DataFrame:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from catalog.sql_text import quote_text
+from catalog.warehouses.difference_details import parse_details
 from catalog.warehouses.difference_words import render_note
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind, Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
-from catalog.warehouses.named_accounts import NamedAccountsDialect, list_details
+from catalog.warehouses.named_accounts import NamedAccountsDialect
 from catalog.warehouses.principals import CATALOG_ROLE, split_principal
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, count_missing_parts, find_object_path
 from catalog.warehouses.trino.privileges import ADMIN_MEMBER, ADMIN_ROLE, OWNERSHIP, SYSTEM
@@ -43,8 +44,8 @@ class TrinoDialect(NamedAccountsDialect):
             path = find_object_path(export, {**difference, "object": None} if difference["name"] else difference)
             if len(path) > 1 or difference["object_type"] == "CATALOG":
                 return path[0]
-        names = {details["catalog"] for details in list_details(difference) if details.get("catalog")}
-        for details in list_details(difference):
+        names = {details["catalog"] for details in parse_details(difference["details"]) if details.get("catalog")}
+        for details in parse_details(difference["details"]):
             names |= {export.spell(name.split(".")[0]) for name in details.get("datasets") or ()}
         return names.pop() if len(names) == 1 else self.catalog
 

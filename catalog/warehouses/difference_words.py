@@ -42,3 +42,8 @@ def describe_dependents(what: str, holders: Sequence[str]) -> list[str]:
     if len(holders) < 2:
         return [render_note(f"CASCADE also takes {what} from {names}, to whom it was passed on.")] if holders else []
     return [render_note(f"CASCADE also takes {what} from {len(holders)} to whom it was passed on: {names}.")]
+
+
+def doubt_owner(name: str, statements: Sequence[str]) -> list[str]:
+    """Return statements that take something as comments, where nothing says that somebody is not the owner."""
+    return [render_note(f"Unless {name} owns it, which no file says: {statement}") for statement in statements]

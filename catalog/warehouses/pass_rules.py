@@ -59,7 +59,7 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.IDLE_MEMBERSHIP: "A membership that gives nothing",
     PassRule.REPEATED: "On a column of a table that the same grant is on as a whole",
     PassRule.CLOSED_CONTAINER: "In a schema or database that nobody who has the grant gets into",
-    PassRule.MAYBE_EXTERNAL: "On a schema that may be external, so that USAGE would open it",
+    PassRule.MAYBE_EXTERNAL: "On a schema that may be external, where USAGE opens all of it",
     PassRule.READING_OBJECT: "On something that may show rows of tables, such as a stream or a stage",
 }
 

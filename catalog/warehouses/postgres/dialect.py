@@ -15,6 +15,7 @@ from catalog.warehouses.difference_details import parse_details
 from catalog.warehouses.difference_words import (
     describe_dependents,
     describe_role,
+    doubt_owner,
     render_note,
 )
 from catalog.warehouses.grant_facts import Grantee, list_privileges
@@ -114,7 +115,9 @@ class PostgresDialect(NamedAccountsDialect):
         if path in self.source.grants and table_privileges:
             lines += self._render_known_revokes(export, difference, grantee, table_privileges)
         else:
-            lines += super().render_revokes(export, difference, table_privileges)
+            revokes = super().render_revokes(export, difference, table_privileges)
+            hides_owner = any(details.get("hides_owner") for details in parse_details(difference["details"]))
+            lines += doubt_owner(grantee, revokes) if hides_owner else revokes
         return [*lines, *self._render_column_revokes(export, difference, grantee, table_privileges)]
 
     def _render_known_revokes(

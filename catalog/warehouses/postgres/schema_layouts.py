@@ -46,7 +46,7 @@ def _describe_table(rows: DataFrame, _export: Export) -> dict[str, str]:
     privilege = normalize_word("privilege_type")
     # Nobody but the owner has a grant of his own making.
     is_own = "coalesce(grantor = grantee, false)" if "grantor" in rows.columns else "false"
-    details = NO_TEXT
+    details = "to_json(named_struct('hides_owner', true))" if "grantor" not in rows.columns else NO_TEXT
     if "grantor" in rows.columns and "is_grantable" in rows.columns:
         column = "column_name" if "column_name" in rows.columns else NO_TEXT
         details = build_grant_details("grantor", is_grantable=is_true("is_grantable"), column=column)

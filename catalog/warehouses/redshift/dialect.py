@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import dotted_name, render_note
+from catalog.warehouses.difference_words import dotted_name, doubt_owner, render_note
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.named_accounts import NamedAccountsDialect
@@ -102,12 +102,15 @@ class RedshiftDialect(NamedAccountsDialect):
             lines.append(f"REVOKE USAGE ON SCHEMA {self.quote_name(path[-1])} FROM {grantee};")
         table_privileges = [name for name in privileges if name not in (SUPERUSER, EMPTYING, USAGE, *COLUMN_PRIVILEGES)]
         revokes = super().render_revokes(export, difference, table_privileges)
+        words = []
         if revokes and any(item.get("is_grantable") for item in parse_details(difference["details"])):
-            words = f"CASCADE also takes what {name} has passed on: to whom, no view of Redshift says."
-            revokes = [render_note(words), *(f"{line.removesuffix(';')} CASCADE;" for line in revokes)]
+            words.append(
+                render_note(f"CASCADE also takes what {name} has passed on: to whom, no view of Redshift says.")
+            )
+            revokes = [f"{line.removesuffix(';')} CASCADE;" for line in revokes]
         if self.source.hides_owners and difference["kind"] == Grantee.USER and difference["entity"]:
-            revokes = [render_note(f"Unless {name} owns it, which no file says: {line}") for line in revokes]
-        return [*lines, *revokes, *self._render_column_revokes(export, difference, grantee, table_privileges)]
+            revokes = doubt_owner(name, revokes)
+        return [*lines, *words, *revokes, *self._render_column_revokes(export, difference, grantee, table_privileges)]
 
     def _render_power_ends(self, difference: DifferenceRow, grantee: str) -> Iterator[str]:
         """Yield what ends rights on all tables: memberships, or words where it is an attribute."""

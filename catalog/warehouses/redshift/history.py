@@ -47,7 +47,7 @@ _JOINED_COLUMNS = (
     *("query_type", "query_text", "transaction_id", "session_id", "xid", "pid"),
 )
 #: The view itself, with the names of user, database and schema and the status of the query joined to it.
-_HEADERS = tuple(
+HEADERS = tuple(
     Header((time, person, table), view, (*columns, *_JOINED_COLUMNS))
     for time, view, columns in (
         ("start_time", "SYS_QUERY_DETAIL", _DETAIL_COLUMNS),
@@ -65,7 +65,7 @@ _TABLE_SCANS = ("2", "28", "29", "33", "36")
 
 def read_query_details(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files. Raises BadExports."""
-    rows = csv_rows.read_csv(spark, folder, export, pattern, _HEADERS)
+    rows = csv_rows.read_csv(spark, folder, export, pattern, HEADERS)
     columns = {key: _find_column(rows, names) for key, names in _NAMES.items()}
     values = {key: NO_TEXT if name is None else f"trim({quote_name(name)})" for key, name in columns.items()}
     table = values["table"]

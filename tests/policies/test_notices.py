@@ -118,8 +118,8 @@ def test_administrators_are_told_by_one_mail_with_one_message_id(
     assert "https://authz.example/settings/permissions/guardrails/urn:li:guardrail:" in message.body
     assert isinstance(message, EmailMultiAlternatives)
     (html,) = message.alternatives
-    assert "&lt;b&gt;Bad&lt;/b&gt;" in html[0]
-    assert "<b>" not in html[0]
+    assert "&lt;b&gt;Bad&lt;/b&gt;" in str(html[0])
+    assert "<b>" not in str(html[0])
 
 
 @pytest.mark.django_db

@@ -256,8 +256,8 @@ def add_case(made: World, name: str, case: Case) -> dict[str, Any]:
     opened: dict[str, list[str]] = {}
     for line in case.roles.splitlines():
         short_name, members, names = line.split("|")
+        urn = role(f"{name}_{short_name}")
         if short_name:
-            urn = role(f"{name}_{short_name}")
             made.entity(urn, ROLE_TYPE=["READ"], ROLE_USER=list(map(user, members.split())))
         for one in names.split():
             opened.setdefault(one, []).extend([urn] if short_name else [])

@@ -19,8 +19,8 @@ class Report(models.Model):
     the sentence with the reason of a failure. `policy_version` and `as_of` are those of the snapshot it was made from.
     `summary` holds the headline numbers and the series of charts. `seen_at` is updated while a process works on the
     run; `attempts` counts the workers that started it, since an interrupted worker is followed by another.
-    `late_alerted_at` is when it was told of as late. `unpublished_tables` is its entry in the manifest of the open
-    tables, until that is written.
+    `late_alerted_at` is when it was told of as late. `unpublished_tables` describes the tables of its results until
+    they are in the open tables.
     """
 
     class Status(models.TextChoices):

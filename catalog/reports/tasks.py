@@ -73,16 +73,14 @@ def answer_access_question(question: str, **_: Any) -> None:
 def watch_reports(**_: Any) -> int:
     """Requeue the reports whose worker disappeared, and resend overdue messages, which may be lost.
 
-    Removes the folders and files of those runs, publishes what is not yet in the open tables, tells of late nightly
-    runs, and returns the number of those whose worker disappeared.
+    Removes the folders of those runs, publishes what is not yet in the open tables, tells of late nightly runs, and
+    returns the number of those whose worker disappeared.
     """
     lost_worker_count = run_state.expire()
     leftovers.remove_spark_folders()
-    ended_kinds = leftovers.remove_ended_runs()
+    leftovers.remove_ended_runs()
     if lost_worker_count:
         leftovers.remove_attempt_folders()
-    for kind in KINDS if lost_worker_count else ended_kinds:
-        table_publishing.delete_abandoned(kind)
     table_publishing.publish_pending()
     for report_id in run_state.list_overdue():
         task_queue.enqueue(run_state.RUN_TASK, str(report_id), expires=MESSAGE_EXPIRY_SECONDS)

@@ -7,7 +7,7 @@ has a number and a folder, so a worker that returns after its lease changes noth
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -136,11 +136,11 @@ def record_snapshot(report: Report, *, policy_version: int, as_of: datetime) -> 
 
 
 def mark_ready(
-    report: Report, *, summary: Mapping[str, Any], log: str, tables: Mapping[str, Any] | None = None
+    report: Report, *, summary: Mapping[str, Any], log: str, tables: Sequence[Mapping[str, Any]] | None = None
 ) -> bool:
     """Mark a run READY, so that its rows are visible; return False when it ended otherwise meanwhile.
 
-    `tables` is its entry in the manifest of the open tables, which is to be published.
+    `tables` describes the tables of its results, which are to be published.
     """
     result_fields = {"stage": "", "done": 0, "total": 0, "summary": dict(summary), "log": log}
     result_fields["unpublished_tables"] = tables
@@ -250,8 +250,7 @@ def attempt_folder(report: Report) -> StorageFolder:
 def find_kept_folder(report: Report, name: str) -> StorageFolder:
     """Return a folder that a READY run keeps: `output`, or `input` for kinds that retain their snapshot.
 
-    It is in that of the run, or where folders cannot be renamed, in that of the attempt which the row names. Raises
-    OSError.
+    It is in that of the attempt which the row names; earlier releases moved it into that of the run. Raises OSError.
     """
     folder = report_folder(report.pk) / name
     return folder if folder.is_there() else attempt_folder(report) / name

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from catalog.reports.assertions.parser import Assertion, AssertionKind
-from catalog.reports.bundle_tests.running import CaseFacts, PlacedClaim
+from catalog.assertions.parser import Assertion, AssertionKind
+from catalog.bundle_tests.running import CaseFacts, PlacedClaim
 from catalog.reports.snapshot import partitions
 from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.snapshot.partitions import Partition, SnapshotState

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from catalog.reports.spark.decisions import AccessDenied, CannotRead, parse_role_slices
+from catalog.spark.decisions import AccessDenied, CannotRead, parse_role_slices
 from policies.engine import sql_rendering
 
 #: With this setting Spark parses string literals differently from how they are rendered.

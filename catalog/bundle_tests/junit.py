@@ -5,7 +5,7 @@ from itertools import groupby
 from operator import attrgetter
 from xml.sax.saxutils import escape, quoteattr
 
-from catalog.reports.bundle_tests.running import CaseResult
+from catalog.bundle_tests.running import CaseResult
 
 
 def render_junit(results: Sequence[CaseResult]) -> str:

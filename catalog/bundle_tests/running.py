@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from catalog.reports.assertions.parser import Assertion, AssertionKind
-from catalog.reports.bundle_tests.case_reader import CaseFile
+from catalog.assertions.parser import Assertion, AssertionKind
+from catalog.bundle_tests.case_reader import CaseFile
 from catalog.reports.kinds.dataset_access_check import absent_names, checks
 from catalog.reports.kinds.dataset_access_check.spec import serialize_assertion
 from catalog.reports.snapshot import partitions, reader

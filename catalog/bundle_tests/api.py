@@ -54,7 +54,7 @@ class BundleTestView(ApiView):
         Files without `facts` are asked about what is stored. Who needs what is as in a plan.
         """
         # Few calls need what answers them.
-        from catalog.reports.bundle_tests import junit, present_bundle
+        from catalog.bundle_tests import junit, present_bundle
 
         version, results = present_bundle.run_present(read_files(payload), options=read_options(payload), by=self.actor)
         failed_count = sum(bool(result.failures) for result in results)

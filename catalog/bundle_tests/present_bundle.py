@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from catalog.reports.bundle_tests import bundle, running
-from catalog.reports.bundle_tests.bundle import BundleTests
-from catalog.reports.bundle_tests.present_facts import PresentWorld, refuse_many_steps, refuse_size
-from catalog.reports.bundle_tests.running import CaseResult
+from catalog.bundle_tests import bundle, running
+from catalog.bundle_tests.bundle import BundleTests
+from catalog.bundle_tests.present_facts import PresentWorld, refuse_many_steps, refuse_size
+from catalog.bundle_tests.running import CaseResult
 from policies.authoring.services.bundles import net_effect, planning
 from policies.authoring.services.bundles.planning import BundleOptions
 from policies.engine.model import Actor

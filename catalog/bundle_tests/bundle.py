@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalog.reports.assertions.parser import Assertion, InvalidAssertions, parse_one
-from catalog.reports.bundle_tests import running
-from catalog.reports.bundle_tests.case_reader import CaseFile, read_case_file
-from catalog.reports.bundle_tests.running import CaseResult, CaseWorld
+from catalog.assertions.parser import Assertion, read_assertion
+from catalog.bundle_tests import running
+from catalog.bundle_tests.case_reader import CaseFile, read_case_file
+from catalog.bundle_tests.running import CaseResult, CaseWorld
 from policies.authoring.services.bundles import files, kinds, policy_entries
 from policies.authoring.services.bundles.policy_entries import PolicyEntries
 from policies.engine.errors import Problem
@@ -81,19 +81,6 @@ def read_tests(texts: Mapping[str, str]) -> BundleTests:
         detail = "There is nothing to test: no file of tests and no assertion."
         problems.append(Problem("tests.missing", f"{files.TESTS_FOLDER}/", detail))
     return BundleTests(case_files, assertions, other_texts, problems)
-
-
-def read_assertion(path: str, text: str) -> Assertion:
-    """Return the assertion of a file. Raises Invalid with every problem, each with file and line."""
-    try:
-        return parse_one(text)
-    except InvalidAssertions as error:
-        raise Invalid(
-            [
-                Problem(problem.code, f"{path}:{problem.pointer.removeprefix('line ')}", problem.detail)
-                for problem in error.problems
-            ]
-        ) from None
 
 
 def _compile_policies(texts: Mapping[str, str]) -> dict[str, tuple[Statement, ...]]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from catalog.reports.assertions.parser import FIELDS_BY_WORD, Assertion, AssertionKind, AssertionReader
-from catalog.reports.bundle_tests.inline_facts import InlineFacts
+from catalog.assertions.parser import FIELDS_BY_WORD, Assertion, AssertionKind, AssertionReader
+from catalog.bundle_tests.inline_facts import InlineFacts
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.engine.selectors import Owner

@@ -9,11 +9,12 @@ from enum import StrEnum
 
 import yaml
 
-from catalog.reports.assertions.yaml_nodes import YamlNodeReader
+from catalog.assertions.yaml_nodes import YamlNodeReader
 from policies.engine import families, selectors
 from policies.engine.errors import Problem
 from policies.engine.families import vocabulary
 from policies.engine.selectors import Condition, Criterion, Selector
+from policies.errors import Invalid
 
 #: Maximum length of a text, in characters, and maximum number of assertions in it.
 MAX_TEXT_LENGTH, MAX_ASSERTIONS = 1_000_000, 2_000
@@ -96,6 +97,19 @@ def parse_one(text: str) -> Assertion:
             tuple(Problem("assertions.invalid", f"line {line}", detail) for line, detail in reader.list_problems())
         )
     return assertion
+
+
+def read_assertion(path: str, text: str) -> Assertion:
+    """Return the assertion of a file. Raises Invalid with every problem, each with file and line."""
+    try:
+        return parse_one(text)
+    except InvalidAssertions as error:
+        raise Invalid(
+            [
+                Problem(problem.code, f"{path}:{problem.pointer.removeprefix('line ')}", problem.detail)
+                for problem in error.problems
+            ]
+        ) from None
 
 
 def parse(text: str) -> tuple[Assertion, ...]:

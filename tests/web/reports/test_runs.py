@@ -190,6 +190,13 @@ def test_a_chart_says_how_many_bars_it_leaves_out(browse, world, tmp_path):
     assert "and 25 more in the tables" in words(page)
 
 
+def test_what_a_run_could_not_judge_is_said_first(browse, world, tmp_path):
+    sentence = "shop is not compared: shop/a.csv.gz is damaged."
+    run = finished.ready(tmp_path, KIND, summary=Summary((), unjudged=(sentence,)).serialize())
+    assert f"Incomplete: {sentence}" in words(browse("root").get(page_of(run)))
+    assert browse("root").get(f"/api/v1/reports/{run.pk}/").json()["summary"]["unjudged"] == [sentence]
+
+
 def test_codes_beside_bars_are_shown_in_words(browse, world, tmp_path):
     labels = ("ROLE_BESIDE_ISOLATION", "Extra grant", "EDIT_ENTITY_TAGS", "postgres-eu")
     bars = [{"label": label, "value": 1} for label in labels]

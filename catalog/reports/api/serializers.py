@@ -160,6 +160,15 @@ class RowSearchFilters(strict_fields.StrictSerializer):
     value = strict_fields.StrictString(required=False, max_length=1024)
 
 
+class ScriptQuery(strict_fields.StrictSerializer):
+    """The script that is asked for."""
+
+    export = strict_fields.StrictString(max_length=512, help_text="The name of the export.")
+    which = serializers.ChoiceField(
+        ("repairs", "inverse"), default="repairs", help_text="The repairs, or what takes them back."
+    )
+
+
 class RowListFilters(RowSearchFilters, PageParameters):
     """Filters of the rows of a table, and their order."""
 

@@ -317,6 +317,39 @@ class PostgresDialect(SqlDialect):
                 lines.append(f"{statement} GRANTED BY {self.quote_name(grantor)}{end};")
         return lines or [f"{statement}{end};"]
 
+    # -- what takes a repair back --------------------------------------------------------------------------------------
+
+    def render_inverse(self, export: Export, difference: DifferenceRow, repair: str) -> str:
+        """Return what takes a repair back, also what was passed on, by those who passed it on."""
+        lines = super().render_inverse(export, difference, repair).split("\n")
+        if difference["type"] == "EXTRA_MEMBER":
+            role = difference["via"] or difference["object"]
+            lines = [self._restore_option(line, role, difference["grantee"]) for line in lines]
+        path, grantee = difference["object"] or "", difference["grantee"] or self.find_role(export, difference)
+        names = self.source.revoked.get((path, grantee), frozenset())
+        if path not in self.source.grants or not names:
+            return "\n".join(lines)
+        scope, restored = self.render_scope(export, difference), []
+        for name in sorted(names):
+            own_grants = self.source.list_grants(path, grantee, name)
+            for grant in (*own_grants, *self.source.list_dependents(path, grantee, name)):
+                option = " WITH GRANT OPTION" if grant.is_grantable else ""
+                statement = f"GRANT {name} {scope} TO {self.render_principal(None, grant.grantee)}{option};"
+                restored.append(self._run_as(grant.grantor, statement, owner=self.source.owners[path]))
+        # Of the others, those that take back what stayed, or are about columns or the owner, remain.
+        others = [line for line in lines if "GRANT " not in line or '("' in line]
+        return "\n".join((*restored, *others))
+
+    def _restore_option(self, line: str, role: str, member: str) -> str:
+        """Return the GRANT of a role to a member with the option that he had."""
+        for membership in self.source.memberships:
+            grantor = f" GRANTED BY {self.quote_name(membership.grantor)};"
+            is_his = (membership.role, membership.member) == (role, member) and line.endswith((grantor, '";'))
+            if is_his and membership.is_admin and line.startswith("GRANT "):
+                start = line.removesuffix(grantor).removesuffix(";")
+                return f"{start} WITH ADMIN OPTION{grantor if line.endswith(grantor) else ';'}"
+        return line
+
 
 def _are_nameable(*names: str) -> bool:
     """Whether SQL can name these: it cuts long names off, and catalogs show a number for a role that is gone."""

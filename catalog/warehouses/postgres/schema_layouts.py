@@ -153,7 +153,8 @@ def _describe_member(role: str, member: str) -> layouts.DescribeRows:
         if "grantor" in rows.columns:
             # These columns came with the chain of grantors.
             is_chained = "true" if _OPTIONS & set(rows.columns) else "false"
-            details = build_member_details(unquote_name("grantor"), is_chained=is_chained)
+            is_admin = is_true("admin_option") if "admin_option" in rows.columns else "false"
+            details = build_member_details(unquote_name("grantor"), is_chained=is_chained, is_admin=is_admin)
         columns = describe_membership(unquote_name(role), unquote_name(member), f"'{ANYBODY}'")
         return {**columns, "details": details, **_describe_options(rows)}
 

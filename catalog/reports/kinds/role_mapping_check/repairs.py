@@ -20,6 +20,14 @@ def render_repair(export: Export | None, difference: DifferenceRow) -> str:
     return statements or step
 
 
+def render_inverse(export: Export | None, difference: DifferenceRow, repair: str) -> str:
+    """Return the statements that take the repair of a difference back, one a line; "" for a repair in words."""
+    is_in_words = all(line.startswith("--") for line in repair.split("\n"))
+    if is_in_words or export is None or export.dialect is None:
+        return ""
+    return export.dialect.render_inverse(export, difference, repair)
+
+
 _RENDERERS: Mapping[DifferenceType, Callable[[Dialect, Export, DifferenceRow], str]] = {
     DifferenceType.GRANT_MISSING: lambda dialect, export, row: dialect.grant_access(export, row),
     DifferenceType.EXTRA_GRANT: lambda dialect, export, row: dialect.revoke_access(export, row),

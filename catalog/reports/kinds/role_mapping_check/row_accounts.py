@@ -63,6 +63,7 @@ class RowAccounts:
             "grants": kinds[FactKind.GRANT],
             "members": kinds[FactKind.MEMBER],
             "inherited": kinds[FactKind.INHERIT],
+            "dialect": export.dialect.name if export.dialect else None,
             "limits": " ".join(self._survey.find_coverage(export).limits) or None,
         }
 

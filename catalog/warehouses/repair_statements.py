@@ -164,6 +164,11 @@ class RepairStatement:
                     verb = "DROP"
                 setting = f"SET INCLUDENEW = {verb}" if verb in ("TRUE", "FALSE") else verb
                 return f"{parts['on']} {setting} {parts['what']};"
+            case _Shape.PRIVILEGE | _Shape.MEMBER | _Shape.DEFAULT:
+                return self._invert_grant(option)
+
+    def _invert_grant(self, option: str) -> str:
+        parts = self.parts
         verb, preposition = ("GRANT", "TO") if self.is_taking else ("REVOKE", "FROM")
         option = option if self.is_taking else ""
         if self.shape is _Shape.DEFAULT:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import describe_role, dotted_name, find_identifier, render_note
+from catalog.warehouses.difference_words import describe_role, dotted_name, find_identifier
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import OWNERSHIPS
 from catalog.warehouses.principals import DATABASE_ROLE, GROUP, SEPARATOR, describe_principal, split_principal
-from catalog.warehouses.repair_statements import invert_repair
+from catalog.warehouses.repair_statements import invert_repair, render_note
 from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export
 
 READ_AND_WRITE = "SELECT, INSERT, UPDATE, DELETE"

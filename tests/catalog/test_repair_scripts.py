@@ -11,6 +11,8 @@ from catalog.warehouses.exports import parse_exports
 from catalog.warehouses.repair_script import ScriptRepair, render_script
 from catalog.warehouses.repair_statements import find_phases, invert_repair, read_statement
 from catalog.warehouses.scripts import FRAMES
+from catalog.warehouses.snowflake.dialect import DIALECT as SNOWFLAKE
+from catalog.warehouses.snowflake.source import PassedGrant, SnowflakeSource
 
 EVIL = '"a""; DROP ROLE b; --"'
 #: A statement, and what takes it back; `old` owned what it hands on.
@@ -106,16 +108,20 @@ def test_what_others_need_comes_first_and_nothing_overtakes_its_own() -> None:
     ]
 
 
-def test_what_somebody_had_before_stays() -> None:
-    about = {"holder": '"r"', "held": ["SELECT"]}
-    grant = 'GRANT SELECT, INSERT ON TABLE "t" TO {};'
-    assert invert_repair(grant.format('"r"'), **about) == 'REVOKE INSERT ON TABLE "t" FROM "r";'
-    assert invert_repair(grant.format('"s"'), **about) == 'REVOKE SELECT, INSERT ON TABLE "t" FROM "s";'
-    assert invert_repair('GRANT SELECT ON TABLE "t" TO "r";', **about) == ""
-    assert invert_repair('GRANT ALL PRIVILEGES ON TABLE "t" TO "r";', **about).splitlines() == [
-        'REVOKE ALL PRIVILEGES ON TABLE "t" FROM "r";',
-        'GRANT SELECT ON TABLE "t" TO "r";',
-    ]
+@pytest.mark.parametrize(
+    ("repair", "inverse"),
+    [
+        ('GRANT SELECT, INSERT ON TABLE "t" TO "r";', 'REVOKE INSERT ON TABLE "t" FROM "r";'),
+        ('GRANT SELECT, INSERT ON TABLE "t" TO "s";', 'REVOKE SELECT, INSERT ON TABLE "t" FROM "s";'),
+        ('GRANT SELECT ON TABLE "t" TO "r";', ""),
+        (
+            'GRANT ALL PRIVILEGES ON TABLE "t" TO "r";',
+            'REVOKE ALL PRIVILEGES ON TABLE "t" FROM "r";\nGRANT SELECT ON TABLE "t" TO "r";',
+        ),
+    ],
+)
+def test_what_somebody_had_before_stays(repair: str, inverse: str) -> None:
+    assert invert_repair(repair, holder='"r"', held=["SELECT"]) == inverse
 
 
 def take_back(form: str, repair: str, **values: Any) -> list[str]:
@@ -123,7 +129,7 @@ def take_back(form: str, repair: str, **values: Any) -> list[str]:
     (export,) = parse_exports(json.dumps({"exports": [entry]}))
     difference = dict.fromkeys(DIFFERENCE_COLUMNS) | {"via": "", "kind": "ROLE", "grantee": "r"} | values
     assert export.dialect
-    return replace(export.dialect).render_inverse(export, difference, repair).splitlines()
+    return export.dialect.render_inverse(export, difference, repair).splitlines()
 
 
 def test_what_could_be_passed_on_can_be_again_and_an_owner_gets_back_what_was_his() -> None:
@@ -137,6 +143,24 @@ def test_what_could_be_passed_on_can_be_again_and_an_owner_gets_back_what_was_hi
     ]
     assert take_back("redshift", 'ALTER TABLE "s"."t" OWNER TO "boss";', kind="USER", grantee="ann") == [
         'ALTER TABLE "s"."t" OWNER TO "ann";'
+    ]
+
+
+def test_what_cascade_takes_on_snowflake_returns_as_a_grant_of_whoever_runs_the_script() -> None:
+    path = "D\x1fS\x1fT"
+    passed = [PassedGrant("SELECT", name, "ROLE", "R") for name in ("KEPT", "LOST")]
+    revoked = {(path, name): frozenset({"SELECT"}) for name in ("R", "LOST")}
+    dialect = replace(SNOWFLAKE, source=SnowflakeSource(passed={path: passed}, revoked=revoked))
+    difference = dict.fromkeys(DIFFERENCE_COLUMNS) | {"via": "", "kind": "ROLE", "grantee": "R", "object": path}
+    (export,) = parse_exports(
+        json.dumps({"exports": [{"name": "one", "platform": "snowflake", "form": "snowflake", "grants": ["a"]}]})
+    )
+    scope = 'SELECT ON TABLE "D"."S"."T"'
+    repair = f'GRANT {scope} TO ROLE "KEPT";\nREVOKE {scope} FROM ROLE "R" CASCADE;'
+    assert dialect.render_inverse(export, difference, repair).splitlines() == [
+        f'GRANT {scope} TO ROLE "R";',
+        f'GRANT {scope} TO ROLE "LOST";',
+        "-- KEPT, LOST have it from you, and no longer from R.",
     ]
 
 

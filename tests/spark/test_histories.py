@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check.blocks import LineNumbers, collect_blocks
-from catalog.reports.kinds.warehouse_usage.readers import read_histories
+from catalog.reports.kinds.warehouse_usage.readers import read_history
 from catalog.warehouses.history import HistoryRowKind
 from catalog.warehouses.registry import list_warehouses
 from catalog.warehouses.warehouse import Export
@@ -53,7 +53,7 @@ def test_each_line_is_a_use_passed_or_bad(spark: SparkSession, file: str) -> Non
         role_prefix="",
     )
     with interpreted(spark):
-        (history,) = read_histories(spark, FILES.as_uri(), [export])
+        history = read_history(spark, FILES.as_uri(), export)
         rows = LineNumbers(collect_blocks(history)).number_rows(
             row.asDict() for row in history.filter(f"what <> '{HistoryRowKind.NO_ROW}'").collect()
         )
@@ -74,6 +74,6 @@ def test_a_recipient_uses_the_table_that_the_share_names(spark: SparkSession, tm
         spelling="lower",
     )
     with interpreted(spark):
-        (history,) = read_histories(spark, tmp_path.as_uri(), [export])
+        history = read_history(spark, tmp_path.as_uri(), export)
         (use,) = (row.asDict() for row in history.filter(f"what = '{HistoryRowKind.USE}'").collect())
     assert described(use)[1:] == ["USE", "", "recipient acme", "recipient acme", "2025-03-14 08:00", "1 main.hr.pay"]

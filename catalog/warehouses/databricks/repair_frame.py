@@ -12,7 +12,8 @@ def _find_query(outcome: Outcome) -> str:
             return f"DESCRIBE {container_type} EXTENDED {name};"
         case "PART":
             return f"SHOW ALL IN {outcome.on.removeprefix('ALTER ')};"
-    return ""
+        case _:
+            return ""
 
 
 FRAME = ScriptFrame(check=lambda outcomes: render_queries(outcomes, _find_query))

@@ -12,18 +12,13 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import (
-    describe_role,
-    describe_stranger,
-    dotted_name,
-    find_identifier,
-    render_note,
-)
+from catalog.warehouses.difference_words import describe_role, describe_stranger, dotted_name, find_identifier
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.postgres.privileges import COLUMN_PRIVILEGES, DATA_ROLES, OWNER, SUPERUSER
 from catalog.warehouses.postgres.source import PostgresSource, SourceGrant, read_source
 from catalog.warehouses.principals import split_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, SqlDialect, count_missing_parts, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 

@@ -13,7 +13,8 @@ def _find_query(outcome: Outcome) -> str:
             return "SHOW ROLES;" if len(outcome.what.split(".")) == 1 else ""
         case "OWNER":
             return f"SHOW GRANTS TO {outcome.whom};"
-    return ""
+        case _:
+            return ""
 
 
 FRAME = ScriptFrame(check=lambda outcomes: render_queries(outcomes, _find_query))

@@ -14,7 +14,8 @@ def _find_query(outcome: Outcome) -> str:
             role = quote_literal(unquote_names(outcome.what)[-1])
             view = "information_schema.role_authorization_descriptors"
             return f"SELECT grantee_type, grantee FROM {catalog}.{view} WHERE role_name = {role};"  # noqa: S608 - quoted
-    return ""
+        case _:
+            return ""
 
 
 FRAME = ScriptFrame(check=lambda outcomes: render_queries(outcomes, _find_query))

@@ -192,7 +192,10 @@ def test_a_chart_says_how_many_bars_it_leaves_out(browse, world, tmp_path):
 
 def test_the_page_of_a_run_leads_to_a_script_of_each_export(browse, world, tmp_path):
     row = {"key": "1", "export": "it's shop/1", "repair": 'GRANT "a" TO "b";', "inverse": 'REVOKE "a" FROM "b";'}
-    exports = [{"export": "it's shop/1", "dialect": "postgres"}, {"export": "words", "dialect": None}]
+    exports: list[dict[str, str | None]] = [
+        {"export": "it's shop/1", "dialect": "postgres"},
+        {"export": "words", "dialect": None},
+    ]
     run = finished.ready(tmp_path, "role_mapping_check", {"findings": [row], "exports": exports})
     (script,) = browse("root").get(page_of(run)).context["scripts"]
     for name, start, statement in (("url", "repairs-", row["repair"]), ("inverse_url", "undo-", row["inverse"])):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
 from catalog.reports.kinds.role_mapping_check.sentences import MANUAL_STEPS, list_words
-from catalog.warehouses.difference_words import render_note
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export
 
 

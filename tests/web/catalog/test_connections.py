@@ -120,7 +120,7 @@ def test_a_set_of_repairs_is_shown_confirmed_and_discarded(shop):
     assert "Check again" not in ended
     WarehouseChange.objects.filter(pk=change.pk).update(status="APPLIED", problem="")
     assert "/reports/new/role_mapping_check" in shop.get(address).content.decode()
-    WarehouseChange.objects.filter(pk=change.pk).update(status="FAILED")
+    WarehouseChange.objects.filter(pk=change.pk).update(status="FAILED", problem="ann is gone.")
     assert ">Failed<" in ended
     assert shop.get(address, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
     assert "Sets of repairs" in shop.get(PAGE).content.decode()

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db import transaction
 from django.utils import timezone
 
 from catalog.models import Report
@@ -28,6 +27,7 @@ from catalog.reports.snapshot import bases
 from catalog.reports.spec import ReportSpec
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from policies.errors import Invalid, PolicyAppError
+from policies.models import open_event_write
 from policies.outages import STORAGE_FULL, find_outage
 
 log = logging.getLogger(__name__)
@@ -171,7 +171,7 @@ def _merge_findings(report: Report, spec: ReportSpec) -> Iterator[None]:
                 run_state.update_progress(report, stage="Comparing the findings with earlier ones", done=done)
             ),
         ) as staged_findings,
-        transaction.atomic(),
+        open_event_write(),
     ):
         finding_writer.merge(
             report, spec, staged_findings, on_batch=lambda: _check_not_cancelled(run_state.is_running(report))

@@ -29,7 +29,7 @@ from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
-from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, describe_columns, has_arrow_frames
+from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, describe_columns, has_arrow_frames, join_chunks
 from catalog.reports.spark.readable_folders import ReadableFolders
 from catalog.reports.spark.session import (
     SparkUnavailable,
@@ -87,7 +87,7 @@ class Job:
         if self.is_short and has_arrow_frames():
             table = self.read_table(name)
             if table.num_rows <= MAX_ROWS_IN_MEMORY:
-                return self.merge_partitions(self.spark.createDataFrame(table))
+                return self.merge_partitions(self.spark.createDataFrame(join_chunks(table)))
         frame = self._read_parquet(name)
         number_column = reader.NUMBER_COLUMNS.get(name)
         if number_column is None or not self.manifest.get("changed"):

@@ -226,4 +226,4 @@ POLICY_LAYOUTS = tuple(
 def find_layout_name(columns: Sequence[str]) -> str:
     """Return the name of the layout of a file with these columns, "" for none."""
     names = [name for name in columns if name not in LINE_COLUMNS]
-    return next((layout.name for layout in LAYOUTS if not any(layout.find_misfit(names))), "")
+    return next((layout.name for layout in LAYOUTS if not any(layout.header.find_misfit(names))), "")

@@ -5,11 +5,12 @@ from pyspark.sql import functions as f
 
 from catalog.sql_text import NO_TEXT, list_texts, quote_text
 from catalog.warehouses.files import csv_rows
+from catalog.warehouses.files.headers import Header
 from catalog.warehouses.files.lines import LINE_COLUMNS
 from catalog.warehouses.history import LineReading, build_history
 from catalog.warehouses.history_objects import build_object, unite_objects
 from catalog.warehouses.history_rules import HistoryRule
-from catalog.warehouses.layouts import Layout, choose_layout
+from catalog.warehouses.layouts import choose_layout
 from catalog.warehouses.levels import READ, WRITE
 from catalog.warehouses.snowflake.layouts import LAYOUTS, USERS
 from catalog.warehouses.snowflake.privileges import PUBLISHED
@@ -17,8 +18,8 @@ from catalog.warehouses.sql_names import split_name
 from catalog.warehouses.warehouse import Export
 
 _OBJECTS_COLUMNS = ("direct_objects_accessed", "base_objects_accessed", "objects_modified")
-_HEADER = PUBLISHED.headers["access_history"]
-_LAYOUT = Layout(_HEADER.needed, lambda _rows, _export: {}, "access_history", _HEADER.further)
+_PUBLISHED = PUBLISHED.headers["access_history"]
+_HEADER = Header(_PUBLISHED.needed, "access_history", _PUBLISHED.further)
 #: What a column without a list holds.
 _NO_LIST = ("", "null", "NULL", "\\N")
 _OBJECTS_SCHEMA = "array<struct<objectDomain: string, objectName: string>>"
@@ -35,8 +36,7 @@ _SERVICE_TYPES = ("SERVICE", "LEGACY_SERVICE", "SNOWFLAKE_SERVICE")
 
 def read_access_history(spark: SparkSession, folder: str, export: Export, pattern: str) -> DataFrame:
     """Return the history of an export's files. Raises BadExports."""
-    rows = csv_rows.read_csv(spark, folder, export, pattern, ())
-    choose_layout(_list_columns(rows), export, pattern, (_LAYOUT,))
+    rows = csv_rows.read_csv(spark, folder, export, pattern, [_HEADER])
     lists = {f"{name}_list": f"from_json({name}, '{_OBJECTS_SCHEMA}')" for name in _OBJECTS_COLUMNS}
     rows = rows.withColumns({name: f.expr(text) for name, text in lists.items()})
     is_cut = " OR ".join(f"exists({name}_list, item -> item.objectName = '{_CUT_OFF}')" for name in _OBJECTS_COLUMNS)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.grant_facts import SEPARATOR, select_columns
+from catalog.warehouses.levels import OWNERSHIPS
 from catalog.warehouses.warehouse import Export
 
 
@@ -107,6 +108,11 @@ def same_named_columns(*names: str) -> dict[str, str]:
 def is_partial(exports: Sequence[Export]) -> str:
     """Return a condition: the privilege `bit` of a row reaches a part of a table."""
     return _is_privilege(exports, lambda export: export.warehouse.partial_privileges)
+
+
+def is_ownership(exports: Sequence[Export]) -> str:
+    """Return a condition: the privilege `bit` of a row is that of an owner."""
+    return _is_privilege(exports, lambda _: OWNERSHIPS)
 
 
 def is_unguarded(exports: Sequence[Export]) -> str:

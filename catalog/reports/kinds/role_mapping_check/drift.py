@@ -199,7 +199,8 @@ def _find_open_access(source: SourceAccess, declared_access: DeclaredAccess, exp
         user_grants = source.reaching_grants.filter(f"kind = '{Grantee.USER}'")
         user_grants = name_types(user_grants, declared_access, exports, "object_type")
         differences.append(pair_differences.find_direct_grants(user_grants, declared_access, exports))
-    if FactKind.BYPASS in source.survey.fact_kinds:
+    if source.survey.fact_kinds & {FactKind.BYPASS, FactKind.POLICY}:
         policies = source.policies.get_result()
-        differences.append(find_bypasses(source.facts, policies, declared_access, exports))
+        bypasses = find_bypasses(source.facts, source.reaching_grants, policies, declared_access, exports)
+        differences.append(bypasses)
     return reduce(DataFrame.union, differences)

@@ -60,7 +60,7 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.REPEATED: "On a column of a table that the same grant is on as a whole",
     PassRule.CLOSED_CONTAINER: "In a schema or database that nobody who has the grant gets into",
     PassRule.MAYBE_EXTERNAL: "On a schema that may be external, where USAGE opens all of it",
-    PassRule.READING_OBJECT: "On something that may show rows of tables, such as a stream or a stage",
+    PassRule.READING_OBJECT: "Through something that may show rows of tables, such as a stream or an authorized view",
 }
 
 #: Rules whose rows can give access to data, which nobody compared: what is sensitive below them is a finding.

@@ -256,11 +256,11 @@ def add_case(made: World, name: str, case: Case) -> dict[str, Any]:
     opened: dict[str, list[str]] = {}
     for line in case.roles.splitlines():
         short_name, members, names = line.split("|")
-        urns = [role(f"{name}_{short_name}")] if short_name else []
-        for urn in urns:
+        urn = role(f"{name}_{short_name}")
+        if short_name:
             made.entity(urn, ROLE_TYPE=["READ"], ROLE_USER=list(map(user, members.split())))
         for one in names.split():
-            opened.setdefault(one, []).extend(urns)
+            opened.setdefault(one, []).extend([urn] if short_name else [])
     for one, urns in opened.items():
         tags = [PII] if one.startswith("!") else []
         made.entity(dataset(case.form, f"{name}.{one.removeprefix('!')}"), ACCESS_ROLE=urns, TAG=tags)

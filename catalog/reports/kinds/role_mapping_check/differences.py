@@ -138,7 +138,9 @@ def is_ignored_person(exports: Sequence[Export], key: str) -> str:
     """Return a condition: a person of such a key is one of the `ignored_roles` of the export of a row."""
     conditions = ["false"]
     for export in exports:
-        names = [key for name in export.ignored_roles for key in (export.normalize(name), f'"{name}"')]
+        # Findings call a person by the kind, too, where the system does.
+        spellings = {text for name in export.ignored_roles for text in (name, name.removeprefix("user:"))}
+        names = [key for name in sorted(spellings) for key in (export.normalize(name), f'"{name}"')]
         if names:
             conditions.append(f"export = {quote_text(export.name)} AND {key} IN {list_texts(names)}")
     return f"({' OR '.join(conditions)})"

@@ -215,8 +215,8 @@ def read_state(connection: psycopg.Connection) -> str:
 
 #: All grants with who gave them, memberships, owners, and roles by their names.
 _GRANTS = (
-    "granted.grantor::regrole::text, CASE granted.grantee WHEN 0 THEN 'public' ELSE granted.grantee::regrole::text END, "
-    "granted.privilege_type, granted.is_grantable::text"
+    "granted.grantor::regrole::text, CASE granted.grantee WHEN 0 THEN 'public' ELSE granted.grantee::regrole::text END"
+    ", granted.privilege_type, granted.is_grantable::text"
 )
 STATE = f"""
 SELECT relation.oid::regclass::text, {_GRANTS}

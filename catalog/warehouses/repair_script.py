@@ -121,22 +121,16 @@ def list_outcomes(statements: Iterable[RepairStatement], all_privileges: Sequenc
         catalog_clause = statement.parts.get("place", "")
         if statement.is_renaming:
             names[statement.privilege] = statement.whom
-            new_outcomes = [Outcome("EXISTS", name, "", "", is_there) for name, is_there in _list_names(statement)]
+            new_outcomes = [Outcome("EXISTS", name, "", "", is_known) for name, is_known in _list_names(statement)]
         elif statement.is_owner_change:
-            new_outcomes = [Outcome("OWNER", "OWNERSHIP", statement.on, statement.whom, is_there=True)]
+            new_outcomes = [Outcome("OWNER", "OWNERSHIP", *holder, is_there=True)]
         elif statement.kind in ("GRANT", "DEFAULT"):
             privileges = split_privileges(statement.privilege)
             if privileges == [ALL_PRIVILEGES] and all_privileges:
                 privileges = list(all_privileges)
-            is_there = not statement.is_taking
-            new_outcomes = [
-                Outcome(statement.kind, name, statement.on, statement.whom, is_there) for name in privileges
-            ]
+            new_outcomes = [Outcome(statement.kind, name, *holder, is_there) for name in privileges]
         else:
-            is_there = not statement.is_taking
-            new_outcomes = [
-                Outcome(statement.kind, statement.privilege, statement.on, statement.whom, is_there, catalog_clause)
-            ]
+            new_outcomes = [Outcome(statement.kind, statement.privilege, *holder, is_there, catalog_clause)]
         giver = statement.parts.get("head", "")
         outcomes |= {(*outcome[:4], outcome.catalog_clause, giver): outcome for outcome in new_outcomes}
     # What one gave is there, whatever another one took.

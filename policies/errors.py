@@ -22,6 +22,8 @@ class PolicyAppError(Exception):
     status = 400
     #: Headers of the response over HTTP.
     headers: Mapping[str, str] = MappingProxyType({})
+    #: Further members of the problem over HTTP.
+    members: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, detail: str) -> None:
         self.detail = detail

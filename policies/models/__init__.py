@@ -1,5 +1,6 @@
-"""Tables of policies, users, groups, roles, tokens, drafts, events, decisions and uses."""
+"""Tables of policies, users, groups, roles, tokens, drafts, events, decisions, uses and requests."""
 
+from policies.models.approval_rule import ApprovalRule
 from policies.models.decision import LoggedDecision
 from policies.models.draft import Draft
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
@@ -7,6 +8,14 @@ from policies.models.guardrail import Guardrail
 from policies.models.links import InviteToken, ResetToken
 from policies.models.people import GroupProfile, Membership, ScheduledMembership, User
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
+from policies.models.request import (
+    AccessRequest,
+    RequestDecision,
+    RequestItem,
+    RequestSeat,
+    RequestStep,
+    RequestTrail,
+)
 from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
 from policies.models.tokens import AccessToken
 from policies.models.tombstone import Tombstone
@@ -16,7 +25,9 @@ from policies.models.words import NameWord
 from policies.models.writes import Gate, open_write, retry_deadlock
 
 __all__ = [
+    "AccessRequest",
     "AccessToken",
+    "ApprovalRule",
     "ChangeEvent",
     "ChangeSet",
     "DailyUse",
@@ -33,6 +44,11 @@ __all__ = [
     "PolicyEvent",
     "PolicyFacet",
     "PolicyVersion",
+    "RequestDecision",
+    "RequestItem",
+    "RequestSeat",
+    "RequestStep",
+    "RequestTrail",
     "ResetToken",
     "Role",
     "RoleAssignment",

@@ -191,6 +191,12 @@ def require_role(*, by: Actor, role: str) -> None:
         )
 
 
+def find_role_privileges(*, role: str) -> frozenset[str]:
+    """Return the platform privileges that a role (its URN) gives."""
+    holder = Actor("", roles=frozenset({role}))
+    return _find_allowed_privileges(holder, _list_platform_names(), snapshot_store.get_current())
+
+
 def list_gained_privileges(*, by: Actor, actor: Actor, groups: Mapping[str, Collection[str]]) -> _PrivilegesByUrn:
     """Return group URN → platform privileges that the actor would gain by joining it and the author may not give.
 

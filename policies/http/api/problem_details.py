@@ -65,7 +65,7 @@ def refusal_body(error: PolicyAppError | ValidationError) -> ProblemBody:
     if isinstance(error, ValidationError):
         return invalid_body(list(islice(iterate_problems(error.detail), MAX_PROBLEMS + 1)))
     if isinstance(error, Invalid):
-        return invalid_body(error.problems)
+        return {**invalid_body(error.problems), **error.members}
     if isinstance(error, Forbidden):
         alternatives = [_missing_entries(alternative) for alternative in error.missing_any]
         return problem_body(
@@ -78,7 +78,7 @@ def refusal_body(error: PolicyAppError | ValidationError) -> ProblemBody:
     if isinstance(error, GuardrailBroken):
         members = {"type": GUARDRAIL_TYPE, "guardrail": error.guardrail, "example": error.example}
         return problem_body(error.status, error.detail, code=error.code, **members)
-    return problem_body(error.status, error.detail, code=error.code)
+    return problem_body(error.status, error.detail, **{"code": error.code, **error.members})
 
 
 def _missing_entries(missing: Iterable[MissingPrivilege]) -> list[ProblemBody]:

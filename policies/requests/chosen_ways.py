@@ -1,0 +1,70 @@
+"""Ways of items as JSON, and which of them is chosen (contract-requests.md section 3)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from policies.engine.errors import Problem
+from policies.engine.model import Actor
+from policies.requests.errors import RequestInvalid
+from policies.requests.items import ItemKind, RequestedItem
+
+#: A way as the API shows it.
+WayJson = Mapping[str, Any]
+
+#: Kinds of ways whose write changes documents of the catalog.
+CATALOG_KINDS = frozenset({"owner", "external_role"})
+
+#: Items that name their way themselves: who decides about a group or role decides about being in it.
+_NAMED_KINDS = frozenset({ItemKind.ROLE, ItemKind.GROUP, ItemKind.EXTERNAL_ROLE, ItemKind.POLICY, ItemKind.SCOPE})
+
+
+def list_ways(item: RequestedItem, *, actor: str, until: datetime | None, by: Actor) -> list[WayJson]:
+    return []
+
+
+def find_way(ways: Sequence[WayJson], name: str) -> WayJson:
+    """Return the way with this id; raises RequestInvalid for an unknown one, and for one that is forbidden."""
+    way = next((way for way in ways if way["id"] == name), None)
+    if way is None or not is_selectable(way):
+        detail = "There is no way with this id that can be chosen. Work the ways out again."
+        raise RequestInvalid([Problem("way.unknown", "/way", detail)])
+    return way
+
+
+def find_best(ways: Sequence[WayJson]) -> WayJson | None:
+    """Return the best way that can be chosen; None without any."""
+    return next((way for way in ways if is_selectable(way)), None)
+
+
+def is_selectable(way: WayJson) -> bool:
+    """Return whether no guardrail forbids a way."""
+    return not any(guardrail["mode"] == "enforce" for guardrail in way["guardrails"])
+
+
+def gives_only(way: WayJson, item: RequestedItem) -> bool:
+    """Return whether everything that a way gives lies on what its item is about."""
+    if item.kind in _NAMED_KINDS:
+        return True
+    gains = way["gains"]
+    is_on_platform = not item.entity
+    return (
+        bool(way["is_exact"])
+        and gains["entities"] <= 1
+        and gains["people"] <= 1
+        and (is_on_platform or not gains["platform"])
+    )
+
+
+def build_cost(way: WayJson) -> tuple[Any, ...]:
+    """Return what is compared when a way is worked out again: what it gives and takes, and whether that is all."""
+    return (dict(way.get("gains") or {}), dict(way.get("losses") or {}), way.get("is_exact"))
+
+
+def work_out_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> dict[str, Any]:
+    return dict(way)
+
+
+def build_renewal(way: WayJson, granted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the way that moves the end of what was given: the changes as they were written."""
+    return {**way, "changes": granted.get("changes", []), "is_renewal": True}

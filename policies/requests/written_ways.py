@@ -1,0 +1,6 @@
+def write(*a, **k):
+    return {}
+
+
+def take_back(*a, **k):
+    return None

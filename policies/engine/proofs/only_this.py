@@ -4,7 +4,7 @@ A person gains something only where an allow comes to match, or a deny ceases to
 each person whom any of them can concern is searched for by itself, people whom all statements concern alike once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -23,7 +23,6 @@ from policies.engine.selectors import (
     ActorMatch,
     is_relational,
 )
-from policies.engine.snapshot import Snapshot
 
 #: Most URNs by which a person owns entities in a proof; of more groups, those that somebody names and one of each kind.
 _MAX_HOLDERS = 32
@@ -34,16 +33,19 @@ _Obstacle = tuple[int, Statement]
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a change may give: one person these privileges, and what they imply, on one entity (None: the platform)."""
+    """What a change may give: one person privileges, and what they imply, on each of some places.
+
+    A place is an entity, or None: the platform.
+    """
 
     actor: str
-    privileges: frozenset[str]
-    entity: str | None
+    places: Mapping[str | None, Collection[str]]
 
     @property
-    def widened_privileges(self) -> frozenset[str]:
-        """The privileges with those that they imply."""
-        return vocabulary.load_datahub().widen(self.privileges)
+    def widened_places(self) -> Iterator[tuple[str | None, frozenset[str]]]:
+        """The places, each with its privileges and those that they imply."""
+        for entity, privileges in self.places.items():
+            yield entity, vocabulary.load_datahub().widen(privileges)
 
 
 def find_more(before: KnownState, after: KnownState, allowance: Allowance, is_over: Callable[[], bool]) -> Proof:
@@ -93,15 +95,13 @@ class _OtherGainSearch:
         self._changed = frozenset((*removed, *added))
         self._added_allows = _select_effect(added, Effect.ALLOW)
         self._removed_denies = _select_effect(removed, Effect.DENY)
+        #: Removed denies in whose place there are the same ones with further exceptions, by these.
+        self._excepted_tokens = _find_excepted(self._removed_denies, added)
         #: What may differ for people who are the same, since owners or the groups of accounts differ.
-        self._sensitive = tuple(
-            _list_sensitive(
-                state.snapshot,
-                about_owners=bool(change.owned_entities),
-                about_members=bool(change.moved_people),
-            )
-            for state in change.sides
-        )
+        fields = [OWNER] * bool(change.owned_entities) + [GROUP_MEMBERSHIP] * bool(change.moved_people)
+        self._sensitive = tuple(state.snapshot.list_testing_fields(fields) for state in change.sides)
+        self._owner_clauses = tuple(state.snapshot.list_testing((), about_owners=True) for state in change.sides)
+        self._changed_owners = _find_changed_owners(change)
         self._people_keys = _PeopleKeys(change, allowance.actor)
 
     def run(self) -> Proof:
@@ -146,11 +146,24 @@ class _OtherGainSearch:
 
     def _find_unchanged(self, actor: Actor) -> _Sources:
         """Return the sources for somebody who is the same on both sides."""
-        allows = (*self._added_allows, *_select_effect(self._sensitive[AFTER], Effect.ALLOW))
-        denies = (*self._removed_denies, *_select_effect(self._sensitive[BEFORE], Effect.DENY))
+        is_owner = not actor.holders.isdisjoint(self._changed_owners)
+        allows, denies = (
+            (*changed, *_select_effect((*self._sensitive[side], *(self._owner_clauses[side] * is_owner)), effect))
+            for side, effect, changed in (
+                (AFTER, Effect.ALLOW, self._added_allows),
+                (BEFORE, Effect.DENY, self._removed_denies),
+            )
+        )
         return _Sources(
             tuple(dict.fromkeys(one for one in allows if _can_reach(one.actors, actor))),
-            tuple(dict.fromkeys(one for one in denies if _can_reach(one.actors, actor))),
+            tuple(
+                dict.fromkeys(
+                    one
+                    for one in denies
+                    if _can_reach(one.actors, actor)
+                    and not self._excepted_tokens.get(one, actor.tokens).isdisjoint(actor.tokens)
+                )
+            ),
         )
 
     def _find_changed(self, was: Actor, now: Actor) -> _Sources:
@@ -275,7 +288,8 @@ class _PersonSearch:
             number_of_subresources,
         )
         if self.person == self.allowance.actor:
-            formula.require(-terms.is_about(self.allowance.widened_privileges, self.allowance.entity))
+            for entity, privileges in self.allowance.widened_places:
+                formula.require(-terms.is_about(privileges, entity))
         return terms
 
     def _require_source(self, formula: Formula, terms: ChangeTerms, allows: Sequence[Statement]) -> None:
@@ -391,11 +405,39 @@ def _is_named_owner(urn: str, change: KnownChange) -> bool:
     )
 
 
-def _list_sensitive(snapshot: Snapshot, *, about_owners: bool, about_members: bool) -> tuple[Statement, ...]:
-    """Return the statements that may match otherwise once an entity has other owners, or an account other groups."""
-    fields = [OWNER] * about_owners + [GROUP_MEMBERSHIP] * about_members
-    statements = snapshot.list_testing((), about_owners=about_owners)
-    return tuple(dict.fromkeys((*statements, *snapshot.list_testing_fields(fields))))
+def _find_excepted(
+    removed_denies: Iterable[Statement], added: Iterable[Statement]
+) -> Mapping[Statement, frozenset[str]]:
+    """Return the tokens that denies newly except, for those that stay as they are for everybody else."""
+    twins = {_build_shape(statement): statement.actors for statement in added}
+    excepted = {}
+    for deny in removed_denies:
+        twin = twins.get(_build_shape(deny))
+        if twin is not None and deny.actors.tokens <= twin.tokens:
+            tokens = twin.excluded_tokens - deny.actors.excluded_tokens
+            if not any(map(is_relational, tokens)):
+                excepted[deny] = tokens
+    return excepted
+
+
+def _build_shape(statement: Statement) -> object:
+    """Return what a statement says but for whom."""
+    return (
+        statement.effect,
+        statement.privileges,
+        statement.resources,
+        statement.subresources,
+        statement.actor_conditions,
+    )
+
+
+def _find_changed_owners(change: KnownChange) -> frozenset[str]:
+    """Return the URNs that own an entity on one side only, or as another type."""
+    return frozenset(
+        owner.actor
+        for entity in change.owned_entities
+        for owner in change.find_owners(BEFORE, entity) ^ change.find_owners(AFTER, entity)
+    )
 
 
 def _list_turns(

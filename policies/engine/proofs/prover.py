@@ -5,7 +5,7 @@ All are about questions of one privilege, by active actors other than the system
 disagree.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -82,8 +82,20 @@ def gives_only_this(
     owners counts. The example of a no is allowed after the change, and refused before it (`earlier`). Rows, columns and
     paths are not compared: where more of these may be seen of something else, the answer is unknown.
     """
-    allowance = Allowance(actor, frozenset(privileges), entity)
-    return _negate(only_this.find_more(before, after, allowance, _limit_time(seconds)))
+    places = {entity: frozenset(privileges)}
+    return gives_only_these(before, after, actor=actor, places=places, seconds=seconds)
+
+
+def gives_only_these(
+    before: KnownState,
+    after: KnownState,
+    *,
+    actor: str,
+    places: Mapping[str | None, Collection[str]],
+    seconds: float = DEFAULT_SECONDS,
+) -> Proof:
+    """Prove `gives_only_this` of several entities (None: the platform), each with its privileges."""
+    return _negate(only_this.find_more(before, after, Allowance(actor, places), _limit_time(seconds)))
 
 
 def are_equivalent(snapshot: Snapshot, other: Snapshot, *, seconds: float = DEFAULT_SECONDS) -> Proof:

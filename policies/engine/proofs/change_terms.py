@@ -88,10 +88,18 @@ class ChangeTerms:
         return literal
 
     def is_about(self, privileges: Iterable[str], entity: str | None) -> int:
-        """Return the literal of one of some privileges on an entity; None: on the platform."""
-        names = sorted(self._privileges.intersection(privileges))
+        """Return the literal of one of some privileges on an entity; None: on the platform.
+
+        Privileges of the platform are held there whatever entity a question names beside them.
+        """
+        names = self._privileges.intersection(privileges)
+        held_anywhere = names & families.platform_privileges() if entity is None else frozenset[str]()
         place = -self._resource.is_given if entity is None else self._resource.urn.value(entity)
-        return self._formula.define_all([place, self._formula.define_any([self._privilege.value(n) for n in names])])
+        is_there, is_anywhere = (
+            self._formula.define_any([self._privilege.value(name) for name in sorted(part)])
+            for part in (names - held_anywhere, held_anywhere)
+        )
+        return self._formula.define_any([self._formula.define_all([place, is_there]), is_anywhere])
 
     def _translate(self, statement: Statement, side: int) -> Iterator[int]:
         names = sorted(statement.privileges & self._privileges)

@@ -35,7 +35,7 @@ _Obstacle = tuple[int, Statement]
 class Allowance:
     """What a change may give: one person privileges, and what they imply, on each of some places.
 
-    A place is an entity, or None: the platform.
+    A place is an entity, or None: the platform, where its privileges are held whatever entity a question names.
     """
 
     actor: str

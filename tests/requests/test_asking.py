@@ -9,7 +9,6 @@ from rest_framework.test import APIClient
 
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
-from policies.engine.families.validity import Validity, parse_instant
 from policies.identity.services import groups
 from policies.models import AccessRequest
 from policies.pdp import authorizer
@@ -119,7 +118,7 @@ def test_bad_input_has_its_code_and_stores_nothing(company: Company, body: dict[
 def test_what_one_has_is_not_asked_for_and_nothing_twice(company: Company) -> None:
     urn = "urn:li:dataHubPolicy:tags"
     document = document_of(privileges=["EDIT_ENTITY_TAGS"], actors={"users": [JO]})
-    draft = PolicyInput("datahub", document, validity=Validity(None, parse_instant(days(10))))
+    draft = PolicyInput("datahub", document | {"validUntil": days(10)})
     policies.create(draft=draft, by=authorizer.SYSTEM, channel="test", urn=urn)
     shorter = ask(company["jo"], TAGS, until=days(9)).json()
     assert (shorter["code"], shorter["through"]) == ("request.not_needed", [urn])

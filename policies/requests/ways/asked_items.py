@@ -1,0 +1,77 @@
+"""What is asked for: a question that was refused, and the pairs of privilege and entity that it lacks."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.engine import families
+from policies.engine.families import vocabulary
+from policies.engine.model import Actor, Decision, DecisionCode, Effect, Statement
+from policies.kept_settings import kept_settings
+from policies.pdp import authorizer, snapshot_store
+from policies.pdp.access_requests import AccessRequest
+
+#: Refusals that a change can turn into an allow; of others it is not a matter of privileges.
+_CHANGEABLE_CODES = frozenset({DecisionCode.IMPLICIT_DENY, DecisionCode.EXPLICIT_DENY})
+
+
+@dataclass(frozen=True, slots=True)
+class AskedItem:
+    """A question of an actor, with the decision of this moment."""
+
+    actor: Actor
+    request: AccessRequest
+    decision: Decision
+
+    @classmethod
+    def load(cls, *, actor: Actor, request: AccessRequest) -> "AskedItem":
+        """Ask the question. It is neither counted nor logged: nobody acts on the answer."""
+        (decision,) = authorizer.decide_staged(requests=[(actor, request)], snapshot=snapshot_store.get_current())
+        return cls(actor, request, decision)
+
+    @property
+    def is_changeable(self) -> bool:
+        """Whether it is refused, and some change of access could allow it."""
+        return self.decision.code in _CHANGEABLE_CODES and bool(self.decision.missing)
+
+    @property
+    def denies(self) -> tuple[Statement, ...]:
+        """The statements that deny it, if any do."""
+        if self.decision.code is not DecisionCode.EXPLICIT_DENY:
+            return ()
+        return tuple(one for one in self.decision.statements if one.effect is Effect.DENY)
+
+    @property
+    def places(self) -> Mapping[str | None, tuple[str, ...]]:
+        """The privileges that are missing by entity (None: the platform), by the shortest list that suffices."""
+        privileges_by_place: dict[str | None, list[str]] = defaultdict(list)
+        for missing in self.decision.missing:
+            privileges_by_place[missing.entity].append(missing.privilege)
+        return {place: tuple(dict.fromkeys(names)) for place, names in privileges_by_place.items()}
+
+    def select_places(self, *, are_granted: bool) -> Mapping[str | None, tuple[str, ...]]:
+        """Return the places with those of their privileges that grants give, or those that policies of people give."""
+        places = {}
+        for place, names in self.places.items():
+            chosen = tuple(name for name in names if _is_given_by_grants(name, place) is are_granted)
+            if chosen:
+                places[place] = chosen
+        return places
+
+    @property
+    def is_for_policies(self) -> bool:
+        """Whether every missing privilege is one that a policy for a person, or a grant, can name."""
+        return all(
+            _is_given_by_grants(name, place) or _is_of_policies(name)
+            for place, names in self.places.items()
+            for name in names
+        )
+
+
+def _is_given_by_grants(privilege: str, place: str | None) -> bool:
+    return place is not None and families.is_granted([privilege])
+
+
+def _is_of_policies(privilege: str) -> bool:
+    """Whether policies that name people list this privilege: Datazone's apply to roles alone."""
+    return privilege in vocabulary.load_datahub().names or privilege in kept_settings.CUSTOM_PRIVILEGES

@@ -1,0 +1,182 @@
+"""The effects of a way: the world before and after its changes, who gains and loses by them, and guardrails.
+
+This is the one place that knows how changes are staged. Everything is worked out as the system would write it: whoever
+asks need not be allowed to make the changes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from policies.authoring.services import net_change
+from policies.authoring.services.change_guardrails import judge_guardrails
+from policies.authoring.services.net_change import ChangeSide, PlatformAccess
+from policies.authoring.services.proposed_changes import PUT_POLICY, read_change
+from policies.authoring.services.staged_changes import StagedChange, stage_changes
+from policies.engine import families
+from policies.engine.model import Actor
+from policies.engine.selectors import GROUP_MEMBERSHIP, OWNER, Owner, Resource
+from policies.engine.snapshot import Snapshot
+from policies.errors import PolicyAppError
+from policies.identity.services.staged_people import ChangedActor
+from policies.models import RoleAssignment
+from policies.pdp import authorizer, ports
+from policies.requests.ways.asked_items import AskedItem
+from policies.requests.ways.candidates import Candidate
+
+#: The policy that stands for stored grants in a snapshot.
+_GRANTS = families.grant_origin().policy
+
+#: Most platform privileges that are counted: more than there are, for one person.
+_MAX_PLATFORM = 1_000
+
+
+class Gains(NamedTuple):
+    """What is gained, or lost: pairs of a person and an entity for each privilege, and what is on the platform."""
+
+    pairs: int = 0
+    people: int = 0
+    entities: int = 0
+    platform: int = 0
+
+    @property
+    def size(self) -> int:
+        """Everything together."""
+        return self.pairs + self.platform
+
+
+class BrokenGuardrail(NamedTuple):
+    """A guardrail that a way would break."""
+
+    urn: str
+    name: str
+    mode: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class StagedWay:
+    """The world before and after a way, for the actor of an item."""
+
+    item: AskedItem
+    staged: StagedChange
+
+    @property
+    def actor(self) -> Actor:
+        """The actor as the way leaves it; what is known of it for this question stays."""
+        changed = self.staged.people.get(self.item.actor.urn)
+        if changed is None:
+            return self.item.actor
+        return replace(self.item.actor, groups=changed.now.groups, roles=changed.now.roles)
+
+    @property
+    def people(self) -> Mapping[str, ChangedActor]:
+        """The people whom the way changes."""
+        return self.staged.people
+
+    @cached_property
+    def owners(self) -> Mapping[str, tuple[frozenset[Owner], frozenset[Owner]]]:
+        """The entities whose owners the way changes, each with its owners before and after."""
+        owners_after = self.staged.facts.owners
+        resources = ports.facet_source().load(urns=list(owners_after), fields=[OWNER]) if owners_after else {}
+        return {urn: (resources[urn].owners, frozenset(owners)) for urn, owners in owners_after.items()}
+
+    @cached_property
+    def snapshots(self) -> tuple[Snapshot, Snapshot]:
+        """The snapshots before and after, with the grants of the actor and of all that it gains."""
+        tokens = self.item.actor.holders | self.item.actor.roles | self.actor.holders | self.actor.roles
+        grants = self.staged.grants.list_touching(tokens=tokens)
+        sides = self.staged.before, self.staged.after
+        if not grants:
+            return sides
+        by_policy: dict[str, list[Any]] = {}
+        for grant in grants:
+            by_policy.setdefault(grant.origin.policy, []).append(grant)
+        held = {policy: tuple(one) for policy, one in by_policy.items() if policy == _GRANTS}
+        given = {policy: tuple(one) for policy, one in by_policy.items()}
+        return sides[0].replace(sides[0].version, held), sides[1].replace(sides[1].version, given)
+
+    def is_enough(self) -> bool:
+        """Whether the question is allowed afterwards."""
+        (decision,) = authorizer.decide_staged(
+            requests=[(self.actor, self.item.request)], snapshot=self.snapshots[1], stage_facts=self._stage_facts
+        )
+        return decision.is_allowed
+
+    def compare(self) -> tuple[Gains, Gains, bool]:
+        """Return what is gained and lost, and whether these are all."""
+        staged = self.staged
+        change = net_change.compare_snapshots(
+            before=staged.before,
+            after=staged.after,
+            policies=list(staged.policies),
+            by=authorizer.SYSTEM,
+            people=staged.people,
+            facts=staged.facts,
+            grants=staged.grants,
+            limit=_MAX_PLATFORM,
+        )
+        return (
+            _count(change.gained, change.platform_gained),
+            _count(change.lost, change.platform_lost),
+            change.is_exact and staged.has_everybody,
+        )
+
+    def list_broken(self, by: Actor) -> tuple[BrokenGuardrail, ...]:
+        """Return the guardrails that the way breaks, in words for this reader."""
+        verdicts = judge_guardrails(
+            before=self.staged.before,
+            after=self.staged.after,
+            policies=self.staged.policies,
+            people=self.staged.people,
+            has_fact_changes=self.staged.facts.has_changes,
+            by=by,
+        )
+        return tuple(BrokenGuardrail(one.urn, one.name, one.mode, one.sentence) for one in verdicts if one.is_added)
+
+    def _stage_facts(self, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
+        return {urn: self._stage_fact(resource) for urn, resource in resources.items()}
+
+    def _stage_fact(self, resource: Resource) -> Resource:
+        if resource.urn in self.owners:
+            owners = self.owners[resource.urn][1]
+            facets = {**resource.facets, OWNER: frozenset(owner.actor for owner in owners)}
+            resource = replace(resource, facets=facets, owners=owners)
+        if resource.urn in self.people and GROUP_MEMBERSHIP in resource.facets:
+            facets = {**resource.facets, GROUP_MEMBERSHIP: self.people[resource.urn].now.groups}
+            resource = replace(resource, facets=facets)
+        return resource
+
+
+def stage_way(item: AskedItem, candidate: Candidate) -> StagedWay | None:
+    """Return the world that a candidate leaves; None where it cannot be written."""
+    if candidate.source is not None:
+        return StagedWay(item, replace(_stage(()), people=_join_groups(item.actor, candidate)))
+    try:
+        return StagedWay(item, _stage(candidate.changes))
+    except PolicyAppError:
+        return None
+
+
+def _stage(changes: Iterable[Mapping[str, Any]]) -> StagedChange:
+    return stage_changes(changes=[read_change(_strip_end(change)) for change in changes], by=authorizer.SYSTEM)
+
+
+def _strip_end(change: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a change without its end, which says nothing of this moment; a policy is checked with it."""
+    ((kind, value),) = change.items()
+    return change if kind == PUT_POLICY else {kind: {key: item for key, item in value.items() if key != "valid_until"}}
+
+
+def _join_groups(actor: Actor, candidate: Candidate) -> dict[str, ChangedActor]:
+    """Return the actor in the groups of changes that another system has to make."""
+    groups = {change["add_members"]["group"] for change in candidate.changes}
+    rows = RoleAssignment.objects.order_by().filter(group__profile__urn__in=sorted(groups))
+    roles = frozenset(rows.values_list("role__urn", flat=True))
+    return {actor.urn: ChangedActor(actor, replace(actor, groups=actor.groups | groups, roles=actor.roles | roles))}
+
+
+def _count(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:
+    people = max(side.total.people, len({access.actor for access in platform}))
+    return Gains(side.total.pairs, people, side.total.entities, len(platform))

@@ -1,0 +1,186 @@
+"""The ways to what was refused: worked out, ranked, and told to a reader as far as that reader may know of them.
+
+They take the account's one preview (`policies.pdp.account_turns`), since each is a preview.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from policies.engine.families import vocabulary
+from policies.engine.model import Actor
+from policies.engine.proofs.verdicts import Proof, Verdict
+from policies.models import Guardrail
+from policies.pdp import authorizer
+from policies.pdp.access_requests import AccessRequest
+from policies.pdp.account_turns import hold_turn
+from policies.requests.ways import candidates
+from policies.requests.ways.asked_items import AskedItem
+from policies.requests.ways.candidates import Candidate, Changes, WayKind
+from policies.requests.ways.effects import BrokenGuardrail, Gains, stage_way
+from policies.requests.ways.proofs import prove_only_this
+from policies.writes.preview_disclosure import PreviewDisclosure
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way, worked out. Unless `is_exact`, `gains` and `losses` are what was found before it became too much.
+
+    `rank` counts from 1. `source` is the kind of system that has to make the changes; None: they are written here.
+    """
+
+    id: str
+    kind: WayKind
+    changes: Changes
+    gains: Gains
+    losses: Gains
+    is_exact: bool
+    gives_only_this: Proof
+    guardrails: tuple[BrokenGuardrail, ...] = ()
+    source: str | None = None
+    rank: int = 0
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether a guardrail refuses it."""
+        return any(guardrail.mode == Guardrail.Mode.ENFORCE for guardrail in self.guardrails)
+
+    @property
+    def sort_key(self) -> tuple[bool, bool, bool, int, bool, str]:
+        """The key by which ways are ranked: forbidden ones last, then those that take; else by gains."""
+        return (
+            self.is_forbidden,
+            self.losses.size > 0,
+            not self.is_exact,
+            self.gains.size,
+            self.kind is WayKind.POLICY,
+            self.id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWays:
+    """The ways to an item, best first, and the policies (URNs) that deny it, as far as their reader may know."""
+
+    ways: Sequence[Way] = ()
+    denied_by: Sequence[str] = ()
+
+
+def find_ways(*, actor: Actor, request: AccessRequest, by: Actor, until: datetime | None = None) -> FoundWays:
+    """Return all ways to a question of an actor, for this reader; none where it is allowed, or no change would help.
+
+    `until` is the end that they get where they can have one. Raises Busy while the reader has another preview.
+    """
+    with hold_turn(by.urn):
+        item = AskedItem.load(actor=actor, request=request)
+        if not item.is_changeable or _is_concealed(item, by):
+            return FoundWays()
+        proposed = [*candidates.list_own(item, until), *candidates.list_others(item, until)]
+        return _tell([way for one in proposed if (way := _work_out(item, one, by)) is not None], item, by)
+
+
+def find_smallest_way(*, actor: Actor, request: AccessRequest, by: Actor) -> Way | None:
+    """Return the first of all ways; the others are looked at only where the own policy or grant is not the smallest.
+
+    Raises Busy while the reader has another preview.
+    """
+    with hold_turn(by.urn):
+        item = AskedItem.load(actor=actor, request=request)
+        if not item.is_changeable or _is_concealed(item, by):
+            return None
+        own = [way for one in candidates.list_own(item, None) if (way := _work_out(item, one, by)) is not None]
+        if not any(_is_smallest(way, item) for way in own):
+            others = candidates.list_others(item, None)
+            own += [way for one in others if (way := _work_out(item, one, by)) is not None]
+        return next(iter(_tell(own, item, by).ways), None)
+
+
+def _work_out(item: AskedItem, candidate: Candidate, by: Actor) -> Way | None:
+    """Return a candidate with all that is said of it; None if it is not enough, or cannot be written."""
+    staged = stage_way(item, candidate)
+    if staged is None or not staged.is_enough():
+        return None
+    gains, losses, is_exact = staged.compare()
+    return Way(
+        candidate.id,
+        candidate.kind,
+        candidate.changes,
+        gains,
+        losses,
+        is_exact,
+        prove_only_this(staged),
+        staged.list_broken(by),
+        candidate.source,
+    )
+
+
+def count_least(item: AskedItem) -> int:
+    """Return how many pairs and platform privileges an item is at most: what is missing, and what that implies."""
+    widen = vocabulary.load_datahub().widen
+    return sum(len(widen(names)) for names in item.places.values())
+
+
+def _is_smallest(way: Way, item: AskedItem) -> bool:
+    is_only_this = way.is_exact and way.gains.size <= count_least(item) and not way.losses.size
+    return is_only_this and not way.is_forbidden and way.gives_only_this.verdict is Verdict.YES
+
+
+# -- the reader -----------------------------------------------------------------------------------------------------
+
+
+def _is_concealed(item: AskedItem, by: Actor) -> bool:
+    """Whether the reader may not view something that the item is about: nothing is said of it then."""
+    urns = {place for place in item.places if place is not None}
+    if item.request.resource is not None and item.request.resource.urn:
+        urns.add(item.request.resource.urn)
+    with authorizer.bind_viewer(lambda: by):
+        return bool(urns) and bool(authorizer.directory().find_hidden_urns(urns=urns))
+
+
+def _tell(ways: Iterable[Way], item: AskedItem, by: Actor) -> FoundWays:
+    """Return the ways in their order, without those that name what the reader may not know of."""
+    disclosure = PreviewDisclosure.load(by)
+    ranked = sorted(ways, key=lambda way: way.sort_key)
+    urns = {urn for way in ranked for urn in _list_named(way)}
+    concealed = disclosure.find_concealed(urns) if urns else frozenset[str]()
+    told = [way for way in ranked if concealed.isdisjoint(_list_named(way))]
+    denied_by = sorted({statement.origin.policy for statement in item.denies}) if disclosure.tells_policies else []
+    return FoundWays(
+        [
+            replace(way, rank=rank, gives_only_this=_redact_example(way.gives_only_this, disclosure))
+            for rank, way in enumerate(told, start=1)
+        ],
+        denied_by,
+    )
+
+
+def _redact_example(proof: Proof, disclosure: PreviewDisclosure) -> Proof:
+    """Return a proof whose example is only for who may ask about others."""
+    return proof if disclosure.tells_others else replace(proof, question=None, earlier=None)
+
+
+def _list_named(way: Way) -> list[str]:
+    """Return the groups, roles and stored policies that a way names beside its actor."""
+    named = []
+    for change in way.changes:
+        ((_, value),) = change.items()
+        named += [value[key] for key in ("group", "role", "urn") if key in value]
+    return named
+
+
+def describe_way(way: Way) -> dict[str, Any]:
+    """Return a way as it is sent (contract of requests, section 3)."""
+    proof = way.gives_only_this
+    return {
+        "id": way.id,
+        "kind": way.kind.value,
+        "changes": list(way.changes),
+        "gains": way.gains._asdict(),
+        "losses": {"pairs": way.losses.pairs, "platform": way.losses.platform},
+        "is_exact": way.is_exact,
+        "gives_only_this": {"verdict": proof.verdict.value, "example": proof.example},
+        "guardrails": [guardrail._asdict() for guardrail in way.guardrails],
+        "source": way.source,
+        "rank": way.rank,
+    }

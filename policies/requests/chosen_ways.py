@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
+from policies.engine.requirements import any_of_requirement
+from policies.pdp import actor_resolution, authorizer
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.errors import RequestInvalid
 from policies.requests.items import ItemKind, RequestedItem
+from policies.requests.ways.finding import describe_way, find_ways
+from policies.requests.ways.named import find_named_ways
+
+#: What a way gives that no longer gives anything.
+NO_GAINS: Mapping[str, int] = MappingProxyType({"pairs": 0, "people": 0, "entities": 0, "platform": 0})
 
 #: A way as the API shows it.
 WayJson = Mapping[str, Any]
@@ -20,7 +29,18 @@ _NAMED_KINDS = frozenset({ItemKind.ROLE, ItemKind.GROUP, ItemKind.EXTERNAL_ROLE,
 
 
 def list_ways(item: RequestedItem, *, actor: str, until: datetime | None, by: Actor) -> list[WayJson]:
-    return []
+    """Return the ways to an item as of this moment, the best first, for this reader.
+
+    Raises Busy while the reader has another preview.
+    """
+    person = actor_resolution.load_actor(urn=actor)
+    if item.kind in _NAMED_KINDS:
+        found = find_named_ways(item=item, actor=person, by=by, until=until)
+    else:
+        resource = ResourceRef(item.entity) if item.entity else None
+        request = AccessRequest(any_of_requirement(item.alternatives), resource)
+        found = find_ways(actor=person, request=request, by=by, until=until)
+    return [describe_way(way) for way in found.ways]
 
 
 def find_way(ways: Sequence[WayJson], name: str) -> WayJson:
@@ -61,8 +81,15 @@ def build_cost(way: WayJson) -> tuple[Any, ...]:
     return (dict(way.get("gains") or {}), dict(way.get("losses") or {}), way.get("is_exact"))
 
 
-def work_out_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> dict[str, Any]:
-    return dict(way)
+def work_out_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> WayJson:
+    """Return a way as it is now, worked out by the system; the way without gains where it is no longer one.
+
+    A renewal moves an end and gives nothing more.
+    """
+    if way.get("is_renewal"):
+        return way
+    ways = list_ways(item, actor=actor, until=until, by=authorizer.SYSTEM)
+    return next((one for one in ways if one["id"] == way["id"]), {**way, "gains": NO_GAINS, "is_exact": False})
 
 
 def build_renewal(way: WayJson, granted: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,8 @@ MAX_TOKENS = 2
 #: Changes as JSON, kind -> value, as `POST /api/v1/preview` takes them.
 Changes = tuple[Mapping[str, Any], ...]
 
-_MAX_NAME_LENGTH = 255
+#: Longest name of a policy that a way makes, in characters.
+MAX_NAME_LENGTH = 255
 
 
 class WayKind(StrEnum):
@@ -37,6 +38,7 @@ class WayKind(StrEnum):
     OWNER = "owner"
     GRANT = "grant"
     EXCEPTION = "exception"
+    EXTERNAL_ROLE = "external_role"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,12 @@ class Candidate:
 
     @property
     def id(self) -> str:
-        """A hash of the changes, the same wherever they are worked out."""
-        text = json.dumps(self.changes, sort_keys=True, separators=(",", ":"))
+        """A hash of the changes without their end, the same wherever they are worked out."""
+        changes = [
+            {kind: {name: item for name, item in value.items() if name != "valid_until"} for kind, value in one.items()}
+            for one in self.changes
+        ]
+        text = json.dumps([self.kind, changes, self.source], sort_keys=True, separators=(",", ":"))
         return f"w{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
@@ -84,7 +90,7 @@ def _build_own(item: AskedItem, until: datetime | None) -> Changes:
     return (
         *(_put_policy(None, _build_document(item, place, names), until) for place, names in policies.items()),
         *(
-            {"grant": {"principal": item.actor.urn, "entity": place, "privileges": list(names)} | _end(until)}
+            {"grant": {"principal": item.actor.urn, "entity": place, "privileges": list(names)} | end_of(until)}
             for place, names in grants.items()
         ),
     )
@@ -97,7 +103,7 @@ def _build_document(item: AskedItem, place: str | None, privileges: Sequence[str
     name = f"{what}{where} for {names.get(item.actor.urn, item.actor.urn)}"
     criteria = [{"field": "URN", "condition": "EQUALS", "values": [place]}]
     return {
-        "displayName": name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…",
+        "displayName": name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…",
         "description": "",
         "type": "METADATA" if place else "PLATFORM",
         "state": "ACTIVE",
@@ -109,10 +115,11 @@ def _build_document(item: AskedItem, place: str | None, privileges: Sequence[str
 
 def _put_policy(policy: Policy | None, document: Mapping[str, Any], until: datetime | None) -> dict[str, Any]:
     value: dict[str, Any] = {"family": "datahub", "document": document}
-    return {"put_policy": ({} if policy is None else {"urn": policy.urn}) | value | _end(until)}
+    return {"put_policy": ({} if policy is None else {"urn": policy.urn}) | value | end_of(until)}
 
 
-def _end(until: datetime | None) -> dict[str, str]:
+def end_of(until: datetime | None) -> dict[str, str]:
+    """Return the member of a change that says when what it gives ends; none for good."""
     return {} if until is None else {"valid_until": until.isoformat()}
 
 
@@ -134,7 +141,7 @@ def _list_memberships(item: AskedItem, groups: Sequence[str], until: datetime | 
         if group is None or group.is_removed:
             continue
         source = "identity" if group.origin == GroupProfile.Origin.EXTERNAL else None
-        value = {"group": urn, "members": [item.actor.urn]} | _end(until)
+        value = {"group": urn, "members": [item.actor.urn]} | end_of(until)
         yield Candidate(WayKind.MEMBERSHIP, ({"add_members": value},), source)
 
 
@@ -142,7 +149,7 @@ def _list_roles(item: AskedItem, roles: Sequence[str], until: datetime | None) -
     known = set(Role.objects.filter(urn__in=filter_storable(roles)).values_list("urn", flat=True))
     for urn in roles:
         if urn in known:
-            value = {"role": urn, "actors": [item.actor.urn]} | _end(until)
+            value = {"role": urn, "actors": [item.actor.urn]} | end_of(until)
             yield Candidate(WayKind.ROLE, ({"assign_roles": value},))
 
 

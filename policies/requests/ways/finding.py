@@ -77,7 +77,7 @@ def find_ways(*, actor: Actor, request: AccessRequest, by: Actor, until: datetim
         if not item.is_changeable or _is_concealed(item, by):
             return FoundWays()
         proposed = [*candidates.list_own(item, until), *candidates.list_others(item, until)]
-        return _tell([way for one in proposed if (way := _work_out(item, one, by)) is not None], item, by)
+        return tell_ways([way for one in proposed if (way := _work_out(item, one, by)) is not None], item, by)
 
 
 def find_smallest_way(*, actor: Actor, request: AccessRequest, by: Actor) -> Way | None:
@@ -93,7 +93,7 @@ def find_smallest_way(*, actor: Actor, request: AccessRequest, by: Actor) -> Way
         if not any(_is_smallest(way, item) for way in own):
             others = candidates.list_others(item, None)
             own += [way for one in others if (way := _work_out(item, one, by)) is not None]
-        return next(iter(_tell(own, item, by).ways), None)
+        return next(iter(tell_ways(own, item, by).ways), None)
 
 
 def _work_out(item: AskedItem, candidate: Candidate, by: Actor) -> Way | None:
@@ -138,7 +138,7 @@ def _is_concealed(item: AskedItem, by: Actor) -> bool:
         return bool(urns) and bool(authorizer.directory().find_hidden_urns(urns=urns))
 
 
-def _tell(ways: Iterable[Way], item: AskedItem, by: Actor) -> FoundWays:
+def tell_ways(ways: Iterable[Way], item: AskedItem, by: Actor) -> FoundWays:
     """Return the ways in their order, without those that name what the reader may not know of."""
     disclosure = PreviewDisclosure.load(by)
     ranked = sorted(ways, key=lambda way: way.sort_key)

@@ -88,4 +88,5 @@ DUE_CHANGE_SOURCES: tuple[str, ...] = (
     "policies.identity.services.membership_times.MembershipDueChanges",
     "policies.identity.services.role_times.RoleDueChanges",
     "catalog.cdap.grant_services.GrantDueChanges",
+    "policies.requests.services.ending.RequestDueChanges",
 )

@@ -2,8 +2,9 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import policies.models.fields
 from django.db import migrations, models
+
+import policies.models.fields
 
 
 class Migration(migrations.Migration):

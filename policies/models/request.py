@@ -121,8 +121,8 @@ class RequestItem(models.Model):
 class RequestStep(models.Model):
     """A step: approvers (as a rule names them), how many of them have to agree (0: all), and when it is due.
 
-    `items` are the positions of the items that it decides. `urns` are the approvers that were found when the step was made, not expanded. `given_away` are people who handed
-    their seat over. `then` says what happens when it is due.
+    `items` are the positions of the items that it decides. `urns` are the approvers that were found when the step was
+    made, not expanded. `given_away` are people who handed their seat over. `then` says what happens when it is due.
     """
 
     class State(models.TextChoices):

@@ -10,9 +10,9 @@ from policies.engine import families
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.engine.selectors import DOMAIN, EVERYONE, OWNER, Owner, Resource
-from policies.models import User
+from policies.models import RoleAssignment, User
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
-from policies.pdp import actor_resolution, authorizer, inverse_queries, users_by_actor_clause
+from policies.pdp import actor_resolution, authorizer, inverse_queries, snapshot_store, users_by_actor_clause
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.ports import facet_source
 from policies.requests.items import ItemKind, RequestedItem, list_entities
@@ -41,12 +41,14 @@ class ItemFacts:
 class RequestFacts:
     """The facts about all items of a request, and who never decides it.
 
-    These are asker and actor, and the owners of those of them that are service accounts.
+    These are asker and actor, and the owners of those of them that are service accounts. `owner_asker` asks for
+    somebody else, and so counts as approver where it is an owner; None for who asks for itself.
     """
 
     items: tuple[ItemFacts, ...]
     excluded_urns: frozenset[str]
     service_owners: frozenset[str] = frozenset()
+    owner_asker: Actor | None = None
 
 
 def load_facts(*, items: Sequence[RequestedItem], actor: str, by: str) -> RequestFacts:
@@ -62,6 +64,7 @@ def load_facts(*, items: Sequence[RequestedItem], actor: str, by: str) -> Reques
         tuple(_collect_facts(item, resources, domain_resources, administrators) for item in items),
         frozenset(people),
         frozenset(owner.actor for urn in services for owner in resources[urn].owners),
+        None if by == actor else actor_resolution.load_actor(urn=by),
     )
 
 
@@ -99,9 +102,19 @@ def _load_administrators(items: Iterable[RequestedItem]) -> dict[str, frozenset[
 
 def _find_platform_privileges(item: RequestedItem) -> frozenset[str]:
     """Return the privileges of the platform that an item gives."""
-    if item.kind is ItemKind.ROLE:
-        return delegation.find_role_privileges(role=item.target)
-    return item.privileges & find_platform_privileges() if not item.entity else frozenset()
+    match item.kind:
+        case ItemKind.ROLE:
+            return delegation.find_given_privileges(roles=[item.target])
+        case ItemKind.GROUP:
+            rows = RoleAssignment.objects.order_by().filter(group__profile__urn=item.target)
+            roles = list(rows.values_list("role__urn", flat=True))
+            return delegation.find_given_privileges(groups=[item.target], roles=roles)
+        case ItemKind.POLICY:
+            statements = snapshot_store.get_current().list_statements_of({item.target})
+            named = frozenset[str]().union(*(statement.privileges for statement in statements))
+            return named & find_platform_privileges()
+        case _:
+            return frozenset() if item.entity else item.privileges & find_platform_privileges()
 
 
 def is_approver(person: Actor, approvers: Approvers, facts: ItemFacts) -> bool:
@@ -192,7 +205,8 @@ def find_deciders(
     people = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).exclude(
         urn__in=[*request.excluded_urns, *given_away]
     )
-    found: list[str] = []
+    asker = request.owner_asker
+    found = [asker.urn] if asker is not None and decides_as_asker(asker, approvers, facts) else []
     for urns in _batch(people.values_list("urn", flat=True)):
         actors = actor_resolution.load_actors(urns=urns)
         found += [
@@ -203,6 +217,12 @@ def find_deciders(
         if len(found) >= limit:
             break
     return found[:limit]
+
+
+def decides_as_asker(asker: Actor, approvers: Approvers, facts: ItemFacts) -> bool:
+    """Return whether somebody who asks for another one is an owner whom a step means."""
+    is_for_owners = approvers.is_owners or approvers.is_domain_owners
+    return is_for_owners and asker.is_active and is_approver(asker, approvers, facts)
 
 
 def _batch(urns: Iterable[str], size: int = 200) -> Iterable[list[str]]:

@@ -74,7 +74,7 @@ def make_plan(asked: AskedAccess, *, by: Actor, is_preview: bool = False) -> Req
     actor = _load_actor(asked, by=by)
     _refuse_unknown(asked.items)
     facts = approvers.load_facts(items=asked.items, actor=actor.urn, by=by.urn)
-    _refuse_strangers(asked, facts, actor=actor, by=by)
+    _refuse_strangers(facts, actor=actor, by=by)
     is_blind = bool(_find_blind(asked.items))
     rule = choose_rule(asked.items, is_permanent=asked.has_until and asked.until is None)
     terms = RuleTerms() if is_blind else rule.terms
@@ -130,7 +130,7 @@ def _load_actor(asked: AskedAccess, *, by: Actor) -> Actor:
     return actor
 
 
-def _refuse_strangers(asked: AskedAccess, facts: RequestFacts, *, actor: Actor, by: Actor) -> None:
+def _refuse_strangers(facts: RequestFacts, *, actor: Actor, by: Actor) -> None:
     """Raise RequestRefused unless `by` may ask for this actor."""
     if (
         actor.urn == by.urn

@@ -191,9 +191,9 @@ def require_role(*, by: Actor, role: str) -> None:
         )
 
 
-def find_role_privileges(*, role: str) -> frozenset[str]:
-    """Return the platform privileges that a role (its URN) gives."""
-    holder = Actor("", roles=frozenset({role}))
+def find_given_privileges(*, groups: Collection[str] = (), roles: Collection[str] = ()) -> frozenset[str]:
+    """Return the platform privileges that somebody has who is in these groups and holds these roles alone (URNs)."""
+    holder = Actor("", groups=frozenset(groups), roles=frozenset(roles))
     return _find_allowed_privileges(holder, _list_platform_names(), snapshot_store.get_current())
 
 

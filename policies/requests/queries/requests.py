@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.errors import NotFound
-from policies.models import AccessRequest, RequestDecision, RequestItem, RequestSeat, RequestStep
+from policies.models import AccessRequest, RequestItem, RequestSeat, RequestStep, RequestTrail
 from policies.models.request import RequestState
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest as Question
@@ -46,8 +46,8 @@ def list_readable(*, by: Actor) -> QuerySet[AccessRequest]:
     if _holds(by, MANAGE_POLICIES):
         return requests
     seats = RequestSeat.objects.filter(step__request=OuterRef("pk"), token__in=_list_tokens(by))
-    decided = RequestDecision.objects.filter(step__request=OuterRef("pk"), by=by.urn)
-    return requests.filter(Q(actor=by.urn) | Q(by=by.urn) | Exists(seats) | Exists(decided))
+    acted = RequestTrail.objects.filter(request=OuterRef("pk"), by=by.urn)
+    return requests.filter(Q(actor=by.urn) | Q(by=by.urn) | Exists(seats) | Exists(acted))
 
 
 def filter_to_decide(requests: QuerySet[AccessRequest], *, by: Actor) -> QuerySet[AccessRequest]:

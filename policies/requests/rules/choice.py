@@ -1,7 +1,7 @@
 """Which rule decides a request: the first active one, in order, that fits any of its items."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from policies.engine.errors import InvalidPolicy
 from policies.engine.proofs.entity_terms import find_entity
@@ -23,7 +23,7 @@ class ChosenRule:
 
     urn: str = ""
     name: str = ""
-    terms: RuleTerms = RuleTerms()
+    terms: RuleTerms = field(default_factory=RuleTerms)
 
 
 def choose_rule(items: Sequence[RequestedItem], *, is_permanent: bool) -> ChosenRule:

@@ -114,7 +114,7 @@ def hand_over(*, urn: str, by: Actor, to: Sequence[str], note: str, if_version: 
         problems += [
             Problem("unknown", f"/to/{index}", f"There is nobody {urn_} who could decide.")
             for index, urn_ in enumerate(to)
-            if urn_.startswith("urn:li:corpuser:") and not _can_act(people[urn_])
+            if urn_.startswith("urn:li:corpuser:") and not people[urn_].is_active
         ]
         if problems:
             raise RequestInvalid(problems)
@@ -132,10 +132,6 @@ def hand_over(*, urn: str, by: Actor, to: Sequence[str], note: str, if_version: 
     return requests.get_request(urn=urn, by=by)
 
 
-def _can_act(actor: Actor) -> bool:
-    return actor.is_active
-
-
 def agree_as_asker(request: AccessRequest, plan: RequestPlan, *, channel: str) -> None:
     """Count the asker as approver of the first step where they ask for somebody else and are one of its owners."""
     if plan.by.urn == plan.actor.urn or request.state != RequestState.OPEN or plan.is_blind:
@@ -146,8 +142,7 @@ def agree_as_asker(request: AccessRequest, plan: RequestPlan, *, channel: str) -
         position
         for position in case.open_positions
         if case.items[position].way is not None
-        and (terms.is_owners or terms.is_domain_owners)
-        and approvers.is_approver(plan.by, terms, case.facts.items[position])
+        and approvers.decides_as_asker(plan.by, terms, case.facts.items[position])
         and chosen_ways.gives_only(case.items[position].way, case.facts.items[position].item)
     ]
     if positions:
@@ -305,7 +300,7 @@ def _finish(case: OpenCase, *, by: Actor, channel: str) -> None:
             case.step = step
             return
     if open_items:
-        granting.grant(case.request, open_items, by=by, channel=channel, now=case.now)
+        granting.grant(case.request, open_items, by=by, channel=channel)
 
 
 def _is_agreed(case: OpenCase, step: RequestStep, position: int) -> bool:
@@ -322,22 +317,16 @@ def _list_agreeing(case: OpenCase, step: RequestStep, position: int) -> list[Act
     decisions = RequestDecision.objects.filter(step=step, is_agreement=True).order_by("id")
     urns = list(dict.fromkeys(decision.by for decision in decisions if position in decision.items))
     actors = actor_resolution.load_actors(urns=urns)
-    owner_asks = case.request.by != case.request.actor
-    return [
-        actors[urn]
-        for urn in urns
-        if may_decide(case, step, actors[urn], position)
-        or (owner_asks and urn == case.request.by and _may_decide_as_asker(case, step, actors[urn], position))
-    ]
+    return [actors[urn] for urn in urns if _still_counts(case, step, actors[urn], position)]
 
 
-def _may_decide_as_asker(case: OpenCase, step: RequestStep, person: Actor, position: int) -> bool:
-    terms = read_approvers(step.approvers)
-    return (
-        person.is_active
-        and (terms.is_owners or terms.is_domain_owners)
-        and approvers.is_approver(person, terms, case.facts.items[position])
-    )
+def _still_counts(case: OpenCase, step: RequestStep, person: Actor, position: int) -> bool:
+    """Return whether an agreement counts now: its giver may decide, or is the owner who asked for somebody else."""
+    asker = case.facts.owner_asker
+    if asker is not None and asker.urn == person.urn:
+        terms = read_approvers(step.approvers)
+        return approvers.decides_as_asker(asker, terms, case.facts.items[position])
+    return may_decide(case, step, person, position)
 
 
 def _match_seats(names: Sequence[str], people: Sequence[Actor]) -> bool:

@@ -4,7 +4,7 @@ The way is worked out again first. What it gives may have changed since somebody
 the request stays open under a new version, and the next approval writes (contract-requests.md section 4).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from policies.engine.model import Actor, MissingPrivilege
 from policies.errors import Forbidden
 from policies.models import AccessRequest, Gate, RequestItem
 from policies.models.request import RequestState
-from policies.models.writes import announce_boundaries
+from policies.models.writes import announce_boundaries, get_open_write
 from policies.pdp import authorizer
 from policies.requests import chosen_ways, written_ways
 from policies.requests.approvers import MANAGE_POLICIES, ItemFacts
@@ -21,7 +21,7 @@ from policies.requests.items import load_item
 from policies.requests.plan import RequestPlan
 from policies.requests.services import trail
 from policies.requests.services.trail import What
-from policies.writes import delegation, required_privileges
+from policies.writes import delegation, guardrail_check, required_privileges
 
 
 def find_gates(ways: Iterable[chosen_ways.WayJson | None]) -> tuple[Gate, ...]:
@@ -39,12 +39,12 @@ def refuse_beyond(item: RequestItem, facts: ItemFacts, *, by: Actor) -> None:
     way = item.way
     if way is None:
         raise RequestConflict("request.no_way", "No change that the house knows gives this item.")
-    if required_privileges.is_met(required_privileges.MANAGE_POLICIES, by=by):
-        return
     withheld = delegation.find_withheld_privileges(by=by) & facts.platform_privileges
     if withheld:
         missing = tuple(MissingPrivilege(None, name) for name in sorted(withheld))
         raise Forbidden(missing, "Nobody gives others a platform privilege without holding it.")
+    if required_privileges.is_met(required_privileges.MANAGE_POLICIES, by=by):
+        return
     if not chosen_ways.gives_only(way, facts.item):
         detail = f"This way gives more than what you decide for. A holder of {MANAGE_POLICIES} can choose it."
         raise RequestRefused("way.too_wide", detail)
@@ -77,14 +77,13 @@ def find_end(item: RequestItem) -> datetime | None:
     return end
 
 
-def grant(request: AccessRequest, items: Sequence[RequestItem], *, by: Actor, channel: str, now: datetime) -> None:
+def grant(request: AccessRequest, items: Sequence[RequestItem], *, by: Actor, channel: str) -> None:
     """Write the ways of items that every step agreed to. Raises GuardrailBroken, Conflict and Forbidden.
 
     What a source owns is asked of it: such an item waits until the source shows it.
     """
     trail.add(request, What.APPROVED, by=by.urn)
-    _write(request, items, author=by, channel=channel)
-    del now
+    _write(request, items, judged_for=by, channel=channel)
 
 
 def grant_automatically(request: AccessRequest, plan: RequestPlan, *, channel: str) -> None:
@@ -93,11 +92,13 @@ def grant_automatically(request: AccessRequest, plan: RequestPlan, *, channel: s
     trail.add(request, What.AUTO, by=authorizer.SYSTEM.urn, note=plan.rule.name)
     request.steps.update(state="skipped")
     request.due_at = None
-    _write(request, items, author=authorizer.SYSTEM, channel=channel)
+    _write(request, items, judged_for=plan.by, channel=channel)
     trail.settle(request)
 
 
-def _write(request: AccessRequest, items: Sequence[RequestItem], *, author: Actor, channel: str) -> None:
+def _write(request: AccessRequest, items: Sequence[RequestItem], *, judged_for: Actor, channel: str) -> None:
+    # The system writes, for whom guardrails do not count: they are judged as for the person behind it.
+    guardrail_check.join_check(get_open_write(), by=judged_for)
     ends: list[datetime] = []
     for item in items:
         way = item.way
@@ -108,9 +109,7 @@ def _write(request: AccessRequest, items: Sequence[RequestItem], *, author: Acto
             item.state = RequestState.WAITING_FOR_SOURCE
             trail.add(request, What.SOURCE, by=authorizer.SYSTEM.urn, note=f"Asked of {way['source']}.")
         else:
-            item.granted = written_ways.write(
-                way, request=request.urn, until=item.ends_at, author=author, channel=channel
-            )
+            item.granted = written_ways.write(way, request=request.urn, until=item.ends_at, channel=channel)
             item.state = RequestState.DONE
             if item.ends_at is not None:
                 ends.append(item.ends_at)
@@ -124,8 +123,3 @@ def take_back(item: RequestItem, *, channel: str) -> None:
     """Take back what an item gave and what does not end by itself."""
     granted: dict[str, Any] = item.granted or {}
     written_ways.take_back(granted, request=item.request.urn, channel=channel)
-
-
-def list_positions(items: Iterable[RequestItem], states: Collection[str]) -> list[int]:
-    """Return the positions of the items in one of these states."""
-    return [item.position for item in items if item.state in states]

@@ -10,6 +10,7 @@ from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
 from policies.engine import families
+from policies.engine.families.datahub_fields import VALID_UNTIL
 from policies.engine.missing_tokens import MissingTokens, find_missing_tokens
 from policies.engine.model import Question
 from policies.engine.requirements import privilege_requirement
@@ -52,10 +53,7 @@ class Candidate:
     @property
     def id(self) -> str:
         """A hash of the changes without their end, the same wherever they are worked out."""
-        changes = [
-            {kind: {name: item for name, item in value.items() if name != "valid_until"} for kind, value in one.items()}
-            for one in self.changes
-        ]
+        changes = [{kind: _drop_end(value) for kind, value in one.items()} for one in self.changes]
         text = json.dumps([self.kind, changes, self.source], sort_keys=True, separators=(",", ":"))
         return f"w{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
@@ -88,7 +86,7 @@ def _build_own(item: AskedItem, until: datetime | None) -> Changes:
     policies = item.select_places(are_granted=False)
     grants = item.select_places(are_granted=True)
     return (
-        *(_put_policy(None, _build_document(item, place, names), until) for place, names in policies.items()),
+        *(put_policy(None, _build_document(item, place, names), until) for place, names in policies.items()),
         *(
             {"grant": {"principal": item.actor.urn, "entity": place, "privileges": list(names)} | end_of(until)}
             for place, names in grants.items()
@@ -113,9 +111,17 @@ def _build_document(item: AskedItem, place: str | None, privileges: Sequence[str
     } | ({"resources": {"filter": {"criteria": criteria}}} if place else {})
 
 
-def _put_policy(policy: Policy | None, document: Mapping[str, Any], until: datetime | None) -> dict[str, Any]:
-    value: dict[str, Any] = {"family": "datahub", "document": document}
-    return {"put_policy": ({} if policy is None else {"urn": policy.urn}) | value | end_of(until)}
+def put_policy(policy: Policy | None, document: Mapping[str, Any], until: datetime | None) -> dict[str, Any]:
+    """Return the change that stores a document, as a new policy or in place of a stored one, with this end."""
+    # DataHub's documents hold their own end.
+    ended_document = document if until is None else {**document, VALID_UNTIL: until.isoformat()}
+    value: dict[str, Any] = {"family": "datahub", "document": ended_document}
+    return {"put_policy": ({} if policy is None else {"urn": policy.urn}) | value}
+
+
+def _drop_end(value: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: item for name, item in value.items() if name not in ("valid_until", VALID_UNTIL)}
+    return kept | ({"document": _drop_end(kept["document"])} if "document" in kept else {})
 
 
 def end_of(until: datetime | None) -> dict[str, str]:
@@ -169,7 +175,7 @@ def _list_exceptions(item: AskedItem, until: datetime | None) -> list[Candidate]
     policies = policy_queries.find_policies(urns=sorted(urns))
     if len(policies) < len(urns) or not all(_can_except(policy) for policy in policies):
         return []
-    exceptions = tuple(_put_policy(policy, _except(policy, item.actor.urn), None) for policy in policies)
+    exceptions = tuple(put_policy(policy, _except(policy, item.actor.urn), None) for policy in policies)
     own = _build_own(item, until) if item.is_for_policies else ()
     return [Candidate(WayKind.EXCEPTION, changes) for changes in (exceptions, *([(*exceptions, *own)] if own else []))]
 

@@ -3,7 +3,7 @@
 They take the account's one preview (`policies.pdp.account_turns`), since each is a preview.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -138,12 +138,15 @@ def _is_concealed(item: AskedItem, by: Actor) -> bool:
         return bool(urns) and bool(authorizer.directory().find_hidden_urns(urns=urns))
 
 
-def tell_ways(ways: Iterable[Way], item: AskedItem, by: Actor) -> FoundWays:
-    """Return the ways in their order, without those that name what the reader may not know of."""
+def tell_ways(ways: Iterable[Way], item: AskedItem, by: Actor, *, known_urns: Collection[str] = ()) -> FoundWays:
+    """Return the ways in their order, without those that name what the reader may not know of.
+
+    `known_urns` are those that the reader has named.
+    """
     disclosure = PreviewDisclosure.load(by)
     ranked = sorted(ways, key=lambda way: way.sort_key)
     urns = {urn for way in ranked for urn in _list_named(way)}
-    concealed = disclosure.find_concealed(urns) if urns else frozenset[str]()
+    concealed = disclosure.find_concealed(urns.difference(known_urns)) if urns else frozenset[str]()
     told = [way for way in ranked if concealed.isdisjoint(_list_named(way))]
     denied_by = sorted({statement.origin.policy for statement in item.denies}) if disclosure.tells_policies else []
     return FoundWays(

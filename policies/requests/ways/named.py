@@ -19,7 +19,7 @@ from policies.pdp.access_requests import AccessRequest
 from policies.pdp.account_turns import hold_turn
 from policies.requests.items import ItemKind, RequestedItem
 from policies.requests.ways.asked_items import AskedItem
-from policies.requests.ways.candidates import MAX_NAME_LENGTH, Candidate, WayKind, end_of
+from policies.requests.ways.candidates import MAX_NAME_LENGTH, Candidate, WayKind, end_of, put_policy
 from policies.requests.ways.effects import stage_way
 from policies.requests.ways.finding import FoundWays, Way, tell_ways
 
@@ -32,7 +32,8 @@ def find_named_ways(*, item: RequestedItem, actor: Actor, by: Actor, until: date
     with hold_turn(by.urn):
         asked = _build_question(actor)
         proposed = list(_propose(item, actor, until))
-        return tell_ways([way for one in proposed if (way := _work_out(asked, one, by)) is not None], asked, by)
+        ways = [way for one in proposed if (way := _work_out(asked, one, by)) is not None]
+        return tell_ways(ways, asked, by, known_urns=[item.target])
 
 
 def _propose(item: RequestedItem, actor: Actor, until: datetime | None) -> Iterator[Candidate]:
@@ -44,7 +45,7 @@ def _propose(item: RequestedItem, actor: Actor, until: datetime | None) -> Itera
         case ItemKind.EXTERNAL_ROLE:
             yield Candidate(WayKind.EXTERNAL_ROLE, (), _WAREHOUSE)
         case ItemKind.SCOPE:
-            yield Candidate(WayKind.POLICY, ({"put_policy": _build_policy(item, actor) | end_of(until)},))
+            yield Candidate(WayKind.POLICY, (put_policy(None, _build_document(item, actor), until),))
         case ItemKind.POLICY:
             yield from _reach_policy(item.target, actor, until)
 
@@ -59,13 +60,13 @@ def _join_group(urn: str, actor: Actor, until: datetime | None) -> Candidate:
     return Candidate(WayKind.MEMBERSHIP, ({"add_members": value},), _IDENTITY if is_external else None)
 
 
-def _build_policy(item: RequestedItem, actor: Actor) -> dict[str, Any]:
+def _build_document(item: RequestedItem, actor: Actor) -> dict[str, Any]:
     names = authorizer.load_names(urns=[actor.urn])
     (privileges,) = item.alternatives
     words = ", ".join(families.display_privilege(privilege) for privilege in privileges)
     name = f"{words} for {names.get(actor.urn, actor.urn)}"
     scope = item.document["scope"]
-    document = {
+    return {
         "displayName": name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…",
         "description": "",
         "type": "METADATA",
@@ -75,7 +76,6 @@ def _build_policy(item: RequestedItem, actor: Actor) -> dict[str, Any]:
         "actors": {"users": [actor.urn]},
         "resources": {"filter": scope} if "criteria" in scope else scope,
     }
-    return {"family": "datahub", "document": document}
 
 
 def _reach_policy(urn: str, actor: Actor, until: datetime | None) -> Iterator[Candidate]:
@@ -94,13 +94,13 @@ def _reach_policy(urn: str, actor: Actor, until: datetime | None) -> Iterator[Ca
         actors: Mapping[str, Any] = policy.document["actors"]
         users: Sequence[str] = actors.get("users") or ()
         document = policy.document | {"actors": {**actors, "users": [*users, actor.urn]}}
-        value = {"urn": urn, "family": policy.family, "document": document}
-        yield Candidate(WayKind.POLICY, ({"put_policy": value},))
+        yield Candidate(WayKind.POLICY, (put_policy(policy, document, None),))
 
 
 def _build_question(actor: Actor) -> AskedItem:
     """Return the question that stands for none: it lacks nothing."""
-    return AskedItem(actor, AccessRequest(any_of_requirement([])), Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY))
+    decision = Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY)
+    return AskedItem(actor, AccessRequest(any_of_requirement([])), decision)
 
 
 def _work_out(item: AskedItem, candidate: Candidate, by: Actor) -> Way | None:

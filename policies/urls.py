@@ -10,6 +10,7 @@ from policies.http.lazy_view import lazy_view
 from policies.http.pages import drafts, refresh
 from policies.identity.pages import sign_in
 from policies.identity.pages import urls as identity_urls
+from policies.requests.pages import urls as request_urls
 
 urlpatterns = [
     path("", sign_in.redirect_to_catalog, name="home"),
@@ -28,6 +29,7 @@ urlpatterns = [
     *authoring_urls.urlpatterns,
     *guardrail_urls.urlpatterns,
     *identity_urls.urlpatterns,
+    *request_urls.urlpatterns,
     path("settings/audit", audit.list_decisions, name="audit"),
     path("settings/audit/policies", audit.list_policy_changes, name="audit-policies"),
     path("settings/audit/people", audit.list_people_changes, name="audit-people"),

@@ -1,15 +1,16 @@
 """Provisional."""
+
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from policies.engine.families.datahub_fields import VALID_UNTIL
 
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
-from policies.identity.services import groups, roles
+from policies.engine.families.datahub_fields import VALID_UNTIL
+from policies.engine.families.validity import Validity, parse_instant
+from policies.identity.services import groups
 from policies.pdp import authorizer
 from policies.writes.timed_holders import TimedHolder
-from policies.engine.families.validity import Validity, parse_instant
 
 ENDING_KINDS = frozenset({"put_policy", "add_members", "assign_roles", "grant"})
 
@@ -54,7 +55,11 @@ def _set_end(kind: str, value: Mapping[str, Any], end: str | None) -> dict[str, 
     if kind not in ENDING_KINDS:
         return dict(value)
     if kind != "put_policy":
-        return {**value, "valid_until": end} if end else {name: one for name, one in value.items() if name != "valid_until"}
+        return (
+            {**value, "valid_until": end}
+            if end
+            else {name: one for name, one in value.items() if name != "valid_until"}
+        )
     # DataHub's documents hold their own end.
     document = {name: one for name, one in value["document"].items() if name != VALID_UNTIL}
     return {**value, "document": document | ({VALID_UNTIL: end} if end else {})}

@@ -132,6 +132,12 @@ def hand_over(*, urn: str, by: Actor, to: Sequence[str], note: str, if_version: 
     return requests.get_request(urn=urn, by=by)
 
 
+def can_decide(request: AccessRequest, person: Actor) -> bool:
+    """Return whether a person may decide an item of an open request now."""
+    case = _load_case(request, database_clock.get_now())
+    return any(may_decide(case, case.step, person, position) for position in case.open_positions)
+
+
 def agree_as_asker(request: AccessRequest, plan: RequestPlan, *, channel: str) -> None:
     """Count the asker as approver of the first step where they ask for somebody else and are one of its owners."""
     if plan.by.urn == plan.actor.urn or request.state != RequestState.OPEN or plan.is_blind:

@@ -9,12 +9,12 @@ from policies.models.links import InviteToken, ResetToken
 from policies.models.people import GroupProfile, Membership, ScheduledMembership, User
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
 from policies.models.request import (
-    AccessRequest,
     RequestDecision,
     RequestItem,
     RequestSeat,
     RequestStep,
     RequestTrail,
+    SubmittedRequest,
 )
 from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
 from policies.models.tokens import AccessToken
@@ -25,7 +25,6 @@ from policies.models.words import NameWord
 from policies.models.writes import Gate, open_write, retry_deadlock
 
 __all__ = [
-    "AccessRequest",
     "AccessToken",
     "ApprovalRule",
     "ChangeEvent",
@@ -54,6 +53,7 @@ __all__ = [
     "RoleAssignment",
     "ScheduledMembership",
     "ScheduledRoleAssignment",
+    "SubmittedRequest",
     "Tombstone",
     "UseCounter",
     "UseGap",

@@ -12,6 +12,9 @@ from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 
 REQUEST_PREFIX = "urn:li:accessRequest:"
 
+#: Begins the token of a seat that the holders of a privilege of the platform have.
+PRIVILEGE_SEAT = "privilege:"
+
 #: Longest reason and note, in characters.
 MAX_NOTE_LENGTH = 2_000
 #: Longest address of a ticket, in characters.
@@ -37,7 +40,7 @@ class RequestState(models.TextChoices):
 UNFINISHED_STATES = (RequestState.OPEN.value, RequestState.APPROVED.value, RequestState.WAITING_FOR_SOURCE.value)
 
 
-class AccessRequest(models.Model):
+class SubmittedRequest(models.Model):
     """A request: `actor` is to get what `by` asks for.
 
     `until` null is for good. `rule` is the URN of the rule that decided its steps, empty without one. `is_blind`: the
@@ -81,7 +84,7 @@ class AccessRequest(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.urn
+        return str(self.urn)
 
 
 class RequestItem(models.Model):
@@ -91,7 +94,7 @@ class RequestItem(models.Model):
     it, `ends_at` the end of that, null for good.
     """
 
-    request = models.ForeignKey(AccessRequest, on_delete=models.PROTECT, related_name="items")
+    request = models.ForeignKey(SubmittedRequest, on_delete=models.PROTECT, related_name="items")
     position = models.PositiveSmallIntegerField()
     document = JsonTextField()
     entity = UrnField(blank=True)
@@ -135,7 +138,7 @@ class RequestStep(models.Model):
         EXPIRED = "expired"
         SKIPPED = "skipped"
 
-    request = models.ForeignKey(AccessRequest, on_delete=models.PROTECT, related_name="steps")
+    request = models.ForeignKey(SubmittedRequest, on_delete=models.PROTECT, related_name="steps")
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=255)
     approvers = JsonTextField()
@@ -217,7 +220,7 @@ class RequestTrail(models.Model):
         EXPIRED = "expired"
         ENDED = "ended"
 
-    request = models.ForeignKey(AccessRequest, on_delete=models.PROTECT, related_name="trail")
+    request = models.ForeignKey(SubmittedRequest, on_delete=models.PROTECT, related_name="trail")
     time = models.DateTimeField(default=timezone.now)
     by = UrnField()
     what = models.CharField(max_length=16, choices=What)

@@ -12,6 +12,7 @@ from policies.engine.requirements import privilege_requirement
 from policies.engine.selectors import DOMAIN, EVERYONE, OWNER, Owner, Resource
 from policies.models import RoleAssignment, User
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
+from policies.models.request import PRIVILEGE_SEAT
 from policies.pdp import actor_resolution, authorizer, inverse_queries, snapshot_store, users_by_actor_clause
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.ports import facet_source
@@ -22,8 +23,6 @@ from policies.writes import delegation
 MANAGE_POLICIES, MANAGE_GUARDRAILS = "MANAGE_POLICIES", "MANAGE_GUARDRAILS"
 ROOT_URN = f"{USER_PREFIX}{ROOT_USERNAME}"
 
-#: Begins the name of a seat that the holders of a privilege of the platform have.
-PRIVILEGE_SEAT = "privilege:"
 _CDAP_ADMIN = "ADMIN"
 
 
@@ -38,7 +37,7 @@ class ItemFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFacts:
+class DecidingFacts:
     """The facts about all items of a request, and who never decides it.
 
     These are asker and actor, and the owners of those of them that are service accounts. `owner_asker` asks for
@@ -51,7 +50,7 @@ class RequestFacts:
     owner_asker: Actor | None = None
 
 
-def load_facts(*, items: Sequence[RequestedItem], actor: str, by: str) -> RequestFacts:
+def load_facts(*, items: Sequence[RequestedItem], actor: str, by: str) -> DecidingFacts:
     """Return the facts about items that `by` asks for `actor`; a constant number of queries."""
     entities = list_entities(items)
     people = {actor, by}
@@ -60,7 +59,7 @@ def load_facts(*, items: Sequence[RequestedItem], actor: str, by: str) -> Reques
     domain_resources = facet_source().load(urns=domains, fields={OWNER}) if domains else {}
     administrators = _load_administrators(items)
     services = User.objects.filter(urn__in=people, kind=User.Kind.SERVICE).values_list("urn", flat=True)
-    return RequestFacts(
+    return DecidingFacts(
         tuple(_collect_facts(item, resources, domain_resources, administrators) for item in items),
         frozenset(people),
         frozenset(owner.actor for urn in services for owner in resources[urn].owners),
@@ -194,7 +193,7 @@ def _list_allowed(privilege: str, item: RequestedItem | None) -> frozenset[str]:
 
 
 def find_deciders(
-    approvers: Approvers, facts: ItemFacts, request: RequestFacts, *, given_away: Collection[str] = (), limit: int
+    approvers: Approvers, facts: ItemFacts, request: DecidingFacts, *, given_away: Collection[str] = (), limit: int
 ) -> list[str]:
     """Return the first people, by URN, who may decide an item at a step; never asker, actor or an account of theirs."""
     tokens = set(list_names(approvers, facts))
@@ -236,7 +235,7 @@ def _batch(urns: Iterable[str], size: int = 200) -> Iterable[list[str]]:
         yield batch
 
 
-def is_same_person(person: Actor, request: RequestFacts) -> bool:
+def is_same_person(person: Actor, request: DecidingFacts) -> bool:
     """Return whether a person is asker or actor, or a service account and its owner stand on the two sides."""
     if person.urn in request.excluded_urns or not person.holders.isdisjoint(request.service_owners):
         return True
@@ -246,7 +245,7 @@ def is_same_person(person: Actor, request: RequestFacts) -> bool:
     return any(owner.actor in request.excluded_urns for owner in owners)
 
 
-def is_alone(person: Actor, request: RequestFacts) -> bool:
+def is_alone(person: Actor, request: DecidingFacts) -> bool:
     """Return whether root decides because nobody else could: it alone holds MANAGE_POLICIES in the house."""
     if person.urn != ROOT_URN or not person.is_active:
         return False

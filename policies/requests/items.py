@@ -112,6 +112,7 @@ def _read_item(reader: DocumentReader, value: JsonValue, pointer: str) -> Reques
         privileges = _read_privileges(reader, document[kind], f"{pointer}/privileges")
         scope = compile_filter(reader, document.get("scope"), f"{pointer}/scope")
         return RequestedItem(kind, document, (privileges,), scope=scope)
+    alternatives: tuple[tuple[str, ...], ...]
     if kind is ItemKind.PRIVILEGE:
         alternatives = (_read_privileges(reader, [document[kind]], f"{pointer}/privilege", is_list=False),)
     else:
@@ -160,7 +161,7 @@ def _read_privileges(
 def compile_filter(reader: DocumentReader, value: JsonValue, pointer: str) -> Selector | None:
     """Return the selector of a policy's filter `{"filter": …}` or `{"criteria": …}`; None after noting its problems."""
     resources = {"filter": value} if isinstance(value, dict) and "criteria" in value else value
-    document = {
+    document: dict[str, Any] = {
         "displayName": "scope",
         "type": datahub.METADATA,
         "state": datahub.ACTIVE,

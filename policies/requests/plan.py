@@ -6,12 +6,14 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
+from django.db.models import Q
+
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.engine.requirements import any_of_requirement
 from policies.engine.selectors import OWNER
 from policies.engine.way_ends import find_last_end
-from policies.models import AccessRequest, Policy, Role, User
+from policies.models import Policy, Role, SubmittedRequest, User
 from policies.models.fields import json_text
 from policies.models.request import UNFINISHED_STATES
 from policies.pdp import actor_resolution, authorizer, database_clock, snapshot_store
@@ -19,7 +21,7 @@ from policies.pdp.access_requests import AccessRequest as Question
 from policies.pdp.access_requests import ResourceRef
 from policies.pdp.ports import facet_source
 from policies.requests import approvers, chosen_ways
-from policies.requests.approvers import RequestFacts
+from policies.requests.approvers import DecidingFacts
 from policies.requests.asked import AskedAccess
 from policies.requests.errors import RequestConflict, RequestInvalid, RequestRefused
 from policies.requests.items import ItemKind, RequestedItem
@@ -48,7 +50,7 @@ class RequestPlan:
     until: datetime | None
     steps: tuple[PlannedStep, ...]
     ways: tuple[tuple[Mapping[str, Any], ...], ...]
-    facts: RequestFacts
+    facts: DecidingFacts
     is_blind: bool = False
     missing: tuple[str, ...] = ()
     now: datetime = field(default_factory=database_clock.get_now)
@@ -113,7 +115,7 @@ def make_plan(asked: AskedAccess, *, by: Actor, is_preview: bool = False) -> Req
     )
 
 
-def _plan_denial(facts: RequestFacts) -> PlannedStep:
+def _plan_denial(facts: DecidingFacts) -> PlannedStep:
     """Return the step of a blind request for which nobody may ask: it runs out, as one that nobody answers does."""
     step = plan_managers(facts, range(len(facts.items)))
     return PlannedStep(step.name, step.approvers, step.positions, within=_BLIND_DENIAL, then=EXPIRE)
@@ -130,7 +132,7 @@ def _load_actor(asked: AskedAccess, *, by: Actor) -> Actor:
     return actor
 
 
-def _refuse_strangers(facts: RequestFacts, *, actor: Actor, by: Actor) -> None:
+def _refuse_strangers(facts: DecidingFacts, *, actor: Actor, by: Actor) -> None:
     """Raise RequestRefused unless `by` may ask for this actor."""
     if (
         actor.urn == by.urn
@@ -158,7 +160,7 @@ def _refuse_unknown(items: Sequence[RequestedItem]) -> None:
     for index, item in enumerate(items):
         if item.kind in _STORED:
             model, noun = _STORED[item.kind]
-            if not model.objects.filter(urn=item.target).exists():
+            if not model._default_manager.filter(Q(("urn", item.target))).exists():
                 detail = f"There is no {noun} {item.target}."
                 problems.append(Problem(f"{noun}.unknown", f"/items/{index}/{item.kind}", detail))
     if problems:
@@ -238,14 +240,14 @@ def _find_through(item: RequestedItem, actor: Actor, until: datetime | None) -> 
 
 
 def _refuse_duplicate(actor: str, items: Sequence[RequestedItem]) -> None:
-    open_request = AccessRequest.objects.filter(
+    open_request = SubmittedRequest.objects.filter(
         items_key=build_items_key(actor, items), state__in=UNFINISHED_STATES, renews=None
     ).first()
     if open_request is not None:
         raise build_duplicate(open_request)
 
 
-def build_duplicate(request: AccessRequest) -> RequestConflict:
+def build_duplicate(request: SubmittedRequest) -> RequestConflict:
     """Return the refusal of what is asked for already."""
     detail = "The same is asked for already, and not decided yet."
     return RequestConflict("request.duplicate", detail, urn=request.urn)

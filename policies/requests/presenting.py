@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from policies.engine.model import Actor
-from policies.models import AccessRequest, RequestStep
+from policies.models import RequestStep, SubmittedRequest
 from policies.models.request import RequestState
 from policies.requests.plan import RequestPlan
 
 RequestJson = dict[str, Any]
 
 
-def present_request(request: AccessRequest, *, reader: Actor) -> RequestJson:
+def present_request(request: SubmittedRequest, *, reader: Actor) -> RequestJson:
     """Return a stored request with its items, steps and trail, as `reader` may see it."""
     is_hidden = request.is_blind and reader.urn in (request.by, request.actor)
     return {
@@ -39,7 +39,7 @@ def present_request(request: AccessRequest, *, reader: Actor) -> RequestJson:
         "trail": _present_trail(request, is_hidden=is_hidden),
         "created": _format(request.created_at),
         "version": request.version,
-        "renews": None if request.renews_id is None else request.renews.urn,
+        "renews": None if request.renews is None else request.renews.urn,
     }
 
 
@@ -99,7 +99,7 @@ def _present_step(step: RequestStep) -> dict[str, Any]:
     }
 
 
-def _present_trail(request: AccessRequest, *, is_hidden: bool) -> Sequence[Mapping[str, Any]]:
+def _present_trail(request: SubmittedRequest, *, is_hidden: bool) -> Sequence[Mapping[str, Any]]:
     return [
         {
             "time": _format(line.time),

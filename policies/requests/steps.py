@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from policies.requests.approvers import ItemFacts, RequestFacts, find_deciders, list_names, list_seats
+from policies.requests.approvers import DecidingFacts, ItemFacts, find_deciders, list_names, list_seats
 from policies.requests.rules.choice import ChosenRule
 from policies.requests.rules.terms import NEXT, Approvers, StepTerms
 
@@ -33,7 +33,7 @@ class PlannedStep:
     then: str = NEXT
 
 
-def plan_steps(rule: ChosenRule, request: RequestFacts) -> list[PlannedStep]:
+def plan_steps(rule: ChosenRule, request: DecidingFacts) -> list[PlannedStep]:
     """Return the steps of a request in their order, each with the items for which somebody can decide in it.
 
     An item that no step decides falls to holders of MANAGE_POLICIES.
@@ -45,7 +45,7 @@ def plan_steps(rule: ChosenRule, request: RequestFacts) -> list[PlannedStep]:
     return [*steps, plan_managers(request, left)] if left else steps
 
 
-def plan_step(terms: StepTerms, request: RequestFacts) -> PlannedStep:
+def plan_step(terms: StepTerms, request: DecidingFacts) -> PlannedStep:
     """Return the step of these terms, with the items that somebody besides asker and actor can decide in it."""
     positions = [
         position
@@ -55,12 +55,12 @@ def plan_step(terms: StepTerms, request: RequestFacts) -> PlannedStep:
     return _build_step(terms, request, positions)
 
 
-def plan_managers(request: RequestFacts, positions: Sequence[int]) -> PlannedStep:
+def plan_managers(request: DecidingFacts, positions: Sequence[int]) -> PlannedStep:
     """Return the step in which holders of MANAGE_POLICIES decide these items."""
     return _build_step(MANAGERS, request, positions)
 
 
-def _plan_without_rule(request: RequestFacts) -> list[PlannedStep]:
+def _plan_without_rule(request: DecidingFacts) -> list[PlannedStep]:
     """Return one step for each kind of people who decide: of each item the first kind of which there is anybody."""
     positions_by_step: dict[str, tuple[StepTerms, list[int]]] = {}
     for position, facts in enumerate(request.items):
@@ -76,7 +76,7 @@ def _list_usual(facts: ItemFacts) -> Sequence[StepTerms]:
     return (_HOLDERS,) if facts.platform_privileges else (_OWNERS, _DOMAIN_OWNERS)
 
 
-def _build_step(terms: StepTerms, request: RequestFacts, positions: Sequence[int]) -> PlannedStep:
+def _build_step(terms: StepTerms, request: DecidingFacts, positions: Sequence[int]) -> PlannedStep:
     facts = [request.items[position] for position in positions]
     return PlannedStep(
         terms.name,

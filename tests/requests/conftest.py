@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from rest_framework.response import Response
 from rest_framework.test import APIClient
 
+from catalog.ingest.apply import Proposal
 from policies.identity.services import groups
 from policies.pdp import authorizer
 from tests.api.conftest import _fresh_snapshot, make_client  # noqa: F401 - it applies here, too
@@ -24,7 +24,7 @@ RULES = "/api/v1/approval-rules/"
 TAGS = {"privilege": "EDIT_ENTITY_TAGS", "resource": {"urn": ORDERS}}
 
 
-def own(urn: str, *owners: str) -> tuple[str, str, Any]:
+def own(urn: str, *owners: str) -> Proposal:
     """Return the aspect in which these people own an entity."""
     entries = [{"owner": owner, "type": "TECHNICAL_OWNER"} for owner in owners]
     return said(urn, "ownership", {"owners": entries, "lastModified": {"time": 0, "actor": ADA}})
@@ -50,12 +50,12 @@ def days(number: float) -> str:
     return (timezone.now() + timedelta(days=number)).isoformat()
 
 
-def ask(client: APIClient, *items: dict[str, Any], **members: Any) -> Response:
+def ask(client: APIClient, *items: dict[str, Any], **members: Any) -> Any:
     """Ask for items, with a reason unless another is given."""
     return client.post(REQUESTS, {"items": list(items), "reason": "for the audit", **members}, format="json")
 
 
-def act(client: APIClient, request: dict[str, Any], action: str, **members: Any) -> Response:
+def act(client: APIClient, request: dict[str, Any], action: str, **members: Any) -> Any:
     """Approve, deny, withdraw, comment, hand over or renew."""
     return client.post(f"{REQUESTS}{request['urn']}/{action}/", members, format="json")
 
@@ -74,5 +74,5 @@ def make_rule(company: dict[str, APIClient]) -> Callable[..., dict[str, Any]]:
 
 def step(name: str, **approvers: Any) -> dict[str, Any]:
     """Return a step of a rule with these approvers."""
-    settings = {key: approvers.pop(key) for key in ("needs", "within", "then") if key in approvers}
+    settings: dict[str, Any] = {key: approvers.pop(key) for key in ("needs", "within", "then") if key in approvers}
     return {"name": name, "approvers": approvers, **settings}

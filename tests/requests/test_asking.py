@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import groups
-from policies.models import AccessRequest
+from policies.models import SubmittedRequest
 from policies.pdp import authorizer
 from tests.api.conftest import document_of, store_policy
 from tests.catalog.conftest import said, tell
@@ -112,7 +112,7 @@ def test_bad_input_has_its_code_and_stores_nothing(company: Company, body: dict[
     assert answer.status_code == 400, answer.content
     assert answer.json()["code"] == code
     assert code in codes(answer)
-    assert not AccessRequest.objects.exists()
+    assert not SubmittedRequest.objects.exists()
 
 
 def test_what_one_has_is_not_asked_for_and_nothing_twice(company: Company) -> None:

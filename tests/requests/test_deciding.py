@@ -72,6 +72,7 @@ def test_what_the_owner_approves_is_written_and_ends_by_itself(company: Company,
     assert may(company["admin"], JO)
     policy = Policy.objects.get(name__contains="Edit Tags")
     assert policy.updated_by == "urn:li:corpuser:__datahub_system"
+    assert policy.valid_until is not None
     assert policy.valid_until.isoformat()[:10] == days(7)[:10]
     move(timedelta(days=6))
     assert may(company["admin"], JO)

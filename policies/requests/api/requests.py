@@ -14,7 +14,7 @@ from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.operations import api_operation
 from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
 from policies.http.guard import signed_in
-from policies.models import AccessRequest
+from policies.models import SubmittedRequest
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.request import MAX_NOTE_LENGTH, RequestState
 from policies.requests.asked import read_asked
@@ -150,7 +150,7 @@ class AccessRequestListView(ApiView):
         "requests_list",
         "List requests for access",
         query=AccessRequestFilters,
-        answer=build_page_serializer(AccessRequestOut, "AccessRequest"),
+        answer=build_page_serializer(AccessRequestOut, "SubmittedRequest"),
         tag=TAG,
     )
     def get(self, _request: Any) -> Response:
@@ -175,7 +175,7 @@ class AccessRequestListView(ApiView):
         request = asking.ask(asked=read_asked(payload), by=self.actor, channel=CHANNEL)
         return _respond(requests.get_request(urn=request.urn, by=self.actor), self, status=201)
 
-    def _present_rows(self, rows: Iterable[AccessRequest]) -> Iterable[Any]:
+    def _present_rows(self, rows: Iterable[SubmittedRequest]) -> Iterable[Any]:
         return [present_request(row, reader=self.actor) for row in rows]
 
 
@@ -355,6 +355,6 @@ def _raise_problems(reader: DocumentReader) -> None:
         raise RequestInvalid(error.problems) from None
 
 
-def _respond(request: AccessRequest, view: ApiView, status: int = 200) -> Response:
+def _respond(request: SubmittedRequest, view: ApiView, status: int = 200) -> Response:
     body = present_request(request, reader=view.actor)
     return Response(body, status=status, headers={"ETag": f'"{request.version}"'})

@@ -138,8 +138,8 @@ def _look(request: HttpRequest, body: Mapping[str, Any], form: AccessForm, *, is
 
 def _present_plan(plan: RequestPlan, chosen: str) -> dict[str, Any]:
     urns = {plan.actor.urn, *wording.list_item_urns(item.document for item in plan.asked.items)}
-    for ways in plan.ways:
-        urns.update(wording.list_way_urns(ways))
+    for item_ways in plan.ways:
+        urns.update(wording.list_way_urns(item_ways))
     for step in plan.steps:
         urns.update(step.urns)
     names = authorizer.load_names(urns=urns)

@@ -24,7 +24,7 @@ from policies.http.pages.list_and_form_pages import (
     page_view,
     redirect_with_message,
 )
-from policies.models import AccessRequest, RequestItem, RequestStep
+from policies.models import RequestItem, RequestStep, SubmittedRequest
 from policies.models.request import MAX_NOTE_LENGTH, RequestState
 from policies.pdp import authorizer, database_clock
 from policies.requests import chosen_ways
@@ -92,7 +92,7 @@ def _render_list(request: HttpRequest, *, is_to_decide: bool) -> HttpResponse:
     )
 
 
-def _build_rows(rows: Sequence[AccessRequest]) -> list[dict[str, Any]]:
+def _build_rows(rows: Sequence[SubmittedRequest]) -> list[dict[str, Any]]:
     urns = {urn for row in rows for urn in (row.actor, row.by)}
     for row in rows:
         urns.update(wording.list_item_urns(item.document for item in row.items.all()))
@@ -194,7 +194,7 @@ def _word_refusal(refusal: Invalid | Conflict | Forbidden | Busy) -> str:
     return refusal.detail
 
 
-def _build_context(request: AccessRequest, reader: Actor, form: ActionForm) -> dict[str, Any]:
+def _build_context(request: SubmittedRequest, reader: Actor, form: ActionForm) -> dict[str, Any]:
     is_own = reader.urn in (request.actor, request.by)
     is_hidden = request.is_blind and is_own
     items, steps, trail = list(request.items.all()), list(request.steps.all()), list(request.trail.all())
@@ -234,8 +234,8 @@ def _build_context(request: AccessRequest, reader: Actor, form: ActionForm) -> d
     }
 
 
-def _list_ways(request: AccessRequest, items: Sequence[RequestItem], reader: Actor) -> Sequence[chosen_ways.WayJson]:
-    """Return the ways among which an approver chooses, worked out now; of several items none, since each has its own."""
+def _list_ways(request: SubmittedRequest, items: Sequence[RequestItem], reader: Actor) -> Sequence[chosen_ways.WayJson]:
+    """Return the ways among which an approver chooses, worked out now; none of several items: each has its own."""
     if len(items) != 1 or request.renews_id is not None:
         return []
     item = items[0]

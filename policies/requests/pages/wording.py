@@ -7,7 +7,7 @@ from typing import Any
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy
 from policies.engine.wording import word_time
-from policies.models import AccessRequest, RequestTrail
+from policies.models import RequestTrail, SubmittedRequest
 from policies.models.request import RequestState
 from policies.requests.items import ItemKind, RequestedItem, load_item
 
@@ -66,6 +66,11 @@ def word_item(item: RequestedItem, names: Mapping[str, str]) -> str:
             return f"The role {target} in the warehouse"
         case ItemKind.POLICY:
             return f"Access by the policy {target}"
+        case _:
+            return _word_privileges(item, names)
+
+
+def _word_privileges(item: RequestedItem, names: Mapping[str, str]) -> str:
     words = " or ".join(
         ", ".join(families.display_privilege(name) for name in alternative) for alternative in item.alternatives
     )
@@ -159,7 +164,7 @@ def word_end(until: datetime | None) -> str:
     return "without an end" if until is None else f"until {word_time(until)}"
 
 
-def build_request_row(request: AccessRequest, names: Mapping[str, str]) -> dict[str, Any]:
+def build_request_row(request: SubmittedRequest, names: Mapping[str, str]) -> dict[str, Any]:
     """Return a row of a list of requests."""
     label, kind = STATES[request.state]
     items: Sequence[Any] = list(request.items.all())

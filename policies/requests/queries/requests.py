@@ -7,11 +7,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.errors import NotFound
-from policies.models import AccessRequest, RequestItem, RequestSeat, RequestStep, RequestTrail
-from policies.models.request import RequestState
+from policies.models import RequestItem, RequestSeat, RequestStep, RequestTrail, SubmittedRequest
+from policies.models.request import PRIVILEGE_SEAT, RequestState
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest as Question
-from policies.requests.approvers import MANAGE_POLICIES, PRIVILEGE_SEAT
 
 #: What a page of requests reads beside its rows, in one query each.
 _PARTS = ("items", "steps__decisions", "trail")
@@ -26,7 +25,7 @@ def list_requests(
     actor: str = "",
     entity: str = "",
     rule: str = "",
-) -> QuerySet[AccessRequest]:
+) -> QuerySet[SubmittedRequest]:
     """Return the requests that `by` may read, the newest first; those to decide by the time they are due."""
     requests = list_readable(by=by)
     if mine:
@@ -40,17 +39,17 @@ def list_requests(
     return requests.prefetch_related(*_PARTS)
 
 
-def list_readable(*, by: Actor) -> QuerySet[AccessRequest]:
+def list_readable(*, by: Actor) -> QuerySet[SubmittedRequest]:
     """Return the requests that somebody may read."""
-    requests = AccessRequest.objects.all()
-    if _holds(by, MANAGE_POLICIES):
+    requests = SubmittedRequest.objects.select_related("renews")
+    if _holds(by, "MANAGE_POLICIES"):
         return requests
     seats = RequestSeat.objects.filter(step__request=OuterRef("pk"), token__in=_list_tokens(by))
     acted = RequestTrail.objects.filter(request=OuterRef("pk"), by=by.urn)
     return requests.filter(Q(actor=by.urn) | Q(by=by.urn) | Exists(seats) | Exists(acted))
 
 
-def filter_to_decide(requests: QuerySet[AccessRequest], *, by: Actor) -> QuerySet[AccessRequest]:
+def filter_to_decide(requests: QuerySet[SubmittedRequest], *, by: Actor) -> QuerySet[SubmittedRequest]:
     """Return those of the requests whose step waits for this person, by the time they are due.
 
     Its own are left out, and those that it has agreed to.
@@ -65,7 +64,7 @@ def filter_to_decide(requests: QuerySet[AccessRequest], *, by: Actor) -> QuerySe
     )
 
 
-def get_request(*, urn: str, by: Actor) -> AccessRequest:
+def get_request(*, urn: str, by: Actor) -> SubmittedRequest:
     """Return a request with its parts; raises NotFound for a stranger, as for one that does not exist."""
     request = list_readable(by=by).filter(urn=urn).prefetch_related(*_PARTS).first()
     if request is None:

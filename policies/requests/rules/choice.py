@@ -11,7 +11,7 @@ from policies.errors import Unavailable
 from policies.models import ApprovalRule
 from policies.pdp.ports import facet_source
 from policies.requests.items import ItemKind, RequestedItem, list_entities
-from policies.requests.rules.terms import RuleScope, RuleTerms, read_terms
+from policies.requests.rules.terms import RuleReach, RuleTerms, read_terms
 
 #: Most rules: each active one is compared with every request.
 MAX_RULES = 200
@@ -49,7 +49,7 @@ def load_terms(rule: ApprovalRule) -> RuleTerms:
         raise Unavailable(f"The approval rule {rule.name} ({rule.urn}) cannot be read: {error}") from error
 
 
-def fits(scope: RuleScope, item: RequestedItem, resources: Mapping[str, Resource], *, is_permanent: bool) -> bool:
+def fits(scope: RuleReach, item: RequestedItem, resources: Mapping[str, Resource], *, is_permanent: bool) -> bool:
     """Return whether a rule with this scope is for the item; `resources` are the facts about entities, by URN."""
     if scope.permanent is not None and scope.permanent != is_permanent:
         return False
@@ -59,7 +59,7 @@ def fits(scope: RuleScope, item: RequestedItem, resources: Mapping[str, Resource
     return scope.resources == EVERYTHING or _covers(scope, item, resources)
 
 
-def _covers(scope: RuleScope, item: RequestedItem, resources: Mapping[str, Resource]) -> bool:
+def _covers(scope: RuleReach, item: RequestedItem, resources: Mapping[str, Resource]) -> bool:
     """Return whether the entity of an item is meant; of a scope, whether there could be one that both cover."""
     if item.kind is ItemKind.SCOPE:
         if item.scope is None:

@@ -79,7 +79,7 @@ class StepTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleScope:
+class RuleReach:
     """What a rule is for: any of these names, on entities that the selector covers; without names everything.
 
     `permanent` is None for all requests, else whether those for good, or those with an end, are meant.
@@ -97,7 +97,7 @@ class RuleScope:
 class RuleTerms:
     """Everything a rule says, as it is used."""
 
-    scope: RuleScope = RuleScope()
+    scope: RuleReach = RuleReach()
     steps: tuple[StepTerms, ...] = ()
     is_auto: bool = False
     auto_longest: timedelta | None = None
@@ -152,7 +152,7 @@ def read_approvers(value: JsonValue) -> Approvers:
     )
 
 
-def _read_scope(reader: DocumentReader, value: JsonValue) -> RuleScope:
+def _read_scope(reader: DocumentReader, value: JsonValue) -> RuleReach:
     document = {} if value is None else reader.read_mapping(value, "/for")
     reader.check_keys(document, _FOR_FIELDS, "/for")
     resources = document.get("resources")
@@ -161,7 +161,7 @@ def _read_scope(reader: DocumentReader, value: JsonValue) -> RuleScope:
     permanent = document.get("permanent")
     for name, prefix in (("roles", ROLE_PREFIX), ("groups", GROUP_PREFIX), ("external_roles", EXTERNAL_ROLE_PREFIX)):
         reader.check_urns(document.get(name), f"/for/{name}", prefix)
-    return RuleScope(
+    return RuleReach(
         _read_privileges(reader, document.get("privileges"), "/for/privileges"),
         _read_names(document.get("roles")),
         _read_names(document.get("groups")),

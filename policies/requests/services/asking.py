@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden
-from policies.models import AccessRequest, RequestItem, open_write
+from policies.models import RequestItem, SubmittedRequest, open_write
 from policies.models.request import REQUEST_PREFIX, UNFINISHED_STATES
 from policies.pdp import authorizer
 from policies.pdp.ports import facet_source
@@ -25,7 +25,7 @@ from policies.requests.services.waiting import begin_step, store_steps
 MAX_UNFINISHED = 100
 
 
-def ask(*, asked: AskedAccess, by: Actor, channel: str, denial: str = "") -> AccessRequest:
+def ask(*, asked: AskedAccess, by: Actor, channel: str, denial: str = "") -> SubmittedRequest:
     """Store a request, and write at once what a rule approves by itself.
 
     `denial` is the note of the trail about where it was asked. Raises what `make_plan` raises, and RequestConflict for
@@ -33,7 +33,7 @@ def ask(*, asked: AskedAccess, by: Actor, channel: str, denial: str = "") -> Acc
     """
     plan = make_plan(asked, by=by)
     with open_write(*granting.find_gates(_choose_ways(plan))):
-        unfinished = AccessRequest.objects.filter(by=by.urn, state__in=UNFINISHED_STATES)
+        unfinished = SubmittedRequest.objects.filter(by=by.urn, state__in=UNFINISHED_STATES)
         if unfinished.count() >= MAX_UNFINISHED:
             detail = f"You have {MAX_UNFINISHED} requests that are not finished: withdraw some, or wait."
             raise RequestConflict("request.too_many", detail)
@@ -50,10 +50,10 @@ def ask(*, asked: AskedAccess, by: Actor, channel: str, denial: str = "") -> Acc
     return request
 
 
-def _store(plan: RequestPlan) -> AccessRequest:
+def _store(plan: RequestPlan) -> SubmittedRequest:
     """Store the rows of a request; raises RequestConflict if somebody stored the same meanwhile."""
     asked = plan.asked
-    request = AccessRequest(
+    request = SubmittedRequest(
         urn=f"{REQUEST_PREFIX}{uuid.uuid4()}",
         actor=plan.actor.urn,
         by=plan.by.urn,
@@ -71,7 +71,7 @@ def _store(plan: RequestPlan) -> AccessRequest:
         with transaction.atomic():
             request.save()
     except IntegrityError:
-        other = AccessRequest.objects.filter(Q(items_key=plan.items_key), state__in=UNFINISHED_STATES).first()
+        other = SubmittedRequest.objects.filter(Q(items_key=plan.items_key), state__in=UNFINISHED_STATES).first()
         if other is None:
             raise
         raise build_duplicate(other) from None

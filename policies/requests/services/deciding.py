@@ -11,11 +11,11 @@ from datetime import datetime
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Stale
-from policies.models import AccessRequest, RequestDecision, RequestItem, RequestStep, open_write
+from policies.models import RequestDecision, RequestItem, RequestStep, SubmittedRequest, open_write
 from policies.models.request import RequestState
 from policies.pdp import actor_resolution, authorizer, database_clock
 from policies.requests import approvers, chosen_ways
-from policies.requests.approvers import RequestFacts, load_facts
+from policies.requests.approvers import DecidingFacts, load_facts
 from policies.requests.errors import RequestConflict, RequestInvalid, RequestRefused
 from policies.requests.items import load_item
 from policies.requests.plan import RequestPlan
@@ -33,9 +33,9 @@ _State = RequestStep.State
 class OpenCase:
     """A request that waits for a decision, locked: its rows, the facts of this moment, and the step that waits."""
 
-    request: AccessRequest
+    request: SubmittedRequest
     items: dict[int, RequestItem]
-    facts: RequestFacts
+    facts: DecidingFacts
     step: RequestStep
     now: datetime
 
@@ -55,7 +55,7 @@ def approve(
     note: str = "",
     positions: Collection[int] | None = None,
     if_version: int | None = None,
-) -> AccessRequest:
+) -> SubmittedRequest:
     """Agree to items of a request, all that `by` may decide unless positions are given; write what is agreed by all.
 
     `ways` chooses another way for each of the items, `until` a shorter end. Raises NotFound, RequestRefused for others
@@ -88,7 +88,7 @@ def deny(
     positions: Collection[int] | None = None,
     channel: str,
     if_version: int | None = None,
-) -> AccessRequest:
+) -> SubmittedRequest:
     """Deny items of a request, all that `by` may decide unless positions are given. Raises as `approve`."""
     with open_write(*granting.find_gates(())):
         case = open_case(urn, by=by, if_version=if_version)
@@ -100,7 +100,7 @@ def deny(
     return requests.get_request(urn=urn, by=by)
 
 
-def hand_over(*, urn: str, by: Actor, to: Sequence[str], note: str, if_version: int | None = None) -> AccessRequest:
+def hand_over(*, urn: str, by: Actor, to: Sequence[str], note: str, if_version: int | None = None) -> SubmittedRequest:
     """Give the caller's seat at the waiting step to others. Raises as `approve`, and RequestInvalid."""
     with open_write(*granting.find_gates(())):
         case = open_case(urn, by=by, if_version=if_version)
@@ -132,13 +132,13 @@ def hand_over(*, urn: str, by: Actor, to: Sequence[str], note: str, if_version: 
     return requests.get_request(urn=urn, by=by)
 
 
-def can_decide(request: AccessRequest, person: Actor) -> bool:
+def can_decide(request: SubmittedRequest, person: Actor) -> bool:
     """Return whether a person may decide an item of an open request now."""
     case = _load_case(request, database_clock.get_now())
     return any(may_decide(case, case.step, person, position) for position in case.open_positions)
 
 
-def agree_as_asker(request: AccessRequest, plan: RequestPlan, *, channel: str) -> None:
+def agree_as_asker(request: SubmittedRequest, plan: RequestPlan, *, channel: str) -> None:
     """Count the asker as approver of the first step where they ask for somebody else and are one of its owners."""
     if plan.by.urn == plan.actor.urn or request.state != RequestState.OPEN or plan.is_blind:
         return
@@ -172,7 +172,7 @@ def open_case(urn: str, *, by: Actor, if_version: int | None) -> OpenCase:
     return _load_case(request, database_clock.get_now())
 
 
-def _load_case(request: AccessRequest, now: datetime) -> OpenCase:
+def _load_case(request: SubmittedRequest, now: datetime) -> OpenCase:
     items = {item.position: item for item in RequestItem.objects.filter(request=request)}
     asked = [load_item(items[position].document) for position in sorted(items)]
     facts = load_facts(items=asked, actor=request.actor, by=request.by)
@@ -352,7 +352,7 @@ def _match_seats(names: Sequence[str], people: Sequence[Actor]) -> bool:
 
 
 @contextmanager
-def open_overdue(request: AccessRequest, now: datetime) -> Iterator[OpenCase]:
+def open_overdue(request: SubmittedRequest, now: datetime) -> Iterator[OpenCase]:
     """Yield the case of a request whose step is due, inside the write of what comes due."""
     yield _load_case(request, now)
 

@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from policies.models import AccessRequest, RequestItem, RequestStep
+from django.db.models import Min
+
+from policies.models import RequestItem, RequestStep, SubmittedRequest
 from policies.models.request import RequestState
 from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
@@ -19,12 +21,12 @@ class RequestDueChanges:
 
     def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:  # noqa: ARG002 - it is joined
         """End the steps that are due and the items whose end has come."""
-        overdue = AccessRequest.objects.filter(state=RequestState.OPEN, due_at__lte=now).order_by("pk")
+        overdue = SubmittedRequest.objects.filter(state=RequestState.OPEN, due_at__lte=now).order_by("pk")
         for request in list(overdue):
             with deciding.open_overdue(request, now) as case:
                 _end_step(case)
         ended = RequestItem.objects.filter(state=RequestState.DONE, ends_at__lte=now).select_related("request")
-        requests: dict[int, AccessRequest] = {}
+        requests: dict[int, SubmittedRequest] = {}
         for item in ended.order_by("pk"):
             granting.take_back(item, channel=CLOCK_CHANNEL)
             item.state = RequestState.ENDED
@@ -36,9 +38,9 @@ class RequestDueChanges:
 
     def list_next_boundaries(self) -> Iterable[datetime]:
         """Return the earliest time at which a step is due, and the earliest end of an item, if there are any."""
-        due = AccessRequest.objects.filter(state=RequestState.OPEN, due_at__isnull=False).order_by("due_at")
-        ends = RequestItem.objects.filter(state=RequestState.DONE, ends_at__isnull=False).order_by("ends_at")
-        return [*due.values_list("due_at", flat=True)[:1], *ends.values_list("ends_at", flat=True)[:1]]
+        due = SubmittedRequest.objects.filter(state=RequestState.OPEN).aggregate(at=Min("due_at"))["at"]
+        end = RequestItem.objects.filter(state=RequestState.DONE).aggregate(at=Min("ends_at"))["at"]
+        return [instant for instant in (due, end) if instant is not None]
 
 
 def _end_step(case: OpenCase) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from policies.engine.model import Actor, MissingPrivilege
 from policies.errors import Forbidden
-from policies.models import AccessRequest, Gate, RequestItem
+from policies.models import Gate, RequestItem, SubmittedRequest
 from policies.models.request import RequestState
 from policies.models.writes import announce_boundaries, get_open_write
 from policies.pdp import authorizer
@@ -50,7 +50,7 @@ def refuse_beyond(item: RequestItem, facts: ItemFacts, *, by: Actor) -> None:
         raise RequestRefused("way.too_wide", detail)
 
 
-def find_change(request: AccessRequest, items: Sequence[RequestItem]) -> RequestConflict | None:
+def find_change(request: SubmittedRequest, items: Sequence[RequestItem]) -> RequestConflict | None:
     """Work the ways of items out again; store what changed, and return the refusal of an approval that saw less.
 
     None where each still gives what it gave.
@@ -77,7 +77,7 @@ def find_end(item: RequestItem) -> datetime | None:
     return end
 
 
-def grant(request: AccessRequest, items: Sequence[RequestItem], *, by: Actor, channel: str) -> None:
+def grant(request: SubmittedRequest, items: Sequence[RequestItem], *, by: Actor, channel: str) -> None:
     """Write the ways of items that every step agreed to. Raises GuardrailBroken, Conflict and Forbidden.
 
     What a source owns is asked of it: such an item waits until the source shows it.
@@ -86,7 +86,7 @@ def grant(request: AccessRequest, items: Sequence[RequestItem], *, by: Actor, ch
     _write(request, items, judged_for=by, channel=channel)
 
 
-def grant_automatically(request: AccessRequest, plan: RequestPlan, *, channel: str) -> None:
+def grant_automatically(request: SubmittedRequest, plan: RequestPlan, *, channel: str) -> None:
     """Write all items of a request that its rule approves by itself. Raises GuardrailBroken, Conflict and Forbidden."""
     items = list(RequestItem.objects.filter(request=request))
     trail.add(request, What.AUTO, by=authorizer.SYSTEM.urn, note=plan.rule.name)
@@ -96,7 +96,7 @@ def grant_automatically(request: AccessRequest, plan: RequestPlan, *, channel: s
     trail.settle(request)
 
 
-def _write(request: AccessRequest, items: Sequence[RequestItem], *, judged_for: Actor, channel: str) -> None:
+def _write(request: SubmittedRequest, items: Sequence[RequestItem], *, judged_for: Actor, channel: str) -> None:
     # The system writes, for whom guardrails do not count: they are judged as for the person behind it.
     guardrail_check.join_check(get_open_write(), by=judged_for)
     ends: list[datetime] = []

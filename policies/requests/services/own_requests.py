@@ -6,7 +6,7 @@ from datetime import datetime
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Stale
-from policies.models import AccessRequest, ApprovalRule, Gate, RequestItem, RequestStep, open_write
+from policies.models import ApprovalRule, Gate, RequestItem, RequestStep, SubmittedRequest, open_write
 from policies.models.request import REQUEST_PREFIX, RequestState
 from policies.pdp import database_clock
 from policies.requests import chosen_ways
@@ -24,7 +24,7 @@ _WITHDRAWABLE = (RequestState.OPEN, RequestState.WAITING_FOR_SOURCE)
 _RENEWABLE = (RequestState.DONE, RequestState.PARTIAL)
 
 
-def withdraw(*, urn: str, by: Actor, note: str = "", if_version: int | None = None) -> AccessRequest:
+def withdraw(*, urn: str, by: Actor, note: str = "", if_version: int | None = None) -> SubmittedRequest:
     """Withdraw what is not decided yet. Raises NotFound, RequestRefused for others than asker and actor."""
     with open_write(Gate.PEOPLE):
         request = _get_own(urn, by, if_version)
@@ -42,7 +42,7 @@ def withdraw(*, urn: str, by: Actor, note: str = "", if_version: int | None = No
     return requests.get_request(urn=urn, by=by)
 
 
-def comment(*, urn: str, by: Actor, text: str) -> AccessRequest:
+def comment(*, urn: str, by: Actor, text: str) -> SubmittedRequest:
     """Add a comment of somebody who may read the request. Raises NotFound."""
     with open_write(Gate.PEOPLE):
         request = requests.get_request(urn=urn, by=by)
@@ -50,7 +50,7 @@ def comment(*, urn: str, by: Actor, text: str) -> AccessRequest:
     return requests.get_request(urn=urn, by=by)
 
 
-def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> AccessRequest:
+def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> SubmittedRequest:
     """Ask for a later end of what a request gave, under the same rule; approved, that end moves.
 
     Raises NotFound, RequestRefused for others than asker and actor, RequestConflict for what is not given now or is
@@ -68,7 +68,7 @@ def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> Access
         rule = _find_rule(renewed, items, is_permanent=until is None)
         _check_end(until, reason, rule, now)
         facts = load_facts(items=items, actor=renewed.actor, by=by.urn)
-        request = AccessRequest.objects.create(
+        request = SubmittedRequest.objects.create(
             urn=f"{REQUEST_PREFIX}{uuid.uuid4()}",
             actor=renewed.actor,
             by=by.urn,
@@ -97,7 +97,7 @@ def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> Access
     return requests.get_request(urn=request.urn, by=by)
 
 
-def _find_rule(renewed: AccessRequest, items: list, *, is_permanent: bool) -> ChosenRule:  # type: ignore[type-arg]
+def _find_rule(renewed: SubmittedRequest, items: list, *, is_permanent: bool) -> ChosenRule:  # type: ignore[type-arg]
     """Return the rule of the renewed request; the one that fits today where that was deleted."""
     rule = ApprovalRule.objects.filter(urn=renewed.rule).first() if renewed.rule else None
     if rule is not None:
@@ -117,7 +117,7 @@ def _check_end(until: datetime | None, reason: str, rule: ChosenRule, now: datet
         raise RequestInvalid(problems)
 
 
-def _get_own(urn: str, by: Actor, if_version: int | None) -> AccessRequest:
+def _get_own(urn: str, by: Actor, if_version: int | None) -> SubmittedRequest:
     request = requests.get_request(urn=urn, by=by)
     if by.urn not in (request.actor, request.by):
         raise RequestRefused("request.not_yours", "Only those who asked for it, or get it, do this.")

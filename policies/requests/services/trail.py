@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from policies.models import AccessRequest, RequestItem, RequestTrail
+from policies.models import RequestItem, RequestTrail, SubmittedRequest
 from policies.models.request import RequestState
 
 What = RequestTrail.What
@@ -21,12 +21,12 @@ _CLOSED = frozenset(
 )
 
 
-def add(request: AccessRequest, what: RequestTrail.What, *, by: str, note: str = "", is_alone: bool = False) -> None:
+def add(request: SubmittedRequest, what: RequestTrail.What, *, by: str, note: str = "", is_alone: bool = False) -> None:
     """Add a line to the trail of a request."""
     RequestTrail.objects.create(request=request, by=by, what=what, note=note, is_alone=is_alone)
 
 
-def settle(request: AccessRequest) -> None:
+def settle(request: SubmittedRequest) -> None:
     """Set the state of a request by those of its items, and store it under a new version.
 
     It is open as long as an item is. Items in several states make it partial.

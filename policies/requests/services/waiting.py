@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from policies.models import AccessRequest, RequestSeat, RequestStep
+from policies.models import RequestSeat, RequestStep, SubmittedRequest
 from policies.models.writes import announce_boundaries
-from policies.requests.approvers import RequestFacts, list_names, list_seats
+from policies.requests.approvers import DecidingFacts, list_names, list_seats
 from policies.requests.rules.terms import read_approvers
 from policies.requests.steps import PlannedStep
 
 
-def store_steps(request: AccessRequest, steps: Iterable[PlannedStep], *, first: int = 0) -> list[RequestStep]:
+def store_steps(request: SubmittedRequest, steps: Iterable[PlannedStep], *, first: int = 0) -> list[RequestStep]:
     """Store planned steps of a request, from this position on, with the seats of each."""
     stored = [
         RequestStep(
@@ -34,7 +34,7 @@ def store_steps(request: AccessRequest, steps: Iterable[PlannedStep], *, first: 
     return stored
 
 
-def begin_step(request: AccessRequest, step: RequestStep, *, now: datetime) -> None:
+def begin_step(request: SubmittedRequest, step: RequestStep, *, now: datetime) -> None:
     """Let a step wait from now on, until it is due if it ever is."""
     step.state = RequestStep.State.WAITING
     step.due = None if step.within is None else now + step.within
@@ -44,7 +44,7 @@ def begin_step(request: AccessRequest, step: RequestStep, *, now: datetime) -> N
         announce_boundaries([step.due])
 
 
-def renew_seats(step: RequestStep, facts: RequestFacts) -> None:
+def renew_seats(step: RequestStep, facts: DecidingFacts) -> None:
     """Store whom a step is found by, after its approvers changed."""
     approvers = read_approvers(step.approvers)
     items = [facts.items[position] for position in step.items]

@@ -48,6 +48,8 @@ def _propose(item: RequestedItem, actor: Actor, until: datetime | None) -> Itera
             yield Candidate(WayKind.POLICY, (put_policy(None, _build_document(item, actor), until),))
         case ItemKind.POLICY:
             yield from _reach_policy(item.target, actor, until)
+        case ItemKind.PRIVILEGE | ItemKind.ANY_OF:
+            raise LookupError("A question has its ways elsewhere.")
 
 
 def _assign_role(role: str, actor: Actor, until: datetime | None) -> Candidate:

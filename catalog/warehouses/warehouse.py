@@ -60,6 +60,7 @@ class Warehouse:
     - `find_coverage` says what an export shows, by the names of the layouts of its files.
     - `usual_holders`: kinds, before a colon, of grantees that the system itself names on all that is made, and that
       stand for others. What they have is said once for each top container, and is nothing that somebody gave away.
+    - `hides_types`: grants do not tell views from tables, so that the words of the catalog count.
     - `history_names_views`: a history names the view that a statement read, and not only the tables below it.
     """
 
@@ -82,6 +83,7 @@ class Warehouse:
     unguarded_privileges: tuple[str, ...] = ()
     guesses_accounts: bool = True
     find_coverage: Callable[[frozenset[str]], ExportCoverage] = lambda _: ExportCoverage()
+    hides_types: bool = False
     history_names_views: bool = True
     usual_holders: tuple[str, ...] = ()
 

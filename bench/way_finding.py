@@ -61,11 +61,10 @@ def main() -> None:
         if not number:
             continue
         ways += [(way, every.spent[-1] / max(1, len(found))) for way in found]
-        least = _count_least(item)
-        if any(way.gains.size == least and way.is_exact and not way.losses.size for way in found):
+        if any(way.is_only_this and way.gains.size == item.count_new() and not way.losses.size for way in found):
             exact += 1
         else:
-            kinds = [f"{way.kind}: {way.gains.size} of {least}" for way in found]
+            kinds = [f"{way.kind}: {way.gains.size} with {way.further} further" for way in found]
             reasons.append(f"{item.actor.urn} {item.request.requirement} {item.places}: {kinds}, {smallest}")
     print(  # noqa: T201
         json.dumps(
@@ -133,18 +132,6 @@ def _draw(company: Company, dice: Random) -> Iterator[tuple[str, str, str]]:
             continue
         thing = company.thing(dice.randrange(company.entities))
         yield dice.choice(words.list_offered_privileges([thing.type])).name, thing.urn, person
-
-
-def _count_least(item: AskedItem) -> int:
-    """Return how many pairs the item is: what is missing and what that implies, without what is held already."""
-    widen = vocabulary.load_datahub().widen
-    count = 0
-    for place, names in item.places.items():
-        resource = ResourceRef(place) if place else None
-        requests = [AccessRequest(privilege_requirement(name), resource) for name in sorted(widen(names))]
-        decisions = authorizer.answer_many(requests=[(item.actor, request) for request in requests])
-        count += sum(not decision.is_allowed for decision in decisions)
-    return count
 
 
 def _sum_up_kinds(ways: list[tuple[Way, float]]) -> dict[str, list[float]]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, Statement
+from policies.engine.requirements import privilege_requirement
 from policies.kept_settings import kept_settings
 from policies.pdp import authorizer, snapshot_store
-from policies.pdp.access_requests import AccessRequest
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 #: Refusals that a change can turn into an allow; of others it is not a matter of privileges.
 _CHANGEABLE_CODES = frozenset({DecisionCode.IMPLICIT_DENY, DecisionCode.EXPLICIT_DENY})
@@ -43,10 +44,15 @@ class AskedItem:
 
     @property
     def places(self) -> Mapping[str | None, tuple[str, ...]]:
-        """The privileges that are missing by entity (None: the platform), by the shortest list that suffices."""
+        """The privileges that are missing by entity (None: the platform), by the shortest list that suffices.
+
+        What is missing on a sub-resource is given on the resource: one statement has to cover the whole question.
+        """
         privileges_by_place: dict[str | None, list[str]] = defaultdict(list)
         for missing in self.decision.missing:
-            privileges_by_place[missing.entity].append(missing.privilege)
+            is_subresource = self.request.resource is not None and missing.entity in self.request.subresources
+            place = self.request.resource.urn if is_subresource and self.request.resource else missing.entity
+            privileges_by_place[place].append(missing.privilege)
         return {place: tuple(dict.fromkeys(names)) for place, names in privileges_by_place.items()}
 
     def select_places(self, *, are_granted: bool) -> Mapping[str | None, tuple[str, ...]]:
@@ -57,6 +63,19 @@ class AskedItem:
             if chosen:
                 places[place] = chosen
         return places
+
+    def count_new(self) -> int:
+        """Return how many privileges, one on each place, are new: those that are missing, and what they imply."""
+        widen = vocabulary.load_datahub().widen
+        questions = [
+            AccessRequest(privilege_requirement(name), ResourceRef(place) if place else None)
+            for place, names in self.places.items()
+            for name in sorted(widen(names))
+        ]
+        decisions = authorizer.decide_staged(
+            requests=[(self.actor, question) for question in questions], snapshot=snapshot_store.get_current()
+        )
+        return sum(not decision.is_allowed for decision in decisions)
 
     @property
     def is_for_policies(self) -> bool:

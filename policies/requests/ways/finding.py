@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from policies.engine.families import vocabulary
 from policies.engine.model import Actor
-from policies.engine.proofs.verdicts import Proof, Verdict
+from policies.engine.proofs.verdicts import Proof
 from policies.models import Guardrail
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest
@@ -28,6 +27,7 @@ class Way:
     """One way, worked out. Unless `is_exact`, `gains` and `losses` are what was found before it became too much.
 
     `rank` counts from 1. `source` is the kind of system that has to make the changes; None: they are written here.
+    `further` is how much it gives beside what was asked for and what that implies.
     """
 
     id: str
@@ -40,6 +40,12 @@ class Way:
     guardrails: tuple[BrokenGuardrail, ...] = ()
     source: str | None = None
     rank: int = 0
+    further: int = 0
+
+    @property
+    def is_only_this(self) -> bool:
+        """Whether it gives nothing but what was asked for, and what that implies, in the catalog as it is."""
+        return self.is_exact and not self.further
 
     @property
     def is_forbidden(self) -> bool:
@@ -90,7 +96,7 @@ def find_smallest_way(*, actor: Actor, request: AccessRequest, by: Actor) -> Way
         if not item.is_changeable or _is_concealed(item, by):
             return None
         own = [way for one in candidates.list_own(item, None) if (way := _work_out(item, one, by)) is not None]
-        if not any(_is_smallest(way, item) for way in own):
+        if not any(way.is_only_this and not way.is_forbidden and not way.losses.size for way in own):
             others = candidates.list_others(item, None)
             own += [way for one in others if (way := _work_out(item, one, by)) is not None]
         return next(iter(_tell(own, item, by).ways), None)
@@ -112,18 +118,8 @@ def _work_out(item: AskedItem, candidate: Candidate, by: Actor) -> Way | None:
         prove_only_this(staged),
         staged.list_broken(by),
         candidate.source,
+        further=max(0, gains.size - item.count_new()),
     )
-
-
-def count_least(item: AskedItem) -> int:
-    """Return how many pairs and platform privileges an item is at most: what is missing, and what that implies."""
-    widen = vocabulary.load_datahub().widen
-    return sum(len(widen(names)) for names in item.places.values())
-
-
-def _is_smallest(way: Way, item: AskedItem) -> bool:
-    is_only_this = way.is_exact and way.gains.size <= count_least(item) and not way.losses.size
-    return is_only_this and not way.is_forbidden and way.gives_only_this.verdict is Verdict.YES
 
 
 # -- the reader -----------------------------------------------------------------------------------------------------

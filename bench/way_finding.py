@@ -10,6 +10,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -23,15 +24,17 @@ from django.db import connection  # noqa: E402
 from bench import backends  # noqa: E402
 from bench.filling import fill  # noqa: E402
 from bench.worlds import Company, dice_of  # noqa: E402
+from catalog.models import Aspect, Entity  # noqa: E402
 from policies.engine.families import vocabulary  # noqa: E402
 from policies.engine.model import DecisionCode  # noqa: E402
 from policies.engine.proofs.verdicts import Verdict  # noqa: E402
 from policies.engine.requirements import privilege_requirement  # noqa: E402
+from policies.models import Gate, open_write  # noqa: E402
 from policies.pdp import actor_resolution, authorizer, snapshot_store  # noqa: E402
 from policies.pdp.access_requests import AccessRequest, ResourceRef  # noqa: E402
 from policies.requests.ways import finding  # noqa: E402
 from policies.requests.ways.asked_items import AskedItem  # noqa: E402
-from policies.requests.ways.finding import Way  # noqa: E402
+from policies.requests.ways.finding import AccessWay  # noqa: E402
 
 #: One in so many refusals is of a privilege of the platform.
 _PLATFORM_SHARE = 20
@@ -50,14 +53,15 @@ def main() -> None:
     snapshot_store.get_current()
     gc.freeze()
     refusals = _list_refusals(company, count + 1)
+    _write_documents(company, refusals)
     numbers = backends.list_backends()
     first, every = _Clock(numbers), _Clock(numbers)
-    ways: list[tuple[Way, float]] = []
+    ways: list[tuple[AccessWay, float]] = []
     exact, reasons = 0, []
     for number, item in enumerate(refusals):
         asked: dict[str, Any] = {"actor": item.actor, "request": item.request, "by": authorizer.SYSTEM}
-        smallest = first.measure(lambda asked=asked: finding.find_smallest_way(**asked), is_counted=number > 0)
-        found = every.measure(lambda asked=asked: finding.find_ways(**asked).ways, is_counted=number > 0)
+        smallest = first.measure(partial(finding.find_smallest_way, **asked), is_counted=number > 0)
+        found = every.measure(partial(finding.find_ways, **asked), is_counted=number > 0).ways
         if not number:
             continue
         ways += [(way, every.spent[-1] / max(1, len(found))) for way in found]
@@ -122,6 +126,26 @@ def _list_refusals(company: Company, count: int) -> list[AskedItem]:
     return refusals
 
 
+def _write_documents(company: Company, refusals: list[AskedItem]) -> None:
+    """Store the documents of the entities that are asked about: a change of their owners is made to these."""
+    urns = {item.request.resource.urn for item in refusals if item.request.resource}
+    things = {thing.urn: thing for thing in map(company.thing, range(company.entities)) if thing.urn in urns}
+    documents: list[tuple[str, str, dict[str, Any]]] = []
+    for urn, thing in things.items():
+        owners = [{"owner": owner, "typeUrn": kind} for owner, kind in dict.fromkeys(thing.owners)]
+        documents += [
+            (urn, "ownership", {"owners": owners}),
+            (urn, "domains", {"domains": [thing.domain]}),
+            (urn, "globalTags", {"tags": [{"tag": tag} for tag in thing.tags]}),
+            (urn, "container", {"container": thing.schema}),
+        ]
+    entities = {entity.urn: entity for entity in Entity.objects.filter(urn__in=urns)}
+    with open_write(Gate.CATALOG):
+        Aspect.objects.bulk_create(
+            Aspect(entity=entities[urn], name=name, document=json.dumps(document)) for urn, name, document in documents
+        )
+
+
 def _draw(company: Company, dice: Random) -> Iterator[tuple[str, str, str]]:
     words = vocabulary.load_datahub()
     platform = [info.name for info in words.platform_privileges()]
@@ -134,8 +158,8 @@ def _draw(company: Company, dice: Random) -> Iterator[tuple[str, str, str]]:
         yield dice.choice(words.list_offered_privileges([thing.type])).name, thing.urn, person
 
 
-def _sum_up_kinds(ways: list[tuple[Way, float]]) -> dict[str, list[float]]:
-    ways_by_kind: dict[str, list[tuple[Way, float]]] = defaultdict(list)
+def _sum_up_kinds(ways: list[tuple[AccessWay, float]]) -> dict[str, list[float]]:
+    ways_by_kind: dict[str, list[tuple[AccessWay, float]]] = defaultdict(list)
     for way, spent in ways:
         ways_by_kind[way.kind.value].append((way, spent))
     return {

@@ -47,8 +47,10 @@ def run(*, is_quick: bool) -> list[Table]:
     notes += [f"Without such a way: {reason}" for reason in found["reasons"]]
     return [
         Table(
-            "Ways, on PostgreSQL", ("what", "median ms", "p95 ms", "longest ms", "of it at work, p95", "within"), times
+            "Ways, on PostgreSQL",
+            ("what", "median ms", "p95 ms", "longest ms", "of it at work, p95", "within"),
+            list(times),
         ),
-        Table("How good they are", ("what", "share", "within"), shares, notes),
-        Table("By kind", ("kind", "ways", "gives only this", "unknown", "median pairs", "median ms"), kinds),
+        Table("How good they are", ("what", "share", "within"), list(shares), notes),
+        Table("By kind", ("kind", "ways", "gives only this", "unknown", "median pairs", "median ms"), list(kinds)),
     ]

@@ -16,7 +16,7 @@ from policies.models import Policy
 from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.ways.candidates import WayKind
-from policies.requests.ways.finding import Way, describe_way, find_smallest_way, find_ways
+from policies.requests.ways.finding import AccessWay, describe_way, find_smallest_way, find_ways
 from tests.api.conftest import document_of
 from tests.catalog.conftest import said, tell
 
@@ -48,7 +48,7 @@ def asked(privilege: str, urn: str | None) -> AccessRequest:
     return AccessRequest(privilege_requirement(privilege), ResourceRef(urn) if urn else None)
 
 
-def found(privilege: str, urn: str | None, by: str = "") -> dict[str, Way]:
+def found(privilege: str, urn: str | None, by: str = "") -> dict[str, AccessWay]:
     reader = actor_resolution.load_actor(urn=by) if by else authorizer.SYSTEM
     actor = actor_resolution.load_actor(urn=JO)
     ways = find_ways(actor=actor, request=asked(privilege, urn), by=reader).ways
@@ -135,7 +135,7 @@ def test_a_refusal_names_the_smallest_way(jo: APIClient, manager: APIClient) -> 
     store("crew", {"groups": [CREW]}, ORDERS, ITEMS)
     question = {"privilege": TAGS, "resource": {"urn": ORDERS}, "explain": True}
     body = jo.post("/api/v1/authorize", question).json()
-    assert (body["decision"], body["way"]["kind"], body["way"]["gains"]["pairs"]) == ("deny", "policy", 1)
+    assert (body["decision"], body["way"]["kind"], body["way"]["gains"]["pairs"]) == ("DENY", "policy", 1)
     assert body["way"]["gives_only_this"] == {"verdict": "yes", "example": None}
     assert "way" not in jo.post("/api/v1/authorize", question | {"explain": False}).json()
     batch = manager.post("/api/v1/authorize/batch", {"questions": [question | {"actor": JO}]}).json()

@@ -82,34 +82,36 @@ def _build_own(item: AskedItem, until: datetime | None) -> Changes:
     policies = item.select_places(are_granted=False)
     grants = item.select_places(are_granted=True)
     return (
-        *(_put_policy(None, _build_document(item, place, names), until) for place, names in policies.items()),
-        *(
-            {"grant": {"principal": item.actor.urn, "entity": place, "privileges": list(names)} | _end(until)}
-            for place, names in grants.items()
-        ),
+        *(_put_policy(None, _build_document(item, entity, names), until) for entity, names in policies.items()),
+        *(_grant(item.actor.urn, entity, names, until) for entity, names in grants.items()),
     )
 
 
-def _build_document(item: AskedItem, place: str | None, privileges: Sequence[str]) -> dict[str, Any]:
-    names = authorizer.load_names(urns={item.actor.urn, *([place] if place else [])})
-    what = ", ".join(families.display_privilege(privilege) for privilege in privileges)
-    where = f" on {names.get(place, place)}" if place else ""
-    name = f"{what}{where} for {names.get(item.actor.urn, item.actor.urn)}"
-    criteria = [{"field": "URN", "condition": "EQUALS", "values": [place]}]
+def _build_document(item: AskedItem, entity: str | None, privileges: Sequence[str]) -> dict[str, Any]:
+    names = authorizer.load_names(urns={item.actor.urn, *([entity] if entity else [])})
+    privilege_names = ", ".join(families.display_privilege(privilege) for privilege in privileges)
+    place_name = f" on {names.get(entity, entity)}" if entity else ""
+    name = f"{privilege_names}{place_name} for {names.get(item.actor.urn, item.actor.urn)}"
+    criteria = [{"field": "URN", "condition": "EQUALS", "values": [entity]}]
     return {
         "displayName": name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…",
         "description": "",
-        "type": "METADATA" if place else "PLATFORM",
+        "type": "METADATA" if entity else "PLATFORM",
         "state": "ACTIVE",
         "editable": True,
         "privileges": list(privileges),
         "actors": {"users": [item.actor.urn]},
-    } | ({"resources": {"filter": {"criteria": criteria}}} if place else {})
+    } | ({"resources": {"filter": {"criteria": criteria}}} if entity else {})
 
 
 def _put_policy(policy: Policy | None, document: Mapping[str, Any], until: datetime | None) -> dict[str, Any]:
     value: dict[str, Any] = {"family": "datahub", "document": document}
     return {"put_policy": ({} if policy is None else {"urn": policy.urn}) | value | _end(until)}
+
+
+def _grant(principal: str, entity: str | None, privileges: Sequence[str], until: datetime | None) -> dict[str, Any]:
+    value: dict[str, Any] = {"principal": principal, "entity": entity, "privileges": list(privileges)}
+    return {"grant": value | _end(until)}
 
 
 def _end(until: datetime | None) -> dict[str, str]:
@@ -128,9 +130,9 @@ def _find_tokens(item: AskedItem) -> MissingTokens:
 
 
 def _list_memberships(item: AskedItem, groups: Sequence[str], until: datetime | None) -> Iterator[Candidate]:
-    known = {group.urn: group for group in GroupProfile.objects.filter(urn__in=filter_storable(groups))}
+    known_rows = {group.urn: group for group in GroupProfile.objects.filter(urn__in=filter_storable(groups))}
     for urn in groups:
-        group = known.get(urn)
+        group = known_rows.get(urn)
         if group is None or group.is_removed:
             continue
         source = "identity" if group.origin == GroupProfile.Origin.EXTERNAL else None
@@ -139,9 +141,9 @@ def _list_memberships(item: AskedItem, groups: Sequence[str], until: datetime | 
 
 
 def _list_roles(item: AskedItem, roles: Sequence[str], until: datetime | None) -> Iterator[Candidate]:
-    known = set(Role.objects.filter(urn__in=filter_storable(roles)).values_list("urn", flat=True))
+    known_rows = set(Role.objects.filter(urn__in=filter_storable(roles)).values_list("urn", flat=True))
     for urn in roles:
-        if urn in known:
+        if urn in known_rows:
             value = {"role": urn, "actors": [item.actor.urn]} | _end(until)
             yield Candidate(WayKind.ROLE, ({"assign_roles": value},))
 
@@ -162,7 +164,7 @@ def _list_exceptions(item: AskedItem, until: datetime | None) -> list[Candidate]
     policies = policy_queries.find_policies(urns=sorted(urns))
     if len(policies) < len(urns) or not all(_can_except(policy) for policy in policies):
         return []
-    exceptions = tuple(_put_policy(policy, _except(policy, item.actor.urn), None) for policy in policies)
+    exceptions = tuple(_put_policy(policy, _add_exception(policy, item.actor.urn), None) for policy in policies)
     own = _build_own(item, until) if item.is_for_policies else ()
     return [Candidate(WayKind.EXCEPTION, changes) for changes in (exceptions, *([(*exceptions, *own)] if own else []))]
 
@@ -171,6 +173,7 @@ def _can_except(policy: Policy) -> bool:
     return policy.family == Policy.Family.DATAHUB and policy.is_editable and policy.state == Policy.State.ACTIVE
 
 
-def _except(policy: Policy, actor: str) -> dict[str, Any]:
-    actors = policy.document["actors"]
-    return policy.document | {"actors": actors | {"excludedUsers": [*(actors.get("excludedUsers") or ()), actor]}}
+def _add_exception(policy: Policy, actor: str) -> dict[str, Any]:
+    document: dict[str, Any] = policy.document
+    actors = document["actors"]
+    return document | {"actors": actors | {"excludedUsers": [*(actors.get("excludedUsers") or ()), actor]}}

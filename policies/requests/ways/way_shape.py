@@ -52,5 +52,9 @@ class WayOut(serializers.Serializer[Any]):
     is_exact = serializers.BooleanField(help_text="Whether everybody and everything was counted.")
     gives_only_this = OnlyThisOut()
     guardrails = BrokenGuardrailOut(many=True)
-    source = serializers.CharField(allow_null=True, help_text="The kind of system that has to make the changes.")
     rank = serializers.IntegerField(min_value=1)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields; `source` is an attribute of every field, so it is no attribute of the class."""
+        source = serializers.CharField(allow_null=True, help_text="The kind of system that has to make the changes.")
+        return {**super().get_fields(), "source": source}

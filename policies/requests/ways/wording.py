@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from policies.engine.proofs.verdicts import Verdict
 from policies.pdp import authorizer
 from policies.requests.ways.candidates import WayKind
-from policies.requests.ways.finding import Way
+from policies.requests.ways.finding import AccessWay
 
 #: What is changed, by kind; the name of a group or role stands where there is one.
 _SENTENCES = {
@@ -26,18 +26,18 @@ class WordedWay(NamedTuple):
     cost: tuple[str, ...]
 
 
-def word_way(way: Way) -> WordedWay:
+def word_way(way: AccessWay) -> WordedWay:
     """Return a way in words."""
     return WordedWay(_SENTENCES[way.kind].format(name=_name_subject(way)), tuple(_iterate_cost(way)))
 
 
-def _name_subject(way: Way) -> str:
+def _name_subject(way: AccessWay) -> str:
     values: list[Mapping[str, Any]] = [value for change in way.changes for value in change.values()]
     urn = next((value[key] for value in values for key in ("group", "role") if key in value), "")
     return authorizer.load_names(urns=[urn]).get(urn, urn) if urn else ""
 
 
-def _iterate_cost(way: Way) -> Iterator[str]:
+def _iterate_cost(way: AccessWay) -> Iterator[str]:
     if way.further:
         least = "" if way.is_exact else "at least "
         yield f"It gives {least}{way.further:,} more beside."

@@ -123,7 +123,7 @@ class Stale(PolicyAppError):
 
 
 class CursorExpired(PolicyAppError):
-    """Events after the cursor were deleted by retention; `oldest` of the problem is the cursor from which all are there."""
+    """Events after the cursor were deleted by retention; the member `oldest` is the cursor from which all are there."""
 
     code = "cursor_expired"
     status = 410

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from policies.authoring.pages import urls as authoring_urls
-from policies.decisions.pages import audit, explore, status, why
+from policies.decisions.pages import audit, explore, smallest_way, status, why
 from policies.events.pages import notifications
 from policies.guardrails.pages import urls as guardrail_urls
 from policies.http.guard import public
@@ -28,6 +28,7 @@ urlpatterns = [
     path("notifications/mail", notifications.choose_mail, name="notifications-mail"),
     path("notifications/<int:number>/read", notifications.mark_notice, name="notification-mark"),
     path("why", why.show_explanation, name="why"),
+    path("why/way", smallest_way.show_smallest_way, name="why-way"),
     path("why/can", explore.show_privileges, name="why-can"),
     path("why/who", explore.show_actors, name="why-who"),
     path("why/what", explore.show_entities, name="why-what"),

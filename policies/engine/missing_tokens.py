@@ -34,7 +34,7 @@ def find_missing_tokens(snapshot: Snapshot, question: Question, limit: int) -> M
     levels = snapshot.group_by_shortfall(question)
     nearest = levels[1] if len(levels) > 1 else ()
     tokens = {
-        token for statement in nearest if _lacks_only_actor(statement, question) for token in _list_new(statement)
+        token for statement in nearest if _is_actor_missing(statement, question) for token in _list_new(statement)
     }
     owner_types = {
         owner_type(token) or "" for token in tokens if question.resource is not None and _is_owner_token(token)
@@ -55,7 +55,7 @@ def _is_owner_token(token: str) -> bool:
     return token.startswith(OWNER_OF_ANY_TYPE) and owner_type(token) != ""
 
 
-def _lacks_only_actor(statement: Statement, question: Question) -> bool:
+def _is_actor_missing(statement: Statement, question: Question) -> bool:
     """Whether nothing but the actor keeps a statement that lacks one condition from the question."""
     actor, resource = question.actor, question.resource
     return (
@@ -73,9 +73,15 @@ def _select_smallest(snapshot: Snapshot, tokens: Iterable[str], limit: int) -> t
 def _measure_gift(snapshot: Snapshot, token: str) -> tuple[int, int, int]:
     """Return a key that sorts tokens by what they give: on the platform, on everything, and statements in all."""
     statements = snapshot.list_naming_statements((token,))
-    platform = frozenset[str]().union(*(one.privileges for one in statements)) & families.platform_privileges()
-    wide = [one for one in statements if not _names_entities(one)]
-    return len(platform), sum(len(one.privileges) for one in wide if not one.resources.criteria), len(wide)
+    platform = (
+        frozenset[str]().union(*(statement.privileges for statement in statements)) & families.platform_privileges()
+    )
+    wide = [statement for statement in statements if not _names_entities(statement)]
+    return (
+        len(platform),
+        sum(len(statement.privileges) for statement in wide if not statement.resources.criteria),
+        len(wide),
+    )
 
 
 def _names_entities(statement: Statement) -> bool:

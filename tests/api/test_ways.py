@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import Client
 from rest_framework.test import APIClient
 
 from policies.authoring.services import policies
@@ -15,7 +16,7 @@ from policies.models import Policy
 from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.ways.candidates import WayKind
-from policies.requests.ways.finding import Way, describe_way, find_smallest_way, find_ways
+from policies.requests.ways.finding import AccessWay, describe_way, find_smallest_way, find_ways
 from tests.api.conftest import document_of
 from tests.catalog.conftest import said, tell
 
@@ -26,13 +27,14 @@ TAGS = "EDIT_ENTITY_TAGS"
 
 
 @pytest.fixture(autouse=True)
-def _world(client_of: Callable[..., APIClient], db: None) -> None:
-    client_of("jo")
+def jo(client_of: Callable[..., APIClient], db: None) -> APIClient:
+    """A client of Jo, in a world of two people, groups, a role and two datasets."""
     client_of("ada")
     groups.create(name="Crew", identifier="crew", by=authorizer.SYSTEM, channel="test")
     groups.create(name="Scim", identifier="scim", origin="EXTERNAL", by=authorizer.SYSTEM, channel="test")
     roles.create(name="Steward", identifier="Steward", by=authorizer.SYSTEM, channel="test")
     tell(*[said(urn, "datasetProperties", {"name": urn}) for urn in (ORDERS, ITEMS)])
+    return client_of("jo")
 
 
 def store(name: str, actors: dict[str, Any], *urns: str, **changes: Any) -> None:
@@ -46,7 +48,7 @@ def asked(privilege: str, urn: str | None) -> AccessRequest:
     return AccessRequest(privilege_requirement(privilege), ResourceRef(urn) if urn else None)
 
 
-def found(privilege: str, urn: str | None, by: str = "") -> dict[str, Way]:
+def found(privilege: str, urn: str | None, by: str = "") -> dict[str, AccessWay]:
     reader = actor_resolution.load_actor(urn=by) if by else authorizer.SYSTEM
     actor = actor_resolution.load_actor(urn=JO)
     ways = find_ways(actor=actor, request=asked(privilege, urn), by=reader).ways
@@ -127,3 +129,36 @@ def test_losses_guardrails_and_the_platform_count() -> None:
     )
     assert smallest is not None
     assert smallest.kind is WayKind.POLICY
+
+
+def test_a_refusal_names_the_smallest_way(jo: APIClient, manager: APIClient) -> None:
+    store("crew", {"groups": [CREW]}, ORDERS, ITEMS)
+    question = {"privilege": TAGS, "resource": {"urn": ORDERS}, "explain": True}
+    body = jo.post("/api/v1/authorize", question).json()
+    assert (body["decision"], body["way"]["kind"], body["way"]["gains"]["pairs"]) == ("DENY", "policy", 1)
+    assert body["way"]["gives_only_this"] == {"verdict": "yes", "example": None}
+    assert "way" not in jo.post("/api/v1/authorize", question | {"explain": False}).json()
+    batch = manager.post("/api/v1/authorize/batch", {"questions": [question | {"actor": JO}]}).json()
+    assert "way" not in batch["decisions"][0]
+    # Who may not ask about others gets no example of them; who manages policies does.
+    group = manager.post("/api/v1/authorize", question | {"actor": JO, "privilege": "EDIT_ENTITY_DOCS"}).json()
+    assert group["way"]["kind"] == "policy"
+    store("guide", {"users": [ADA]}, ORDERS)
+    assert manager.post("/api/v1/authorize", question | {"actor": ADA}).json()["way"] is None
+
+
+def test_pages_of_refusals_load_the_smallest_way(client: Client) -> None:
+    from policies.models import User
+
+    client.force_login(User.objects.get(username="jo"))
+    query = f"privilege={TAGS}&resource={ORDERS}"
+    answer = client.get(f"/why?{query}").content.decode()
+    assert 'hx-get="/why/way?' in answer
+    way = client.get(f"/why/way?{query}").content.decode()
+    assert "A policy of its own gives it." in way
+    assert "It gives only this, whatever the catalog will hold." in way
+    refused = client.get("/settings/permissions/policies")
+    assert refused.status_code == 403
+    assert 'hx-get="/why/way?privilege=MANAGE_POLICIES"' in refused.content.decode()
+    other = client.get(f"/why/way?{query}&actor={ADA}")
+    assert other.status_code == 403

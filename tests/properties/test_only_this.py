@@ -52,7 +52,7 @@ def draw_case(dice: Random) -> Case:
 
 def add_own_policy(dice: Random, world: World, case: Case) -> World:
     """A policy of its own for what may be given."""
-    document = {
+    document: dict[str, Any] = {
         "displayName": "own",
         "description": "",
         "type": "METADATA" if case.entity else "PLATFORM",

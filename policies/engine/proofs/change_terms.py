@@ -94,12 +94,12 @@ class ChangeTerms:
         """
         names = self._privileges.intersection(privileges)
         held_anywhere = names & families.platform_privileges() if entity is None else frozenset[str]()
-        place = -self._resource.is_given if entity is None else self._resource.urn.value(entity)
+        is_at_place = -self._resource.is_given if entity is None else self._resource.urn.value(entity)
         is_there, is_anywhere = (
             self._formula.define_any([self._privilege.value(name) for name in sorted(part)])
             for part in (names - held_anywhere, held_anywhere)
         )
-        return self._formula.define_any([self._formula.define_all([place, is_there]), is_anywhere])
+        return self._formula.define_any([self._formula.define_all([is_at_place, is_there]), is_anywhere])
 
     def _translate(self, statement: Statement, side: int) -> Iterator[int]:
         names = sorted(statement.privileges & self._privileges)
@@ -133,12 +133,12 @@ class ChangeTerms:
         type_name = owner_type(token)
         if type_name == "":
             return FALSE  # an entry without a type counts only for clauses on any type
-        return self._formula.define_any([self._owns(holder, type_name, side) for holder in self._holders[side]])
+        return self._formula.define_any([self._find_owner(holder, type_name, side) for holder in self._holders[side]])
 
-    def _owns(self, holder: str, type_name: str | None, side: int) -> int:
+    def _find_owner(self, holder: str, type_name: str | None, side: int) -> int:
         owners = self._resource.terms(OWNER)
         literal = owners.value(holder) if type_name is None else self._find_typed_owner(holder, type_name)
-        known = [
+        known_values = [
             self._resource.urn.value(entity)
             for entity in self._change.owned_entities
             if any(
@@ -146,7 +146,7 @@ class ChangeTerms:
                 for owner in self._change.find_owners(side, entity)
             )
         ]
-        return self._formula.define_any([literal, *known])
+        return self._formula.define_any([literal, *known_values])
 
     def _find_typed_owner(self, holder: str, type_name: str) -> int:
         literal = self._typed_owners.get((holder, type_name))
@@ -164,8 +164,8 @@ class ChangeTerms:
         return self._formula.define_any([-self._resource.is_given, self._formula.define_all(literals)])
 
     def _holds(self, criterion: Criterion, side: int) -> int:
-        known = dict(self._list_known(criterion.field, side))
-        if not known:
+        known_values = dict(self._list_known(criterion.field, side))
+        if not known_values:
             return self._resource.holds(criterion)
         terms = self._resource.terms(criterion.field)
         is_prefix = criterion.condition is Condition.STARTS_WITH
@@ -173,13 +173,13 @@ class ChangeTerms:
         is_met = self._formula.define_any([(terms.prefix if is_prefix else terms.value)(text) for text in texts])
         if criterion.field == GROUP_MEMBERSHIP:
             # Whose groups are known has no others.
-            is_met = self._formula.define_all([is_met, *(-self._resource.urn.value(urn) for urn in known)])
-        named = [
+            is_met = self._formula.define_all([is_met, *(-self._resource.urn.value(urn) for urn in known_values)])
+        named_urns = [
             self._resource.urn.value(urn)
-            for urn, values in known.items()
+            for urn, values in known_values.items()
             if any(value.startswith(text) if is_prefix else value == text for value in values for text in texts)
         ]
-        literal = self._formula.define_any([is_met, *named])
+        literal = self._formula.define_any([is_met, *named_urns])
         return -literal if criterion.condition is Condition.NOT_EQUALS else literal
 
     def _list_known(self, field: str, side: int) -> Iterator[tuple[str, frozenset[str]]]:
@@ -200,9 +200,9 @@ class ChangeTerms:
         the solution says.
         """
         while any(self._formula.solve(wish) for wish in self._list_wishes()):
-            asked = self._find_question()
-            if asked is not None:
-                return asked
+            questions = self._find_question()
+            if questions is not None:
+                return questions
         return None
 
     def _list_wishes(self) -> list[list[int]]:

@@ -76,8 +76,8 @@ class _Sources:
     def limit(self, privileges: frozenset[str]) -> "_Sources":
         """Return those that list one of the privileges."""
         return _Sources(
-            tuple(one for one in self.allows if not one.privileges.isdisjoint(privileges)),
-            tuple(one for one in self.denies if not one.privileges.isdisjoint(privileges)),
+            tuple(statement for statement in self.allows if not statement.privileges.isdisjoint(privileges)),
+            tuple(statement for statement in self.denies if not statement.privileges.isdisjoint(privileges)),
         )
 
     def __bool__(self) -> bool:
@@ -105,7 +105,7 @@ class _OtherGainSearch:
         self._people_keys = _PeopleKeys(change, allowance.actor)
 
     def run(self) -> Proof:
-        if self._differs_for_subresources():
+        if self._can_differ_on_subresources():
             return Proof(Verdict.UNKNOWN)
         seen_keys: set[object] = set()
         is_unknown = False
@@ -120,7 +120,7 @@ class _OtherGainSearch:
             is_unknown |= proof.verdict is Verdict.UNKNOWN or self._may_show_more(person, sources)
         return Proof(Verdict.UNKNOWN if is_unknown else Verdict.NO)
 
-    def _differs_for_subresources(self) -> bool:
+    def _can_differ_on_subresources(self) -> bool:
         """Whether constraints test what differs between the sides, which has no terms."""
         fields = {OWNER} if self._change.owned_entities else set()
         fields |= {GROUP_MEMBERSHIP} if self._change.moved_people else set()
@@ -155,13 +155,13 @@ class _OtherGainSearch:
             )
         )
         return _Sources(
-            tuple(dict.fromkeys(one for one in allows if _can_reach(one.actors, actor))),
+            tuple(dict.fromkeys(statement for statement in allows if _can_reach(statement.actors, actor))),
             tuple(
                 dict.fromkeys(
-                    one
-                    for one in denies
-                    if _can_reach(one.actors, actor)
-                    and not self._excepted_tokens.get(one, actor.tokens).isdisjoint(actor.tokens)
+                    statement
+                    for statement in denies
+                    if _can_reach(statement.actors, actor)
+                    and not self._excepted_tokens.get(statement, actor.tokens).isdisjoint(actor.tokens)
                 )
             ),
         )
@@ -236,10 +236,10 @@ class _PersonSearch:
         """
         number = 1 if self._has_constraints() else 0
         while True:
-            asked = self._find_gain_with(number, allows)
+            questions = self._find_gain_with(number, allows)
             needed_number = self._count_subresources()
-            if asked is not None:
-                return Proof(Verdict.YES, asked.later, earlier=asked.earlier)
+            if questions is not None:
+                return Proof(Verdict.YES, questions.later, earlier=questions.earlier)
             if needed_number <= number:
                 return Proof(Verdict.NO)
             if needed_number > MAX_SUBRESOURCES:
@@ -259,24 +259,24 @@ class _PersonSearch:
             self._require_source(formula, terms, allows)
             excluded: dict[_Obstacle, None] = {}
             self._exclude(formula, terms, self._obstacles, excluded)
-            while (asked := terms.find_next()) is not None:
-                obstacles = self._list_obstacles(asked)
+            while (questions := terms.find_next()) is not None:
+                obstacles = self._list_obstacles(questions)
                 if obstacles == []:
-                    return asked
+                    return questions
                 if obstacles is None:
                     # Nothing allows it: only allows tell where there is a gain.
-                    self._refuse_contradiction(asked, is_one=bool(allows))
+                    self._refuse_contradiction(questions, is_one=bool(allows))
                     self.needs_allows = True
                     formula.require(*self._list_arrivals(formula, terms))
                     continue
-                self._refuse_contradiction(asked, is_one=excluded.keys() >= set(obstacles))
+                self._refuse_contradiction(questions, is_one=excluded.keys() >= set(obstacles))
                 self._exclude(formula, terms, obstacles, excluded)
                 self._obstacles.update(excluded)
             return None
 
-    def _refuse_contradiction(self, asked: AskedTwice, *, is_one: bool) -> None:
+    def _refuse_contradiction(self, questions: AskedTwice, *, is_one: bool) -> None:
         if is_one:
-            raise ProofContradiction(asked.later, "The solver says that this is a gain, and it is none:")
+            raise ProofContradiction(questions.later, "The solver says that this is a gain, and it is none:")
 
     def _build_terms(self, formula: Formula, number_of_subresources: int) -> ChangeTerms:
         terms = ChangeTerms(
@@ -306,17 +306,17 @@ class _PersonSearch:
 
     def _list_statements(self, side: int) -> frozenset[Statement]:
         """Return the statements that the policies of the sources have on a side."""
-        policies = {one.origin.policy for one in (*self.sources.allows, *self.sources.denies)}
+        policies = {statement.origin.policy for statement in (*self.sources.allows, *self.sources.denies)}
         return frozenset(self.change.sides[side].snapshot.list_statements_of(policies))
 
-    def _list_obstacles(self, asked: AskedTwice) -> list[_Obstacle] | None:
+    def _list_obstacles(self, questions: AskedTwice) -> list[_Obstacle] | None:
         """Return what keeps a question from being a gain: nothing if it is one; None if nothing allows it."""
-        later = decide(self.change.after.snapshot, asked.later)
+        later = decide(self.change.after.snapshot, questions.later)
         if later.code is DecisionCode.IMPLICIT_DENY:
             return None
         if not later.is_allowed:
             return [(AFTER, statement) for statement in later.statements]
-        earlier = decide(self.change.before.snapshot, asked.earlier)
+        earlier = decide(self.change.before.snapshot, questions.earlier)
         return [(BEFORE, statement) for statement in earlier.statements] if earlier.is_allowed else []
 
     def _exclude(
@@ -362,9 +362,9 @@ class _PersonSearch:
         now, was = self.change.after.people[self.person].groups, self._was.groups
         kept_groups = now | was
         if len(kept_groups) > _MAX_HOLDERS:
-            named = frozenset(group for group in kept_groups if _is_named_owner(group, self.change))
-            kinds = (now & was - named, now - was - named, was - now - named)
-            kept_groups = named.union(*(sorted(kind)[:1] for kind in kinds))
+            named_groups = frozenset(group for group in kept_groups if _is_named_owner(group, self.change))
+            kinds = (now & was - named_groups, now - was - named_groups, was - now - named_groups)
+            kept_groups = named_groups.union(*(sorted(kind)[:1] for kind in kinds))
         return sorted({self.person, *(was & kept_groups)}), sorted({self.person, *(now & kept_groups)})
 
 
@@ -385,7 +385,7 @@ class _PeopleKeys:
             return person
         if self._tokens is None:
             statements = chain.from_iterable(state.snapshot.statements for state in self._change.sides)
-            self._tokens = frozenset[str]().union(*{one.actors.tested_tokens for one in statements})
+            self._tokens = frozenset[str]().union(*{statement.actors.tested_tokens for statement in statements})
         named_groups = frozenset(group for group in now.groups if _is_named_owner(group, self._change))
         # Whoever is in a group that nobody names can own through it, as by its own URN.
         return now.tokens & self._tokens, named_groups, now.groups if self._has_members else None
@@ -450,10 +450,10 @@ def _list_turns(
     """Return the literals of statements that match on the first side, and not on the other one if they are there."""
     matching_side, other_side = sides
     return [
-        formula.define_all([terms.applies(one, matching_side), -terms.applies(one, other_side)])
-        if one in others
-        else terms.applies(one, matching_side)
-        for one in statements
+        formula.define_all([terms.applies(statement, matching_side), -terms.applies(statement, other_side)])
+        if statement in others
+        else terms.applies(statement, matching_side)
+        for statement in statements
     ]
 
 

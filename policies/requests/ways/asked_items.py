@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, Statement
+from policies.engine.requirements import privilege_requirement
 from policies.kept_settings import kept_settings
 from policies.pdp import authorizer, snapshot_store
-from policies.pdp.access_requests import AccessRequest
+from policies.pdp.access_requests import AccessRequest, ResourceRef
 
 #: Refusals that a change can turn into an allow; of others it is not a matter of privileges.
 _CHANGEABLE_CODES = frozenset({DecisionCode.IMPLICIT_DENY, DecisionCode.EXPLICIT_DENY})
@@ -39,37 +40,55 @@ class AskedItem:
         """The statements that deny it, if any do."""
         if self.decision.code is not DecisionCode.EXPLICIT_DENY:
             return ()
-        return tuple(one for one in self.decision.statements if one.effect is Effect.DENY)
+        return tuple(statement for statement in self.decision.statements if statement.effect is Effect.DENY)
 
     @property
     def places(self) -> Mapping[str | None, tuple[str, ...]]:
-        """The privileges that are missing by entity (None: the platform), by the shortest list that suffices."""
+        """The privileges that are missing by entity (None: the platform), by the shortest list that suffices.
+
+        What is missing on a sub-resource is given on the resource: one statement has to cover the whole question.
+        """
         privileges_by_place: dict[str | None, list[str]] = defaultdict(list)
         for missing in self.decision.missing:
-            privileges_by_place[missing.entity].append(missing.privilege)
-        return {place: tuple(dict.fromkeys(names)) for place, names in privileges_by_place.items()}
+            is_subresource = self.request.resource is not None and missing.entity in self.request.subresources
+            entity = self.request.resource.urn if is_subresource and self.request.resource else missing.entity
+            privileges_by_place[entity].append(missing.privilege)
+        return {entity: tuple(dict.fromkeys(names)) for entity, names in privileges_by_place.items()}
 
     def select_places(self, *, are_granted: bool) -> Mapping[str | None, tuple[str, ...]]:
         """Return the places with those of their privileges that grants give, or those that policies of people give."""
         places = {}
-        for place, names in self.places.items():
-            chosen = tuple(name for name in names if _is_given_by_grants(name, place) is are_granted)
+        for entity, names in self.places.items():
+            chosen = tuple(name for name in names if _is_given_by_grants(name, entity) is are_granted)
             if chosen:
-                places[place] = chosen
+                places[entity] = chosen
         return places
+
+    def count_new(self) -> int:
+        """Return how many privileges, one on each place, are new: those that are missing, and what they imply."""
+        widen = vocabulary.load_datahub().widen
+        questions = [
+            AccessRequest(privilege_requirement(name), ResourceRef(entity) if entity else None)
+            for entity, names in self.places.items()
+            for name in sorted(widen(names))
+        ]
+        decisions = authorizer.decide_staged(
+            requests=[(self.actor, question) for question in questions], snapshot=snapshot_store.get_current()
+        )
+        return sum(not decision.is_allowed for decision in decisions)
 
     @property
     def is_for_policies(self) -> bool:
         """Whether every missing privilege is one that a policy for a person, or a grant, can name."""
         return all(
-            _is_given_by_grants(name, place) or _is_of_policies(name)
-            for place, names in self.places.items()
+            _is_given_by_grants(name, entity) or _is_of_policies(name)
+            for entity, names in self.places.items()
             for name in names
         )
 
 
-def _is_given_by_grants(privilege: str, place: str | None) -> bool:
-    return place is not None and families.is_granted([privilege])
+def _is_given_by_grants(privilege: str, entity: str | None) -> bool:
+    return entity is not None and families.is_granted([privilege])
 
 
 def _is_of_policies(privilege: str) -> bool:

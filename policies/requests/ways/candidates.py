@@ -86,29 +86,26 @@ def _build_own(item: AskedItem, until: datetime | None) -> Changes:
     policies = item.select_places(are_granted=False)
     grants = item.select_places(are_granted=True)
     return (
-        *(put_policy(None, _build_document(item, place, names), until) for place, names in policies.items()),
-        *(
-            {"grant": {"principal": item.actor.urn, "entity": place, "privileges": list(names)} | end_of(until)}
-            for place, names in grants.items()
-        ),
+        *(put_policy(None, _build_document(item, entity, names), until) for entity, names in policies.items()),
+        *(_grant(item.actor.urn, entity, names, until) for entity, names in grants.items()),
     )
 
 
-def _build_document(item: AskedItem, place: str | None, privileges: Sequence[str]) -> dict[str, Any]:
-    names = authorizer.load_names(urns={item.actor.urn, *([place] if place else [])})
-    what = ", ".join(families.display_privilege(privilege) for privilege in privileges)
-    where = f" on {names.get(place, place)}" if place else ""
-    name = f"{what}{where} for {names.get(item.actor.urn, item.actor.urn)}"
-    criteria = [{"field": "URN", "condition": "EQUALS", "values": [place]}]
+def _build_document(item: AskedItem, entity: str | None, privileges: Sequence[str]) -> dict[str, Any]:
+    names = authorizer.load_names(urns={item.actor.urn, *([entity] if entity else [])})
+    privilege_names = ", ".join(families.display_privilege(privilege) for privilege in privileges)
+    place_name = f" on {names.get(entity, entity)}" if entity else ""
+    name = f"{privilege_names}{place_name} for {names.get(item.actor.urn, item.actor.urn)}"
+    criteria = [{"field": "URN", "condition": "EQUALS", "values": [entity]}]
     return {
         "displayName": name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…",
         "description": "",
-        "type": "METADATA" if place else "PLATFORM",
+        "type": "METADATA" if entity else "PLATFORM",
         "state": "ACTIVE",
         "editable": True,
         "privileges": list(privileges),
         "actors": {"users": [item.actor.urn]},
-    } | ({"resources": {"filter": {"criteria": criteria}}} if place else {})
+    } | ({"resources": {"filter": {"criteria": criteria}}} if entity else {})
 
 
 def put_policy(policy: Policy | None, document: Mapping[str, Any], until: datetime | None) -> dict[str, Any]:
@@ -119,9 +116,14 @@ def put_policy(policy: Policy | None, document: Mapping[str, Any], until: dateti
     return {"put_policy": ({} if policy is None else {"urn": policy.urn}) | value}
 
 
+def _grant(principal: str, entity: str | None, privileges: Sequence[str], until: datetime | None) -> dict[str, Any]:
+    value: dict[str, Any] = {"principal": principal, "entity": entity, "privileges": list(privileges)}
+    return {"grant": value | end_of(until)}
+
+
 def _drop_end(value: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: item for name, item in value.items() if name not in ("valid_until", VALID_UNTIL)}
-    return kept | ({"document": _drop_end(kept["document"])} if "document" in kept else {})
+    kept_fields = {name: item for name, item in value.items() if name not in ("valid_until", VALID_UNTIL)}
+    return kept_fields | ({"document": _drop_end(kept_fields["document"])} if "document" in kept_fields else {})
 
 
 def end_of(until: datetime | None) -> dict[str, str]:
@@ -141,9 +143,9 @@ def _find_tokens(item: AskedItem) -> MissingTokens:
 
 
 def _list_memberships(item: AskedItem, groups: Sequence[str], until: datetime | None) -> Iterator[Candidate]:
-    known = {group.urn: group for group in GroupProfile.objects.filter(urn__in=filter_storable(groups))}
+    known_rows = {group.urn: group for group in GroupProfile.objects.filter(urn__in=filter_storable(groups))}
     for urn in groups:
-        group = known.get(urn)
+        group = known_rows.get(urn)
         if group is None or group.is_removed:
             continue
         source = "identity" if group.origin == GroupProfile.Origin.EXTERNAL else None
@@ -152,9 +154,9 @@ def _list_memberships(item: AskedItem, groups: Sequence[str], until: datetime | 
 
 
 def _list_roles(item: AskedItem, roles: Sequence[str], until: datetime | None) -> Iterator[Candidate]:
-    known = set(Role.objects.filter(urn__in=filter_storable(roles)).values_list("urn", flat=True))
+    known_rows = set(Role.objects.filter(urn__in=filter_storable(roles)).values_list("urn", flat=True))
     for urn in roles:
-        if urn in known:
+        if urn in known_rows:
             value = {"role": urn, "actors": [item.actor.urn]} | end_of(until)
             yield Candidate(WayKind.ROLE, ({"assign_roles": value},))
 
@@ -175,7 +177,7 @@ def _list_exceptions(item: AskedItem, until: datetime | None) -> list[Candidate]
     policies = policy_queries.find_policies(urns=sorted(urns))
     if len(policies) < len(urns) or not all(_can_except(policy) for policy in policies):
         return []
-    exceptions = tuple(put_policy(policy, _except(policy, item.actor.urn), None) for policy in policies)
+    exceptions = tuple(put_policy(policy, _add_exception(policy, item.actor.urn), None) for policy in policies)
     own = _build_own(item, until) if item.is_for_policies else ()
     return [Candidate(WayKind.EXCEPTION, changes) for changes in (exceptions, *([(*exceptions, *own)] if own else []))]
 
@@ -184,6 +186,7 @@ def _can_except(policy: Policy) -> bool:
     return policy.family == Policy.Family.DATAHUB and policy.is_editable and policy.state == Policy.State.ACTIVE
 
 
-def _except(policy: Policy, actor: str) -> dict[str, Any]:
-    actors = policy.document["actors"]
-    return policy.document | {"actors": actors | {"excludedUsers": [*(actors.get("excludedUsers") or ()), actor]}}
+def _add_exception(policy: Policy, actor: str) -> dict[str, Any]:
+    document: dict[str, Any] = policy.document
+    actors = document["actors"]
+    return document | {"actors": actors | {"excludedUsers": [*(actors.get("excludedUsers") or ()), actor]}}

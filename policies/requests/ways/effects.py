@@ -93,9 +93,9 @@ class StagedWay:
         by_policy: dict[str, list[Any]] = {}
         for grant in grants:
             by_policy.setdefault(grant.origin.policy, []).append(grant)
-        held = {policy: tuple(one) for policy, one in by_policy.items() if policy == _GRANTS}
-        given = {policy: tuple(one) for policy, one in by_policy.items()}
-        return sides[0].replace(sides[0].version, held), sides[1].replace(sides[1].version, given)
+        held_grants = {_GRANTS: tuple(by_policy.get(_GRANTS, ()))}
+        given_grants = {policy: tuple(statements) for policy, statements in by_policy.items()}
+        return sides[0].replace(sides[0].version, held_grants), sides[1].replace(sides[1].version, given_grants)
 
     def is_enough(self) -> bool:
         """Whether the question is allowed afterwards."""
@@ -133,7 +133,11 @@ class StagedWay:
             has_fact_changes=self.staged.facts.has_changes,
             by=by,
         )
-        return tuple(BrokenGuardrail(one.urn, one.name, one.mode, one.sentence) for one in verdicts if one.is_added)
+        return tuple(
+            BrokenGuardrail(verdict.urn, verdict.name, verdict.mode, verdict.sentence)
+            for verdict in verdicts
+            if verdict.is_added
+        )
 
     def _stage_facts(self, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
         return {urn: self._stage_fact(resource) for urn, resource in resources.items()}

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from policies.engine.families import vocabulary
 from policies.engine.model import Actor
-from policies.engine.proofs.verdicts import Proof, Verdict
+from policies.engine.proofs.verdicts import Proof
 from policies.models import Guardrail
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest
@@ -24,10 +23,11 @@ from policies.writes.preview_disclosure import PreviewDisclosure
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class AccessWay:
     """One way, worked out. Unless `is_exact`, `gains` and `losses` are what was found before it became too much.
 
     `rank` counts from 1. `source` is the kind of system that has to make the changes; None: they are written here.
+    `further` is how much it gives beside what was asked for and what that implies.
     """
 
     id: str
@@ -40,6 +40,12 @@ class Way:
     guardrails: tuple[BrokenGuardrail, ...] = ()
     source: str | None = None
     rank: int = 0
+    further: int = 0
+
+    @property
+    def is_only_this(self) -> bool:
+        """Whether it gives nothing but what was asked for, and what that implies, in the catalog as it is."""
+        return self.is_exact and not self.further
 
     @property
     def is_forbidden(self) -> bool:
@@ -63,7 +69,7 @@ class Way:
 class FoundWays:
     """The ways to an item, best first, and the policies (URNs) that deny it, as far as their reader may know."""
 
-    ways: Sequence[Way] = ()
+    ways: Sequence[AccessWay] = ()
     denied_by: Sequence[str] = ()
 
 
@@ -77,10 +83,12 @@ def find_ways(*, actor: Actor, request: AccessRequest, by: Actor, until: datetim
         if not item.is_changeable or _is_concealed(item, by):
             return FoundWays()
         proposed = [*candidates.list_own(item, until), *candidates.list_others(item, until)]
-        return tell_ways([way for one in proposed if (way := _work_out(item, one, by)) is not None], item, by)
+        return limit_to_reader(
+            [way for candidate in proposed if (way := _measure(item, candidate, by)) is not None], item, by
+        )
 
 
-def find_smallest_way(*, actor: Actor, request: AccessRequest, by: Actor) -> Way | None:
+def find_smallest_way(*, actor: Actor, request: AccessRequest, by: Actor) -> AccessWay | None:
     """Return the first of all ways; the others are looked at only where the own policy or grant is not the smallest.
 
     Raises Busy while the reader has another preview.
@@ -89,20 +97,26 @@ def find_smallest_way(*, actor: Actor, request: AccessRequest, by: Actor) -> Way
         item = AskedItem.load(actor=actor, request=request)
         if not item.is_changeable or _is_concealed(item, by):
             return None
-        own = [way for one in candidates.list_own(item, None) if (way := _work_out(item, one, by)) is not None]
-        if not any(_is_smallest(way, item) for way in own):
+        own = [
+            way for candidate in candidates.list_own(item, None) if (way := _measure(item, candidate, by)) is not None
+        ]
+        if not any(way.is_only_this and not way.is_forbidden and not way.losses.size for way in own):
             others = candidates.list_others(item, None)
-            own += [way for one in others if (way := _work_out(item, one, by)) is not None]
-        return next(iter(tell_ways(own, item, by).ways), None)
+            own += [way for candidate in others if (way := _measure(item, candidate, by)) is not None]
+        return next(iter(limit_to_reader(own, item, by).ways), None)
 
 
-def _work_out(item: AskedItem, candidate: Candidate, by: Actor) -> Way | None:
+def _measure_all(item: AskedItem, proposed: Iterable[Candidate], by: Actor) -> list[AccessWay]:
+    return [way for candidate in proposed if (way := _measure(item, candidate, by)) is not None]
+
+
+def _measure(item: AskedItem, candidate: Candidate, by: Actor) -> AccessWay | None:
     """Return a candidate with all that is said of it; None if it is not enough, or cannot be written."""
     staged = stage_way(item, candidate)
     if staged is None or not staged.is_enough():
         return None
     gains, losses, is_exact = staged.compare()
-    return Way(
+    return AccessWay(
         candidate.id,
         candidate.kind,
         candidate.changes,
@@ -112,18 +126,8 @@ def _work_out(item: AskedItem, candidate: Candidate, by: Actor) -> Way | None:
         prove_only_this(staged),
         staged.list_broken(by),
         candidate.source,
+        further=max(0, gains.size - item.count_new()),
     )
-
-
-def count_least(item: AskedItem) -> int:
-    """Return how many pairs and platform privileges an item is at most: what is missing, and what that implies."""
-    widen = vocabulary.load_datahub().widen
-    return sum(len(widen(names)) for names in item.places.values())
-
-
-def _is_smallest(way: Way, item: AskedItem) -> bool:
-    is_only_this = way.is_exact and way.gains.size <= count_least(item) and not way.losses.size
-    return is_only_this and not way.is_forbidden and way.gives_only_this.verdict is Verdict.YES
 
 
 # -- the reader -----------------------------------------------------------------------------------------------------
@@ -131,14 +135,16 @@ def _is_smallest(way: Way, item: AskedItem) -> bool:
 
 def _is_concealed(item: AskedItem, by: Actor) -> bool:
     """Whether the reader may not view something that the item is about: nothing is said of it then."""
-    urns = {place for place in item.places if place is not None}
+    urns = {entity for entity in item.places if entity is not None}
     if item.request.resource is not None and item.request.resource.urn:
         urns.add(item.request.resource.urn)
     with authorizer.bind_viewer(lambda: by):
         return bool(urns) and bool(authorizer.directory().find_hidden_urns(urns=urns))
 
 
-def tell_ways(ways: Iterable[Way], item: AskedItem, by: Actor, *, known_urns: Collection[str] = ()) -> FoundWays:
+def limit_to_reader(
+    ways: Iterable[AccessWay], item: AskedItem, by: Actor, *, known_urns: Collection[str] = ()
+) -> FoundWays:
     """Return the ways in their order, without those that name what the reader may not know of.
 
     `known_urns` are those that the reader has named.
@@ -147,12 +153,12 @@ def tell_ways(ways: Iterable[Way], item: AskedItem, by: Actor, *, known_urns: Co
     ranked = sorted(ways, key=lambda way: way.sort_key)
     urns = {urn for way in ranked for urn in _list_named(way)}
     concealed = disclosure.find_concealed(urns.difference(known_urns)) if urns else frozenset[str]()
-    told = [way for way in ranked if concealed.isdisjoint(_list_named(way))]
+    told_ways = [way for way in ranked if concealed.isdisjoint(_list_named(way))]
     denied_by = sorted({statement.origin.policy for statement in item.denies}) if disclosure.tells_policies else []
     return FoundWays(
         [
             replace(way, rank=rank, gives_only_this=_redact_example(way.gives_only_this, disclosure))
-            for rank, way in enumerate(told, start=1)
+            for rank, way in enumerate(told_ways, start=1)
         ],
         denied_by,
     )
@@ -163,16 +169,16 @@ def _redact_example(proof: Proof, disclosure: PreviewDisclosure) -> Proof:
     return proof if disclosure.tells_others else replace(proof, question=None, earlier=None)
 
 
-def _list_named(way: Way) -> list[str]:
+def _list_named(way: AccessWay) -> list[str]:
     """Return the groups, roles and stored policies that a way names beside its actor."""
-    named = []
+    named_urns = []
     for change in way.changes:
         ((_, value),) = change.items()
-        named += [value[key] for key in ("group", "role", "urn") if key in value]
-    return named
+        named_urns += [value[key] for key in ("group", "role", "urn") if key in value]
+    return named_urns
 
 
-def describe_way(way: Way) -> dict[str, Any]:
+def describe_way(way: AccessWay) -> dict[str, Any]:
     """Return a way as it is sent (contract of requests, section 3)."""
     proof = way.gives_only_this
     return {

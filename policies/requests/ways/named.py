@@ -21,7 +21,7 @@ from policies.requests.items import ItemKind, RequestedItem
 from policies.requests.ways.asked_items import AskedItem
 from policies.requests.ways.candidates import MAX_NAME_LENGTH, Candidate, WayKind, end_of, put_policy
 from policies.requests.ways.effects import stage_way
-from policies.requests.ways.finding import FoundWays, Way, tell_ways
+from policies.requests.ways.finding import AccessWay, FoundWays, limit_to_reader
 
 #: The system that a membership of a directory, and one of a warehouse, is asked of.
 _IDENTITY, _WAREHOUSE = "identity", "warehouse"
@@ -33,7 +33,7 @@ def find_named_ways(*, item: RequestedItem, actor: Actor, by: Actor, until: date
         asked = _build_question(actor)
         proposed = list(_propose(item, actor, until))
         ways = [way for one in proposed if (way := _work_out(asked, one, by)) is not None]
-        return tell_ways(ways, asked, by, known_urns=[item.target])
+        return limit_to_reader(ways, asked, by, known_urns=[item.target])
 
 
 def _propose(item: RequestedItem, actor: Actor, until: datetime | None) -> Iterator[Candidate]:
@@ -105,13 +105,13 @@ def _build_question(actor: Actor) -> AskedItem:
     return AskedItem(actor, AccessRequest(any_of_requirement([])), decision)
 
 
-def _work_out(item: AskedItem, candidate: Candidate, by: Actor) -> Way | None:
+def _work_out(item: AskedItem, candidate: Candidate, by: Actor) -> AccessWay | None:
     """Return a candidate with all that is said of it; None if it cannot be written."""
     staged = stage_way(item, candidate)
     if staged is None:
         return None
     gains, losses, is_exact = staged.compare()
-    return Way(
+    return AccessWay(
         candidate.id,
         candidate.kind,
         candidate.changes,

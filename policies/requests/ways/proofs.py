@@ -43,9 +43,9 @@ def _list_others(way: StagedWay) -> list[str] | None:
     Nobody else can, for what a way writes names its actor alone.
     """
     fields = [OWNER] if way.owners else []
-    fields += [GROUP_MEMBERSHIP] if any(one.was.groups != one.now.groups for one in way.people.values()) else []
-    statements = {one for snapshot in way.snapshots for one in snapshot.list_testing_fields(fields)}
-    tokens = frozenset[str]().union(*(one.actors.tokens for one in statements))
+    fields += [GROUP_MEMBERSHIP] if any(actor.was.groups != actor.now.groups for actor in way.people.values()) else []
+    statements = {item for snapshot in way.snapshots for item in snapshot.list_testing_fields(fields)}
+    tokens = frozenset[str]().union(*(statement.actors.tokens for statement in statements))
     if any(map(is_relational, tokens)):
         tokens |= {EVERYONE}
     urns = list(list_users_by_actor_tokens(tokens=tokens).values_list("urn", flat=True)[: MAX_PEOPLE + 1])

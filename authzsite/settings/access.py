@@ -59,10 +59,22 @@ POLICY_PORTS = {
     "GrantSource": "catalog.access.grant_source.OrmGrantSource",
     "Directory": "catalog.access.directory.OrmDirectory",
     "PostingsSource": "catalog.access.postings_source.OrmPostingsSource",
-    "ChangeDescriber": "policies.authoring.pages.net_change_wording.describe_proposed_changes",
-    "GrantStage": "catalog.cdap.staged_grants.StagedGrants",
-    "CatalogStage": "catalog.entities.staged_catalog.StagedCatalog",
+    "ChangeDescriber": "policies.changes.pages.net_change_wording.describe_proposed_changes",
+    "GrantStage": "catalog.cdap.changed_grants.ChangedGrants",
     "References": "catalog.ingest.deleted_references.DocumentReferences",
+}
+# What rooms above add to a room below them, by registry (`policies.registries`), in this order.
+REGISTRIES: dict[str, tuple[str, ...]] = {
+    # Tuples of classes with the methods of `policies.changes.kinds.Change`.
+    "change_kinds": (
+        "policies.authoring.changes.KINDS",
+        "policies.identity.changes.members.KINDS",
+        "policies.identity.changes.roles.KINDS",
+        "policies.identity.changes.accounts.KINDS",
+        "catalog.entities.changes.KINDS",
+        "catalog.external_roles.changes.KINDS",
+        "catalog.cdap.changes.KINDS",
+    ),
 }
 # Further initial data: functions called with `by` at the end of `manage.py bootstrap`.
 BOOTSTRAP_HOOKS: tuple[str, ...] = (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from policies.engine.model import Actor
+from policies.changes.worlds import ChangedWorld
 from policies.engine.proofs.prover import allows_more
 from policies.engine.proofs.verdicts import Proof, ProofUnavailable, Verdict
 from policies.engine.snapshot import Snapshot
@@ -22,13 +22,16 @@ class ChangeProofs:
     allows_less: Proof = UNKNOWN
 
 
-def find_change_proofs(before: Snapshot, after: Snapshot, *, by: Actor) -> ChangeProofs:
-    """Return the proofs of a change of policies; unknown without a solver, and where the time is over.
+def find_change_proofs(world: ChangedWorld) -> ChangeProofs:
+    """Return the proofs of changes; unknown for changes of people, without a solver, and where the time is over.
 
-    Examples are for who may ask about others.
+    Examples are for authors who may ask about others.
     """
-    has_examples = PreviewDisclosure.load(by).tells_others
-    proofs = (_find_gain_proof(*sides) for sides in ((before, after), (after, before)))
+    if not world.is_provable:
+        return ChangeProofs()
+    has_examples = PreviewDisclosure.load(world.by).tells_others
+    sides = ((world.before, world.after), (world.after, world.before))
+    proofs = (_find_gain_proof(*side) for side in sides)
     return ChangeProofs(*(proof if has_examples else replace(proof, question=None) for proof in proofs))
 
 

@@ -4,18 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from policies.authoring.pages.net_change_wording import (
-    MAX_ITEMS,
-    REFUSALS,
-    ChangeWording,
-    word_preview,
-    word_refusal,
-)
-from policies.authoring.services import preview
-from policies.authoring.services.change_guardrails import GuardrailVerdict
-from policies.authoring.services.change_proofs import ChangeProofs
-from policies.authoring.services.proposed_changes import Change
-from policies.authoring.services.replay import Replay, ReplayedAccess
+from policies.changes import preview
+from policies.changes.comparison import EffectQuestion
+from policies.changes.guardrail_verdicts import GuardrailVerdict
+from policies.changes.kinds import Change
+from policies.changes.pages.net_change_wording import MAX_ITEMS, REFUSALS, ChangeWording, word_preview, word_refusal
+from policies.changes.proofs import ChangeProofs
+from policies.changes.replay import Replay, ReplayedAccess
 from policies.engine import families
 from policies.engine.guardrails.sentences import add_example, list_rule_urns, word_added_breach
 from policies.engine.model import Actor
@@ -55,7 +50,12 @@ def preview_in_words(
     """Return the sentences on who gains and loses, and those of `build_verdicts`, from one preview."""
     try:
         result = preview.preview_changes(
-            changes=changes, by=by, limit=MAX_ITEMS, is_proved=True, is_guarded=True, replay_days=days
+            changes=changes,
+            by=by,
+            question=EffectQuestion(MAX_ITEMS),
+            is_proved=True,
+            is_guarded=True,
+            replay_days=days,
         )
     except REFUSALS as refusal:
         return word_refusal(refusal), {}

@@ -1,31 +1,24 @@
 """The preview of changes in the API (api-next.md section 2): what changes, taken as one, would give and take."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail
-from rest_framework.settings import api_settings
 
-from policies.authoring.api.policies import STATES
-from policies.authoring.services import preview, proposed_changes
-from policies.authoring.services.change_proofs import ChangeProofs
-from policies.authoring.services.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess
-from policies.authoring.services.preview import Preview
-from policies.authoring.services.replay import MAX_DAYS, Replay
-from policies.authoring.services.staged_facts import MAX_ATTACHMENTS
+from policies.changes import preview
+from policies.changes.comparison import EffectQuestion
+from policies.changes.kinds import read_change
+from policies.changes.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess
+from policies.changes.preview import Preview
+from policies.changes.proofs import ChangeProofs
+from policies.changes.replay import MAX_DAYS, Replay
+from policies.changes.shapes import ChangeList
 from policies.engine.proofs.verdicts import Verdict
 from policies.http.api import strict_fields
-from policies.http.api.grant_fields import GrantedEntityField, PrivilegeList
 from policies.http.api.operations import api_operation
 from policies.http.api.views import ApiView
 from policies.http.guard import signed_in
-from policies.identity.services.groups import MAX_MEMBERS
-from policies.identity.services.roles import MAX_ACTORS
-from policies.models import Guardrail, Policy
-from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.models.policy import POLICY_PREFIX
-from policies.models.roles import ROLE_PREFIX
+from policies.models import Guardrail
 
 #: Most items of one kind in an answer, and the number without `limit`.
 MAX_LIMIT, DEFAULT_LIMIT = 1_000, 100
@@ -36,138 +29,10 @@ _MAX_PRIVILEGES = 500
 TAG = "preview"
 
 
-class PolicyPutIn(strict_fields.StrictSerializer):
-    """A policy that would be stored, in place of the one with this URN if there is one."""
-
-    urn = strict_fields.StrictUrn(required=False, prefixes=(POLICY_PREFIX,))
-    family = strict_fields.StrictString(max_length=16)
-    document = strict_fields.AnyJson()
-    state = serializers.ChoiceField(Policy.State.choices, required=False)
-    valid_from = strict_fields.AnyJson(required=False)
-    valid_until = strict_fields.AnyJson(required=False)
-
-
-class StateChangeIn(strict_fields.StrictSerializer):
-    """A state that a policy would get."""
-
-    urn = strict_fields.StrictUrn(prefixes=(POLICY_PREFIX,))
-    state = serializers.ChoiceField(STATES)
-
-
-class MemberChangeIn(strict_fields.StrictSerializer):
-    """Users who would enter or leave a group."""
-
-    group = strict_fields.StrictUrn(prefixes=(GROUP_PREFIX,))
-    members = strict_fields.StrictUrnList(USER_PREFIX, max_length=MAX_MEMBERS)
-
-
-class RoleChangeIn(strict_fields.StrictSerializer):
-    """Users and groups who would get or lose a role."""
-
-    role = strict_fields.StrictUrn(prefixes=(ROLE_PREFIX,))
-    actors = strict_fields.StrictUrnList(USER_PREFIX, GROUP_PREFIX, max_length=MAX_ACTORS)
-
-
-class OwnerIn(strict_fields.StrictSerializer):
-    """One owner, with an ownership type or without; to remove one without a type removes every entry of it."""
-
-    owner = strict_fields.StrictUrn(prefixes=(USER_PREFIX, GROUP_PREFIX))
-    type = strict_fields.StrictUrn(required=False, prefixes=("urn:li:ownershipType:",))
-
-
-class OwnerChangeIn(strict_fields.StrictSerializer):
-    """Owners that an entity would get or lose."""
-
-    entity = strict_fields.StrictUrn()
-    owners = strict_fields.StrictList(child=OwnerIn(), max_length=MAX_ATTACHMENTS)
-
-
-class DomainChangeIn(strict_fields.StrictSerializer):
-    """The only domain that an entity would get; null takes it out of all."""
-
-    entity = strict_fields.StrictUrn()
-    domain = strict_fields.StrictUrn(allow_null=True, prefixes=("urn:li:domain:",))
-
-
-class TagChangeIn(strict_fields.StrictSerializer):
-    """Tags that an entity would get or lose."""
-
-    entity = strict_fields.StrictUrn()
-    tags = strict_fields.StrictUrnList("urn:li:tag:", max_length=MAX_ATTACHMENTS)
-
-
-class TermChangeIn(strict_fields.StrictSerializer):
-    """Glossary terms that an entity would get or lose."""
-
-    entity = strict_fields.StrictUrn()
-    terms = strict_fields.StrictUrnList("urn:li:glossaryTerm:", max_length=MAX_ATTACHMENTS)
-
-
-class MoveIn(strict_fields.StrictSerializer):
-    """The parent that a domain, term, term group or container would get; null moves it to the top."""
-
-    entity = strict_fields.StrictUrn()
-
-    def get_fields(self) -> dict[str, Any]:
-        """Return the fields; `parent` is an attribute of every serializer, so it is no attribute of the class."""
-        return {**super().get_fields(), "parent": strict_fields.StrictUrn(allow_null=True)}
-
-
-class GrantChangeIn(strict_fields.StrictSerializer):
-    """CDAP privileges that a user, group or role would get on an entity or pattern."""
-
-    principal = strict_fields.StrictUrn(prefixes=(USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))
-    entity = GrantedEntityField()
-    privileges = PrivilegeList()
-
-
-class RevocationChangeIn(GrantChangeIn):
-    """CDAP privileges that a user, group or role would lose; all of its own when `privileges` is left out."""
-
-    privileges = PrivilegeList(required=False)
-    confirm = strict_fields.StrictBoolean(
-        required=False,
-        source="is_confirmed",
-        help_text="Let the last ADMIN fall to the administrators of the instance.",
-    )
-
-
-class ChangeIn(strict_fields.StrictSerializer):
-    """One change: exactly one of these."""
-
-    put_policy = PolicyPutIn(required=False)
-    delete_policy = strict_fields.StrictUrn(required=False, prefixes=(POLICY_PREFIX,))
-    set_state = StateChangeIn(required=False)
-    add_members = MemberChangeIn(required=False)
-    remove_members = MemberChangeIn(required=False)
-    assign_roles = RoleChangeIn(required=False)
-    unassign_roles = RoleChangeIn(required=False)
-    add_owners = OwnerChangeIn(required=False)
-    remove_owners = OwnerChangeIn(required=False)
-    set_domain = DomainChangeIn(required=False)
-    add_tags = TagChangeIn(required=False)
-    remove_tags = TagChangeIn(required=False)
-    add_terms = TermChangeIn(required=False)
-    remove_terms = TermChangeIn(required=False)
-    move = MoveIn(required=False)
-    grant = GrantChangeIn(required=False)
-    revoke = RevocationChangeIn(required=False)
-    suspend = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
-    activate = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
-
-    def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an error unless there is exactly one change."""
-        count = len(values.keys() & self.fields.keys())
-        if count == 1:
-            return {}
-        detail = f"A change is exactly one of {', '.join(self.fields)}; here are {count}."
-        return {api_settings.NON_FIELD_ERRORS_KEY: [ErrorDetail(detail, "change.one")]}
-
-
 class PreviewIn(strict_fields.StrictSerializer):
     """Changes that are taken as one, and what the answer should hold."""
 
-    changes = strict_fields.StrictList(child=ChangeIn(), max_length=proposed_changes.MAX_CHANGES, min_length=1)
+    changes = ChangeList()
     privileges = strict_fields.StrictList(
         child=strict_fields.StrictString(max_length=255), max_length=_MAX_PRIVILEGES, required=False
     )
@@ -334,13 +199,11 @@ class PreviewView(ApiView):
         It needs what the changes themselves need. Without CHECK_ACCESS or MANAGE_POLICIES it tells of others numbers
         only. An account has one preview at a time: another one waits for ten seconds, and is 429 then.
         """
-        changes = [proposed_changes.read_change(change) for change in payload["changes"]]
         return _serialize_preview(
             preview.preview_changes(
-                changes=changes,
+                changes=[read_change(change) for change in payload["changes"]],
                 by=self.actor,
-                privileges=payload.get("privileges"),
-                limit=payload["limit"],
+                question=EffectQuestion(payload["limit"], payload.get("privileges")),
                 is_proved=payload["proof"],
                 is_guarded=True,
                 replay_days=payload.get("replay_days"),

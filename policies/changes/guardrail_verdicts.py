@@ -5,23 +5,20 @@ is unknown whether those hold. No guardrail holds up facts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
 from django.conf import settings
 
+from policies.changes.worlds import ChangedWorld
 from policies.engine.guardrails.breaches import Breach
 from policies.engine.guardrails.rules import RuleKind
 from policies.engine.guardrails.sentences import describe_rule, list_rule_urns
 from policies.engine.model import Actor
 from policies.engine.proofs.verdicts import describe_question
-from policies.engine.snapshot import Snapshot
-from policies.identity.services.staged_people import ChangedActor
 from policies.models import Guardrail, Policy
 from policies.models.guardrail import LOCKOUT_URN
 from policies.pdp import later_actors
-from policies.pdp.later_actors import LaterActor
 from policies.writes import admin_lockout
 from policies.writes.guardrail_judgment import GuardedChange, GuardrailJudge, Judgment, load_rule
 from policies.writes.guardrail_worlds import JudgedWorld, load_timed_policies
@@ -55,42 +52,34 @@ class _Finding(NamedTuple):
     breaks_at: str | None = None
 
 
-def judge_guardrails(
-    *,
-    before: Snapshot,
-    after: Snapshot,
-    policies: Mapping[str, Policy | None],
-    people: Mapping[str, ChangedActor],
-    by: Actor,
-    has_fact_changes: bool = False,
-    guardrails: Iterable[Guardrail] | None = None,
-) -> list[GuardrailVerdict]:
+def judge_guardrails(world: ChangedWorld, *, guardrails: Iterable[Guardrail] | None = None) -> list[GuardrailVerdict]:
     """Return the verdict on each guardrail that is not off, by URN.
 
-    A caller who does not manage guardrails learns only of those to which the change adds, and of these what a refusal
-    of it would tell. `policies` are those that the change leaves, None for those that are gone; `people` whom it
-    changes; `guardrails` those that are in force after it, if not the stored ones.
+    An author who does not manage guardrails learns only of those to which the changes add, and of these what a refusal
+    of them would tell. `guardrails` are those that are in force after them, if not the stored ones.
     """
     if not settings.AUTH_POLICIES_ENABLED:
         return []
     guardrails_after = sorted(Guardrail.objects.all() if guardrails is None else guardrails, key=attrgetter("urn"))
     judged_guardrails = [guardrail for guardrail in guardrails_after if guardrail.mode != Guardrail.Mode.OFF]
-    actors_before = {urn: changed.was for urn, changed in people.items()}
-    actors_after = {urn: changed.now for urn, changed in people.items()}
+    actors_before = {urn: changed.was for urn, changed in world.people.items()}
+    actors_after = {urn: changed.now for urn, changed in world.people.items()}
     later_before = later_actors.load_later_states(actors=actors_before.values())
     change = GuardedChange(
-        JudgedWorld(before, load_timed_policies(), actors_before, later_before),
-        JudgedWorld(after, load_timed_policies(policies), actors_after, _change_later(later_before, people)),
-        frozenset(policies),
-        frozenset(people),
+        JudgedWorld(world.before, load_timed_policies(), actors_before, later_before),
+        JudgedWorld(
+            world.after, load_timed_policies(world.policies), actors_after, world.build_later_states(later_before)
+        ),
+        frozenset(world.policy_urns),
+        frozenset(world.people),
     )
     findings = [
-        _judge_lockout(policies, actors_after)
+        _judge_lockout(world.policies, actors_after)
         if guardrail.urn == LOCKOUT_URN
-        else _judge(guardrail, change, has_fact_changes=has_fact_changes)
+        else _judge(guardrail, change, has_fact_changes=world.facts.has_changes)
         for guardrail in judged_guardrails
     ]
-    return _build_verdicts(zip(judged_guardrails, findings, strict=True), by)
+    return _build_verdicts(zip(judged_guardrails, findings, strict=True), world.by)
 
 
 def _judge(guardrail: Guardrail, change: GuardedChange, *, has_fact_changes: bool) -> _Finding:
@@ -108,24 +97,6 @@ def _judge(guardrail: Guardrail, change: GuardedChange, *, has_fact_changes: boo
     is_later = judgment.status is Guardrail.Status.HOLDS
     breaks_at = _find_time(judgment.todays_breaches) if is_later else None
     return _Finding(judgment.status, example=_find_example(judgment), breaks_at=breaks_at)
-
-
-def _change_later(
-    later: Mapping[str, tuple[LaterActor, ...]], people: Mapping[str, ChangedActor]
-) -> dict[str, tuple[LaterActor, ...]]:
-    """Return the later states of people with what the change gives and takes: what it stages begins at once."""
-    return {
-        urn: tuple(
-            LaterActor(state.begins, _apply_change(state.actor, people[urn].was, people[urn].now)) for state in states
-        )
-        for urn, states in later.items()
-    }
-
-
-def _apply_change(actor: Actor, was: Actor, now: Actor) -> Actor:
-    groups = (actor.groups | (now.groups - was.groups)) - (was.groups - now.groups)
-    roles = (actor.roles | (now.roles - was.roles)) - (was.roles - now.roles)
-    return replace(actor, groups=groups, roles=roles, is_active=now.is_active)
 
 
 def _judge_lockout(policies: Mapping[str, Policy | None], actors: Mapping[str, Actor]) -> _Finding:

@@ -5,7 +5,7 @@ before and after the change. Both are of today: what was answered then is not co
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import nsmallest
@@ -16,20 +16,18 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from policies.authoring.services.policies import MANAGE_POLICIES
+from policies.changes.worlds import ChangedWorld
 from policies.engine import access_change, fact_changes
-from policies.engine.fact_changes import NO_FACT_CHANGES, FactChanges
-from policies.engine.model import Actor
 from policies.engine.postings import Postings
 from policies.engine.selectors import GROUP_MEMBERSHIP, OWNER, Resource
-from policies.engine.snapshot import Snapshot
-from policies.identity.services.staged_people import ChangedActor
+from policies.errors import Invalid
 from policies.pdp import actor_resolution, authorizer, decision_log_queries, ports
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.decision_log import CUT_MARK
 from policies.pdp.decision_log_queries import LoggedQuestion, LoggedText
 from policies.pdp.request_facts import FactStaging
 from policies.pdp.requirement_text import parse_requirement
+from policies.writes import required_privileges
 
 #: Most days that are looked back.
 MAX_DAYS = 366
@@ -84,23 +82,15 @@ class _Answers(NamedTuple):
     after: bool
 
 
-def replay_log(
-    *,
-    before: Snapshot,
-    after: Snapshot,
-    policies: Collection[str],
-    people: Mapping[str, ChangedActor],
-    facts: FactChanges = NO_FACT_CHANGES,
-    privileges: Collection[str] | None,
-    days: int,
-    limit: int,
-    by: Actor,
-) -> Replay:
-    """Return the replay of the last days between two snapshots that differ in policies, of people and facts.
+def replay_log(world: ChangedWorld, *, days: int, privileges: Collection[str] | None = None, limit: int) -> Replay:
+    """Return the replay of the last days after changes, of `privileges` only, if given, naming at most `limit` items.
 
-    Of `privileges` only, if given. Raises Forbidden for those who may not read the log.
+    Raises Forbidden for those who may not read the log, and Invalid for changes of grants, which are not replayed.
     """
-    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    if not world.is_replayable:
+        detail = "Requests are not replayed against changes of grants: leave this out."
+        raise Invalid.from_problem(code="replay.grants", pointer="/replay_days", detail=detail)
+    required_privileges.require(by=world.by, requirement=required_privileges.MANAGE_POLICIES)
     ends_at = monotonic() + MAX_SECONDS
     since = timezone.now() - timedelta(days=days)
     first = decision_log_queries.find_first_decision_time()
@@ -112,18 +102,14 @@ def replay_log(
     )
     if not settings.AUTH_POLICIES_ENABLED:
         return replayed
-    changed_statements = access_change.list_changed_statements(before, after, policies)
-    changed_privileges = frozenset[str]().union(*(statement.privileges for statement in changed_statements))
-    if facts.has_changes:
-        changed_privileges |= _find_fact_privileges(before, after, facts)
-    changed_entities = _load_changed_entities(facts, before, after)
+    changed_privileges = _find_changed_privileges(world)
+    changed_entities = _load_changed_entities(world)
     touched_texts = [text for text in texts if _is_touched(text, changed_privileges, privileges)]
-    condition = _build_condition(touched_texts[:MAX_TEXTS], people, privileges, texts)
+    condition = _build_condition(touched_texts[:MAX_TEXTS], world, privileges, texts)
     # With too many changed entities nothing can be answered as it would be.
     max_count = MAX_QUESTIONS if changed_entities is not None else 0
     questions = decision_log_queries.list_questions(since=since, condition=condition, limit=max_count + 1)
-    stage_facts = _build_staging(people, facts, changed_entities)
-    answers, is_over = _answer(questions[:max_count], before, after, people, stage_facts, ends_at)
+    answers, is_over = _answer(questions[:max_count], world, _build_staging(world, changed_entities), ends_at)
     differences = [answer for answer in answers if answer.before != answer.after]
     return replace(
         replayed,
@@ -133,6 +119,18 @@ def replay_log(
         now_denied=sum(answer.question.requests for answer in differences if answer.before),
         items=_list_items(differences, limit),
     )
+
+
+def _find_changed_privileges(world: ChangedWorld) -> frozenset[str]:
+    """Return the privileges whose statements changes of policies and of facts can concern, sub-resources included."""
+    changed_statements = access_change.list_changed_statements(world.before, world.after, world.policy_urns)
+    names = frozenset[str]().union(*(statement.privileges for statement in changed_statements))
+    if not world.facts.has_changes:
+        return names
+    statements = frozenset((*world.before.statements, *world.after.statements))
+    about_subresources = (item.privileges for item in statements if item.subresources is not None)
+    scope = fact_changes.find_fact_scope(statements, world.facts)
+    return names.union(scope.privileges, *about_subresources)
 
 
 def _is_touched(text: LoggedText, changed_privileges: frozenset[str], privileges: Collection[str] | None) -> bool:
@@ -145,15 +143,15 @@ def _is_touched(text: LoggedText, changed_privileges: frozenset[str], privileges
 
 def _build_condition(
     touched_texts: Collection[LoggedText],
-    people: Mapping[str, ChangedActor],
+    world: ChangedWorld,
     privileges: Collection[str] | None,
     texts: Collection[LoggedText],
 ) -> Q:
     """Return the condition of the requests that the change can concern."""
     condition = Q(wanted__in={text.text for text in touched_texts})
-    if people:
-        by_people = Q(actor__in=list(people))
-        if moved_urns := _list_moved(people):
+    if world.people:
+        by_people = Q(actor__in=list(world.people))
+        if moved_urns := world.moved_people:
             # Who is in which group is a fact about them as resources, too.
             by_people |= Q(resource__in=moved_urns) | ~Q(sub_resources=[])
         if privileges is not None:
@@ -163,17 +161,8 @@ def _build_condition(
     return condition
 
 
-def _list_moved(people: Mapping[str, ChangedActor]) -> list[str]:
-    return [urn for urn, changed in people.items() if changed.was.groups != changed.now.groups]
-
-
 def _answer(
-    questions: Sequence[LoggedQuestion],
-    before: Snapshot,
-    after: Snapshot,
-    people: Mapping[str, ChangedActor],
-    stage_facts: FactStaging,
-    ends_at: float,
+    questions: Sequence[LoggedQuestion], world: ChangedWorld, stage_facts: FactStaging, ends_at: float
 ) -> tuple[list[_Answers], bool]:
     """Return the answers before and after, and whether the time was over before all were answered."""
     answers: list[_Answers] = []
@@ -182,7 +171,7 @@ def _answer(
             return answers, True
         batch = questions[start : start + _BATCH_SIZE]
         actors = actor_resolution.load_actors(urns={question.actor for question in batch})
-        actors_after = actors | {urn: changed.now for urn, changed in people.items()}
+        actors_after = actors | {urn: changed.now for urn, changed in world.people.items()}
         sides = [
             authorizer.decide_staged(
                 requests=[(side_actors[question.actor], _build_request(question)) for question in batch],
@@ -190,8 +179,8 @@ def _answer(
                 stage_facts=side_facts,
             )
             for snapshot, side_actors, side_facts in (
-                (before, actors, dict),
-                (after, actors_after, stage_facts),
+                (world.before, actors, dict),
+                (world.after, actors_after, stage_facts),
             )
         ]
         answers += [
@@ -206,42 +195,32 @@ def _build_request(question: LoggedQuestion) -> AccessRequest:
     return AccessRequest(parse_requirement(question.text), resource, question.sub_resources)
 
 
-def _find_fact_privileges(before: Snapshot, after: Snapshot, facts: FactChanges) -> frozenset[str]:
-    """Return the privileges whose statements other facts can concern, sub-resources included."""
-    statements = frozenset((*before.statements, *after.statements))
-    about_subresources = (item.privileges for item in statements if item.subresources is not None)
-    scope = fact_changes.find_fact_scope(statements, facts)
-    return frozenset(scope.privileges).union(*about_subresources)
-
-
-def _load_changed_entities(facts: FactChanges, before: Snapshot, after: Snapshot) -> Postings | None:
+def _load_changed_entities(world: ChangedWorld) -> Postings | None:
     """Return the entities whose facts change, as they would be; None if there are too many."""
-    if not facts.has_changes:
+    if not world.facts.has_changes:
         return Postings(urns=(), types=(), fields=())
     postings = ports.postings_source().load_postings(
-        covering=tuple(fact_changes.list_selectors(facts)),
-        fields=before.all_tested_fields | after.all_tested_fields | {OWNER},
+        covering=tuple(fact_changes.list_selectors(world.facts)),
+        fields=world.before.all_tested_fields | world.after.all_tested_fields | {OWNER},
         limit=MAX_CHANGED_ENTITIES,
         with_people=True,
     )
-    return None if postings is None else fact_changes.apply_fact_changes(postings, facts)
+    return None if postings is None else fact_changes.apply_fact_changes(postings, world.facts)
 
 
-def _build_staging(
-    people: Mapping[str, ChangedActor], facts: FactChanges, changed_entities: Postings | None
-) -> FactStaging:
+def _build_staging(world: ChangedWorld, changed_entities: Postings | None) -> FactStaging:
     """Return the function that gives resources the facts, and people the groups, that they have after the change."""
-    moved_urns = frozenset(_list_moved(people))
+    moved_urns = frozenset(world.moved_people)
 
     def stage_fact(resource: Resource) -> Resource:
         number = None if changed_entities is None else changed_entities.number(resource.urn)
         if number is not None and changed_entities is not None:
             changed = changed_entities.build_resource(number)
             facets = {name: changed.facets.get(name, values) for name, values in resource.facets.items()}
-            owners = changed.owners if resource.urn in facts.owners else resource.owners
+            owners = changed.owners if resource.urn in world.facts.owners else resource.owners
             resource = replace(resource, facets=facets, owners=owners)
         if resource.urn in moved_urns and GROUP_MEMBERSHIP in resource.facets:
-            facets = {**resource.facets, GROUP_MEMBERSHIP: people[resource.urn].now.groups}
+            facets = {**resource.facets, GROUP_MEMBERSHIP: world.people[resource.urn].now.groups}
             resource = replace(resource, facets=facets)
         return resource
 

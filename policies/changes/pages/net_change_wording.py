@@ -5,20 +5,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from policies.authoring.services import preview, proposed_changes
-from policies.authoring.services.net_change import (
-    MAX_ENTITIES,
-    MAX_PEOPLE,
-    SAMPLED_ENTITIES,
-    SAMPLED_PEOPLE,
-    ChangeSide,
-    KeptAccess,
-    NetChange,
-    PlatformAccess,
-    Tally,
-)
-from policies.authoring.services.preview import Preview
-from policies.authoring.services.proposed_changes import Change
+from policies.changes import preview
+from policies.changes.comparison import MAX_ENTITIES, MAX_PEOPLE, SAMPLED_ENTITIES, SAMPLED_PEOPLE, EffectQuestion
+from policies.changes.kinds import Change, read_change
+from policies.changes.net_change import ChangeSide, KeptAccess, NetChange, PlatformAccess, Tally
+from policies.changes.preview import Preview
 from policies.engine import families
 from policies.engine.families import cdap
 from policies.engine.model import Actor
@@ -95,7 +86,9 @@ def describe_changes(*, changes: Sequence[Change], by: Actor) -> list[str]:
 def word_changes(*, changes: Sequence[Change], by: Actor, is_sampled: bool = False) -> ChangeWording:
     """Return the sentences of `describe_changes`; with `is_sampled` for the first entities and people only."""
     try:
-        result = preview.preview_changes(changes=changes, by=by, limit=MAX_ITEMS, is_sampled=is_sampled)
+        result = preview.preview_changes(
+            changes=changes, by=by, question=EffectQuestion(MAX_ITEMS, is_sampled=is_sampled)
+        )
     except REFUSALS as refusal:
         return word_refusal(refusal)
     return word_preview(result, is_sampled=is_sampled)
@@ -119,7 +112,7 @@ def word_preview(result: Preview, *, is_sampled: bool = False) -> ChangeWording:
 
 def describe_proposed_changes(changes: Iterable[ProposedChange], *, by: Actor) -> list[str]:
     """Return the sentences of changes in their form in the API."""
-    return describe_changes(changes=[proposed_changes.read_change(change) for change in changes], by=by)
+    return describe_changes(changes=[read_change(change) for change in changes], by=by)
 
 
 def describe_net_change(change: NetChange) -> list[str]:

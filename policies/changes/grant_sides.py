@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from pyroaring import FrozenBitMap
 
+from policies.changes.people import ChangedActor
 from policies.engine import access_change
 from policies.engine.access_change import ChangeScope
 from policies.engine.families import cdap
 from policies.engine.postings import Postings, union
 from policies.engine.selectors import ActorMatch
 from policies.engine.snapshot import Snapshot
-from policies.identity.services.staged_people import ChangedActor
 from policies.pdp.ports import GrantStage
 
 #: The facets by which grants reach entities.

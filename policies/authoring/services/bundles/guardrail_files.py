@@ -1,4 +1,4 @@
-"""Guardrails as the files of a bundle would leave them."""
+"""Guardrails as the files of a bundle say them."""
 
 from collections.abc import Sequence
 from typing import Any

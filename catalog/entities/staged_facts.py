@@ -1,7 +1,6 @@
-"""Owners, domains, tags, terms and parents of entities as changes would leave them; nothing is stored.
+"""Facts of entities as changes would leave them: documents that are edited and not written; nothing is stored.
 
-Each change is an edit of `annotations` or `moves` whose documents are staged, so it is checked as its write is. All
-changes of an entity are one write of it: its documents are validated and authorized once, as the last change leaves
+All changes of an entity are one write of it: its documents are validated and authorized once, as the last change leaves
 them.
 """
 
@@ -10,10 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from catalog import urns
 from catalog.access import entity_lists
 from catalog.aspects.base import FacetValue
-from catalog.entities import annotations, moves, references
+from catalog.entities import references
 from catalog.entities.annotations import AnnotationEdit, DocumentChange
 from catalog.ingest import hierarchy_closure
 from catalog.ingest.staging import StagedDocuments, StagedEntity
@@ -45,63 +43,27 @@ class StagedEdit(AnnotationEdit):
         return self.documents.load_texts(keys)
 
 
-class StagedCatalog:
-    """`policies.pdp.ports.CatalogStage`: the changes so far; a later one is judged by what earlier ones leave.
-
-    All raise NotFound for an unknown entity, Forbidden, and Invalid with pointers into the change.
-    """
+class StagedFacts:
+    """`policies.changes.worlds.FactStage`: the documents of entities as the changes so far leave them."""
 
     def __init__(self, by: Actor) -> None:
-        self._by = by
+        self.by = by
         self._documents = StagedDocuments(by)
-        self._parents: dict[str, str | None] = {}
+        #: The parents that moves so far give.
+        self.parents: dict[str, str | None] = {}
         #: URNs that changes named, and that are known.
         self._known_urns: set[str] = set()
 
-    def add_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:
-        """Add owners, each with the URN of its ownership type ('' for none)."""
-        named_urns = [(f"/owners/{index}/owner", owner) for index, (owner, _) in enumerate(owners)]
-        named_urns += [(f"/owners/{index}/type", type_) for index, (_, type_) in enumerate(owners) if type_]
-        self._require_known(named_urns)
-        annotations.edit_owners(self._edit(entity), add=owners)
+    def open_edit(self, entity: str) -> StagedEdit:
+        """Return an edit of an entity that stages its documents."""
+        return StagedEdit([entity], self.by, "preview", documents=self._documents)
 
-    def remove_owners(self, *, entity: str, owners: Sequence[tuple[str, str]]) -> None:
-        """Remove owners of a type, and those named without one whatever their types."""
-        edit = self._edit(entity)
-        annotations.edit_owners(edit, remove=[pair for pair in owners if pair[1]])
-        annotations.remove_owners(edit, [owner for owner, type_ in owners if not type_])
-
-    def set_domain(self, *, entity: str, domain: str | None) -> None:
-        """Set the only domain; None takes the entity out of all."""
-        if domain is not None:
-            self._require_known([("/domain", domain)])
-        annotations.set_domain(self._edit(entity), domain)
-
-    def add_tags(self, *, entity: str, tags: Sequence[str]) -> None:
-        """Add tags."""
-        _check_types(tags, "tag", "/tags")
-        annotations.edit_urns(self._edit(entity), "globalTags", add=tags)
-
-    def remove_tags(self, *, entity: str, tags: Sequence[str]) -> None:
-        """Remove tags."""
-        annotations.edit_urns(self._edit(entity), "globalTags", remove=tags)
-
-    def add_terms(self, *, entity: str, terms: Sequence[str]) -> None:
-        """Add glossary terms."""
-        _check_types(terms, "glossaryTerm", "/terms")
-        annotations.edit_urns(self._edit(entity), "glossaryTerms", add=terms)
-
-    def remove_terms(self, *, entity: str, terms: Sequence[str]) -> None:
-        """Remove glossary terms."""
-        annotations.edit_urns(self._edit(entity), "glossaryTerms", remove=terms)
-
-    def move(self, *, entity: str, parent: str | None) -> None:
-        """Move a domain, term, term group or container under another parent; None moves it to the top."""
-        problem = urns.find_problem(entity, "/entity", tuple(moves.PARENT_FIELDS))
-        if problem is not None:
-            raise Invalid([problem])
-        moves.set_parent(self._edit(entity), parent, pointer="/parent", parents=self._parents)
-        self._parents[entity] = parent
+    def find_unknown(self, named_urns: Collection[str]) -> frozenset[str]:
+        """Return those of these URNs that are not known to the author; each is looked up once."""
+        new_urns = set(named_urns) - self._known_urns
+        unknown_urns = references.find_unknown(urns=new_urns, by=self.by) if new_urns else frozenset[str]()
+        self._known_urns |= new_urns - unknown_urns
+        return unknown_urns
 
     def check(self) -> Mapping[str, Invalid]:
         """Validate and authorize the staged documents; return what is wrong by entity. A constant number of queries.
@@ -139,36 +101,6 @@ class StagedCatalog:
             ),
             load_ancestors=load_ancestors,
         )
-
-    def _edit(self, entity: str) -> StagedEdit:
-        return StagedEdit([entity], self._by, "preview", documents=self._documents)
-
-    def _require_known(self, urns_by_pointer: Sequence[tuple[str, str]]) -> None:
-        problems = [
-            problem
-            for pointer, urn in urns_by_pointer
-            if (problem := urns.find_problem(urn, pointer, _TYPES_BY_POINTER[pointer.rpartition("/")[2]])) is not None
-        ]
-        new_urns = {urn for _, urn in urns_by_pointer} - self._known_urns
-        unknown_urns = references.find_unknown(urns=new_urns, by=self._by) if new_urns else frozenset()
-        self._known_urns |= new_urns - unknown_urns
-        problems += [
-            Problem("unknown", pointer, f"There is no {urns.entity_type(urn)} {urn}.")
-            for pointer, urn in urns_by_pointer
-            if urn in unknown_urns and pointer not in {problem.pointer for problem in problems}
-        ]
-        if problems:
-            raise Invalid(problems)
-
-
-#: Types of what a change names, by the last step of its place.
-_TYPES_BY_POINTER = {"owner": ("corpuser", "corpGroup"), "type": ("ownershipType",), "domain": ("domain",)}
-
-
-def _check_types(named_urns: Sequence[str], type_: str, pointer: str) -> None:
-    problems = [urns.find_problem(urn, f"{pointer}/{index}", (type_,)) for index, urn in enumerate(named_urns)]
-    if any(problems):
-        raise Invalid([problem for problem in problems if problem is not None])
 
 
 def _compute_ancestors(parents: Mapping[str, str | None], nodes: Collection[str], /) -> Mapping[str, Collection[str]]:

@@ -9,6 +9,8 @@ from rest_framework.test import APIClient
 
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
+from policies.changes.applying import apply_changes
+from policies.changes.shapes import load_changes
 from policies.engine.proofs.verdicts import Verdict
 from policies.engine.requirements import privilege_requirement
 from policies.identity.services import groups, roles
@@ -87,11 +89,8 @@ def test_every_kind_of_way_says_what_it_gives() -> None:
 
 
 def test_a_way_that_was_written_allows_what_was_asked() -> None:
-    from policies.authoring.services.proposed_changes import read_change
-
     way = found(TAGS, ORDERS)[WayKind.POLICY]
-    put = read_change(way.changes[0]).value
-    policies.create(draft=put.draft, by=authorizer.SYSTEM, channel="test")  # type: ignore[union-attr]
+    apply_changes(changes=load_changes(list(way.changes)), by=authorizer.SYSTEM, channel="test")
     actor = actor_resolution.load_actor(urn=JO)
     assert authorizer.answer(actor=actor, request=asked(TAGS, ORDERS)).is_allowed
     assert not authorizer.answer(actor=actor, request=asked(TAGS, ITEMS)).is_allowed

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from policies.authoring.services import policies
+from policies.authoring.services.policy_drafts import PolicyInput
 from policies.guardrails.services import guardrails
 from policies.identity.services import groups, users
 from policies.models import GroupProfile, Membership, Policy, User
@@ -272,6 +274,26 @@ def test_ownership_is_taken_back_at_its_end(company: Company, move: Move) -> Non
     move(timedelta(days=4))
     assert not may(company["admin"], JO)
     assert may(company["admin"], ADA)
+
+
+def test_an_exception_from_a_deny_is_taken_back_at_its_end(company: Company, move: Move) -> None:
+    store_policy("all", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True})
+    deny = store_policy("deny", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True}, effect="DENY")
+    request = ask(company["admin"], TAGS, actor=JO, until=days(3)).json()
+    assert [way["kind"] for way in request["items"][0]["ways"]] == ["exception"]
+    store_policy("ada-manages", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors={"users": [ADA]})
+    assert act(company["ada"], request, "approve").json()["state"] == "done"
+    assert may(company["admin"], JO)
+    document = {**Policy.objects.get(urn=deny).document, "description": "edited meanwhile"}
+    policies.update(urn=deny, draft=PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test")
+    move(timedelta(days=4))
+    assert not may(company["admin"], JO)
+    left = Policy.objects.get(urn=deny).document
+    assert (left["description"], left["actors"]["excludedUsers"], "validUntil" in left) == (
+        "edited meanwhile",
+        [],
+        False,
+    )
 
 
 def test_root_alone_decides_for_root(db: None) -> None:

@@ -1,11 +1,14 @@
-"""Registries: lists of objects that other rooms, and other packages, add to a room below them (docs/adr/0057).
+"""Registries: what rooms above, and other packages, give to a room below them under a name (docs/adr/0057-changes.md).
 
-The setting REGISTRIES names what ships under each name, in its order. A package adds to a registry by an entry point of
-the group `authzsite.<name>`; those follow what ships, in the order of their names.
+The setting REGISTRIES names what ships: registry → name → dotted path of an object, in their order. A package adds to a
+registry by an entry point of the group `authzsite.<registry>`; those follow in the order of their names. Nothing is
+imported before it is asked for.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -14,15 +17,25 @@ from django.utils.module_loading import import_string
 _GROUP_PREFIX = "authzsite."
 
 
-def load_entries(name: str) -> tuple[Any, ...]:
-    """Return the objects of a registry, those that ship first; each module is imported once, on the first call.
+def load_entries(registry: str) -> Mapping[str, Any]:
+    """Return the objects of a registry by their names, in their order.
 
-    Raises KeyError for a registry that the settings do not have, and ImportError for a path that names no object.
+    Raises KeyError for a registry that the settings do not have, ImportError for a path that names no object, and
+    ValueError for a package that takes a name again.
     """
-    return _import_entries(name, tuple(settings.REGISTRIES[name]))
+    return _load_entries(registry, tuple(settings.REGISTRIES[registry].items()))
+
+
+def load_entry(registry: str, name: str) -> Any:
+    """Return one object that ships, without importing the others. Raises KeyError and ImportError."""
+    return import_string(settings.REGISTRIES[registry][name])
 
 
 @cache
-def _import_entries(name: str, paths: tuple[str, ...]) -> tuple[Any, ...]:
-    others = sorted(entry_points(group=_GROUP_PREFIX + name), key=lambda entry_point: entry_point.name)
-    return (*map(import_string, paths), *(entry_point.load() for entry_point in others))
+def _load_entries(registry: str, paths: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+    entries = {name: import_string(path) for name, path in paths}
+    for entry_point in sorted(entry_points(group=_GROUP_PREFIX + registry), key=lambda entry_point: entry_point.name):
+        if entry_point.name in entries:
+            raise ValueError(f"{entry_point.value} of {entry_point.group} has the name of another: {entry_point.name}.")
+        entries[entry_point.name] = entry_point.load()
+    return MappingProxyType(entries)

@@ -117,7 +117,7 @@ class GrantDueChanges:
 def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
     """Pass the ADMIN of a user, group or role that can no longer act to the instance administrators (CD-19).
 
-    A hook of every change that ends or suspends a principal (settings.DEPARTURE_HOOKS): entities without another
+    A hook of every change that ends or suspends a principal (the registry `departure_hooks`): entities without another
     administrator are handed over as by a confirmed revoke.
     """
     affected_urns = grant_source.list_administered(holder=urn)

@@ -21,7 +21,7 @@ class AppliedChanges(NamedTuple):
 
 
 def apply_changes(*, changes: Sequence[Change], by: Actor, channel: str, reason: str = "") -> AppliedChanges:
-    """Write changes, all or none, in one write: guardrails judge what all of them leave, and they get one number.
+    """Write changes, all or none, in one write of one version: guardrails judge what all of them leave.
 
     Each raises what its service raises: Forbidden, Conflict, and Invalid and NotFound as Invalid, with the place of the
     change among all. `reason` is kept with what is given until an end.

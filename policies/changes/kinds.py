@@ -112,7 +112,7 @@ class Change(ABC):
 def load_kinds() -> Mapping[str, type[Change]]:
     """Return the kinds of changes by name. Raises TypeError when a package adds something else, or a known name."""
     kinds: dict[str, type[Change]] = {}
-    for entry in registries.load_entries(REGISTRY):
+    for entry in registries.load_entries(REGISTRY).values():
         for kind in entry:
             if not issubclass(kind, Change) or kind.kind in kinds:
                 raise TypeError(f"{kind} is no new kind of change.")

@@ -1,12 +1,10 @@
-"""The implementations of the engine's ports, as settings.POLICY_PORTS names them; each is imported on first use."""
+"""The implementations of the engine's ports, as the registry `ports` names them; each is imported on first use."""
 
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Protocol
 
-from django.conf import settings
-from django.utils.module_loading import import_string
-
+from policies import registries
 from policies.engine.model import Actor, Statement
 from policies.engine.ports import FacetSource, GrantSource, PostingsSource
 from policies.pdp.fact_cache import CachingFacetSource
@@ -42,39 +40,39 @@ class GrantStage(Protocol):
 
 
 def stage_grants() -> GrantStage:
-    """Return the grants before any change, of the class that settings.POLICY_PORTS names."""
+    """Return the grants before any change, of the class that the registry `ports` names."""
     staged: GrantStage = import_port("GrantStage")()
     return staged
 
 
 @cache
 def facet_source() -> FacetSource:
-    """Return the facet source that settings.POLICY_PORTS names, behind the cache of this process."""
+    """Return the facet source that the registry `ports` names, behind the cache of this process."""
     return CachingFacetSource(import_port("FacetSource")())
 
 
 @cache
 def grant_source() -> GrantSource:
-    """Return the grant source that settings.POLICY_PORTS names."""
+    """Return the grant source that the registry `ports` names."""
     source: GrantSource = import_port("GrantSource")()
     return source
 
 
 @cache
 def postings_source() -> PostingsSource:
-    """Return the source of postings that settings.POLICY_PORTS names."""
+    """Return the source of postings that the registry `ports` names."""
     source: PostingsSource = import_port("PostingsSource")()
     return source
 
 
 @cache
 def references() -> References:
-    """Return the references in documents, of the class that settings.POLICY_PORTS names."""
+    """Return the references in documents, of the class that the registry `ports` names."""
     stored_references: References = import_port("References")()
     return stored_references
 
 
 @cache
 def import_port(name: str) -> Any:
-    """Return the class or function that settings.POLICY_PORTS names under this name."""
-    return import_string(settings.POLICY_PORTS[name])
+    """Return the class or function that the registry `ports` names under this name."""
+    return registries.load_entry("ports", name)

@@ -21,8 +21,8 @@ from policies.pdp import authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.ways.asked_items import AskedAccess, AskedHolding, AskedItem
 
-#: Most groups, roles and ownership types of each of which a candidate is made: each takes up to a second to work out.
-MAX_TOKENS = 2
+#: Most groups, most roles and most ownership types of which candidates are made: each takes half a second to work out.
+MAX_TOKENS = 1
 
 #: Changes as JSON, kind -> value, as `POST /api/v1/preview` takes them.
 Changes = tuple[Mapping[str, Any], ...]

@@ -33,7 +33,7 @@ from policies.models import Gate, open_write  # noqa: E402
 from policies.pdp import actor_resolution, authorizer, snapshot_store  # noqa: E402
 from policies.pdp.access_requests import AccessRequest, ResourceRef  # noqa: E402
 from policies.requests.ways import finding  # noqa: E402
-from policies.requests.ways.asked_items import AskedItem  # noqa: E402
+from policies.requests.ways.asked_items import AskedAccess  # noqa: E402
 from policies.requests.ways.finding import AccessWay  # noqa: E402
 
 #: One in so many refusals is of a privilege of the platform.
@@ -59,9 +59,10 @@ def main() -> None:
     ways: list[tuple[AccessWay, float]] = []
     exact, reasons = 0, []
     for number, item in enumerate(refusals):
-        asked: dict[str, Any] = {"actor": item.actor, "request": item.request, "by": authorizer.SYSTEM}
-        smallest = first.measure(partial(finding.find_smallest_way, **asked), is_counted=number > 0)
-        found = every.measure(partial(finding.find_ways, **asked), is_counted=number > 0).ways
+        find_first = partial(finding.find_smallest_way, item=item, by=authorizer.SYSTEM)
+        find_all = partial(finding.find_ways, item=item, by=authorizer.SYSTEM)
+        smallest = first.measure(find_first, is_counted=number > 0)
+        found = every.measure(find_all, is_counted=number > 0).ways
         if not number:
             continue
         ways += [(way, every.spent[-1] / max(1, len(found))) for way in found]
@@ -112,13 +113,13 @@ class _Clock:
         }
 
 
-def _list_refusals(company: Company, count: int) -> list[AskedItem]:
+def _list_refusals(company: Company, count: int) -> list[AskedAccess]:
     """Return refusals that no deny decides: random people, privileges and entities."""
     dice, refusals = dice_of("ways"), []
     for privilege, urn, person in _draw(company, dice):
         resource = ResourceRef(urn) if urn else None
         request = AccessRequest(privilege_requirement(privilege), resource)
-        item = AskedItem.load(actor=actor_resolution.load_actor(urn=person), request=request)
+        item = AskedAccess.load(actor=actor_resolution.load_actor(urn=person), request=request)
         if item.decision.code is DecisionCode.IMPLICIT_DENY:
             refusals.append(item)
         if len(refusals) == count:
@@ -126,7 +127,7 @@ def _list_refusals(company: Company, count: int) -> list[AskedItem]:
     return refusals
 
 
-def _write_documents(company: Company, refusals: list[AskedItem]) -> None:
+def _write_documents(company: Company, refusals: list[AskedAccess]) -> None:
     """Store the documents of the entities that are asked about: a change of their owners is made to these."""
     urns = {item.request.resource.urn for item in refusals if item.request.resource}
     things = {thing.urn: thing for thing in map(company.thing, range(company.entities)) if thing.urn in urns}

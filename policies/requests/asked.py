@@ -19,7 +19,7 @@ _MAX_CONFIRMED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAccess:
+class AskedBody:
     """A body that was read: `actor` None is the asker; `until` counts if `has_until`, and None then is for good.
 
     `ways` are ids of chosen ways, by the position of their item; empty if none was chosen.
@@ -35,7 +35,7 @@ class AskedAccess:
     ways: tuple[str, ...] = ()
 
 
-def read_asked(body: Mapping[str, Any]) -> AskedAccess:
+def read_asked(body: Mapping[str, Any]) -> AskedBody:
     """Return the access that a body asks for; raises RequestInvalid with every problem."""
     reader = DocumentReader()
     try:
@@ -44,7 +44,7 @@ def read_asked(body: Mapping[str, Any]) -> AskedAccess:
         actor = reader.read_text(body.get("actor"), "/actor")
         if actor and (not actor.startswith(USER_PREFIX) or actor == USER_PREFIX):
             reader.note("urn.type", "/actor", f"This must begin with {USER_PREFIX}.")
-        asked = AskedAccess(
+        asked = AskedBody(
             tuple(items),
             actor or None,
             _read_until(reader, body.get("until")),

@@ -12,6 +12,7 @@ from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.errors import RequestInvalid
 from policies.requests.items import ItemKind, RequestedItem
+from policies.requests.ways.asked_items import AskedAccess
 from policies.requests.ways.finding import describe_way, find_ways
 from policies.requests.ways.named import find_named_ways
 
@@ -39,7 +40,7 @@ def list_ways(item: RequestedItem, *, actor: str, until: datetime | None, by: Ac
     else:
         resource = ResourceRef(item.entity) if item.entity else None
         request = AccessRequest(any_of_requirement(item.alternatives), resource)
-        found = find_ways(actor=person, request=request, by=by, until=until)
+        found = find_ways(item=AskedAccess.load(actor=person, request=request), by=by, until=until)
     return [describe_way(way) for way in found.ways]
 
 

@@ -22,7 +22,7 @@ from policies.pdp.access_requests import ResourceRef
 from policies.pdp.ports import facet_source
 from policies.requests import approvers, chosen_ways
 from policies.requests.approvers import DecidingFacts
-from policies.requests.asked import AskedAccess
+from policies.requests.asked import AskedBody
 from policies.requests.errors import RequestConflict, RequestInvalid, RequestRefused
 from policies.requests.items import ItemKind, RequestedItem
 from policies.requests.rules.choice import ChosenRule, choose_rule
@@ -43,7 +43,7 @@ class RequestPlan:
     `missing` names what the form still lacks. A blind one tells its asker neither rule nor ways nor approvers.
     """
 
-    asked: AskedAccess
+    asked: AskedBody
     actor: Actor
     by: Actor
     rule: ChosenRule
@@ -66,7 +66,7 @@ def build_items_key(actor: str, items: Sequence[RequestedItem]) -> str:
     return sha256(json_text([actor, sorted(json_text(item.document) for item in items)]).encode()).hexdigest()
 
 
-def make_plan(asked: AskedAccess, *, by: Actor, is_preview: bool = False) -> RequestPlan:
+def make_plan(asked: AskedBody, *, by: Actor, is_preview: bool = False) -> RequestPlan:
     """Return the plan of what `by` asks for.
 
     Raises RequestInvalid with every problem, RequestConflict for what is not needed or asked already, RequestRefused
@@ -121,7 +121,7 @@ def _plan_denial(facts: DecidingFacts) -> PlannedStep:
     return PlannedStep(step.name, step.approvers, step.positions, within=_BLIND_DENIAL, then=EXPIRE)
 
 
-def _load_actor(asked: AskedAccess, *, by: Actor) -> Actor:
+def _load_actor(asked: AskedBody, *, by: Actor) -> Actor:
     if asked.actor is None or asked.actor == by.urn:
         return by
     if not User.objects.filter(urn=asked.actor, is_removed=False).exists():
@@ -177,7 +177,7 @@ def _find_blind(items: Sequence[RequestedItem]) -> frozenset[str]:
     return hidden | {urn for urn in urns if urn not in names and urn not in facet_source().load_types(urns=[urn])}
 
 
-def _find_until(asked: AskedAccess, terms: RuleTerms, now: datetime) -> tuple[datetime | None, list[Problem]]:
+def _find_until(asked: AskedBody, terms: RuleTerms, now: datetime) -> tuple[datetime | None, list[Problem]]:
     """Return the end of what is asked for, None for good, and the problems with it."""
     if not asked.has_until:
         return now + terms.longest, []
@@ -192,7 +192,7 @@ def _find_until(asked: AskedAccess, terms: RuleTerms, now: datetime) -> tuple[da
     return asked.until, []
 
 
-def _find_lacking(asked: AskedAccess, terms: RuleTerms) -> list[Problem]:
+def _find_lacking(asked: AskedBody, terms: RuleTerms) -> list[Problem]:
     """Return what the form lacks: a reason, a ticket, conditions that nobody confirmed."""
     lacking = []
     if not asked.reason:
@@ -253,7 +253,7 @@ def build_duplicate(request: SubmittedRequest) -> RequestConflict:
     return RequestConflict("request.duplicate", detail, urn=request.urn)
 
 
-def _check_ways(asked: AskedAccess, ways: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+def _check_ways(asked: AskedBody, ways: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     if asked.ways and len(asked.ways) != len(asked.items):
         detail = "Name one way for each item."
         raise RequestInvalid([Problem("way.unknown", "/way", detail)])

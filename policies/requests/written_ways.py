@@ -7,13 +7,15 @@ from typing import Any
 from policies.changes.applying import apply_changes
 from policies.changes.shapes import dump_changes, load_changes
 from policies.engine.families.datahub_fields import VALID_UNTIL
-from policies.models import Policy
 from policies.pdp import authorizer
 from policies.requests.chosen_ways import WayJson
 
 PUT_POLICY = "put_policy"
 
-#: Kinds of changes that have an end of their own; the others are taken back by the product.
+#: Kinds of changes that take back those without an end of their own.
+_UNTIMED_INVERSES = frozenset({"remove_owners", "remove_exceptions", "unassign_external_role"})
+
+#: Kinds of changes that have an end of their own.
 ENDING_KINDS = frozenset({PUT_POLICY, "add_members", "assign_roles", "grant"})
 
 
@@ -29,36 +31,11 @@ def write(way: WayJson, *, request: str, until: datetime | None, channel: str) -
     return {"changes": dump_changes(applied.changes), "inverses": inverses}
 
 
-def take_back(granted: Mapping[str, Any], *, actor: str, request: str, channel: str) -> None:
+def take_back(granted: Mapping[str, Any], *, request: str, channel: str) -> None:
     """Take back what has no end of its own, when the end has come. Raises what its writes raise."""
-    endless = [change for change in granted.get("changes", ()) if not _has_end(change)]
-    exceptions = [change["put_policy"]["urn"] for change in endless if "put_policy" in change]
-    taken_back = [change for urn in exceptions if (change := _remove_exception(urn, actor)) is not None]
-    if len(endless) > len(exceptions):
-        taken_back += [
-            change for change in granted.get("inverses") or () if not {"put_policy", "delete_policy"} & change.keys()
-        ]
-    if taken_back:
-        apply_changes(changes=load_changes(taken_back), by=authorizer.SYSTEM, channel=channel, reason=request)
-
-
-def _remove_exception(urn: str, actor: str) -> dict[str, Any] | None:
-    """Return the change that takes an actor out of the exceptions of a policy as it is now; None if it is in none."""
-    policy = Policy.objects.filter(urn=urn).first()
-    if policy is None:
-        return None
-    actors: Mapping[str, Any] = policy.document["actors"]
-    excluded: Sequence[str] = actors.get("excludedUsers") or ()
-    if actor not in excluded:
-        return None
-    document = {**policy.document, "actors": {**actors, "excludedUsers": [name for name in excluded if name != actor]}}
-    return {"put_policy": {"urn": urn, "family": policy.family, "document": document}}
-
-
-def _has_end(change: Mapping[str, Any]) -> bool:
-    """Return whether what a change gives ends by itself; an exception from a stored policy does not."""
-    ((kind, value),) = change.items()
-    return kind in ENDING_KINDS and (kind != PUT_POLICY or VALID_UNTIL in value["document"])
+    inverses = [change for change in granted.get("inverses") or () if not _UNTIMED_INVERSES.isdisjoint(change)]
+    if inverses:
+        apply_changes(changes=load_changes(inverses), by=authorizer.SYSTEM, channel=channel, reason=request)
 
 
 def set_end(changes: Sequence[Mapping[str, Any]], until: datetime | None) -> list[dict[str, Any]]:
@@ -74,7 +51,7 @@ def _set_end(kind: str, value: Mapping[str, Any], end: str | None) -> dict[str, 
         timeless = {name: member for name, member in value.items() if name != "valid_until"}
         return {**timeless, "valid_until": end} if end else timeless
     if value.get("urn") and VALID_UNTIL not in value["document"]:
-        # A stored policy from which somebody is excepted keeps its own time.
+        # A stored policy that somebody is added to keeps its own time.
         return dict(value)
     # DataHub's documents hold their own end.
     document = {name: member for name, member in value["document"].items() if name != VALID_UNTIL}

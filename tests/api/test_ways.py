@@ -17,6 +17,7 @@ from policies.identity.services import groups, roles
 from policies.models import Policy
 from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.requests.ways.asked_items import AskedAccess, AskedHolding
 from policies.requests.ways.candidates import WayKind
 from policies.requests.ways.finding import AccessWay, describe_way, find_smallest_way, find_ways
 from tests.api.conftest import document_of
@@ -50,10 +51,13 @@ def asked(privilege: str, urn: str | None) -> AccessRequest:
     return AccessRequest(privilege_requirement(privilege), ResourceRef(urn) if urn else None)
 
 
+def item(privilege: str, urn: str | None) -> AskedAccess:
+    return AskedAccess.load(actor=actor_resolution.load_actor(urn=JO), request=asked(privilege, urn))
+
+
 def found(privilege: str, urn: str | None, by: str = "") -> dict[str, AccessWay]:
     reader = actor_resolution.load_actor(urn=by) if by else authorizer.SYSTEM
-    actor = actor_resolution.load_actor(urn=JO)
-    ways = find_ways(actor=actor, request=asked(privilege, urn), by=reader).ways
+    ways = find_ways(item=item(privilege, urn), by=reader).ways
     assert [way.rank for way in ways] == list(range(1, len(ways) + 1))
     return {f"{way.kind}{way.source or ''}": way for way in ways}
 
@@ -107,10 +111,20 @@ def test_a_deny_is_passed_by_an_exception_alone() -> None:
     assert way.gives_only_this.verdict is Verdict.YES
     # Whoever may not see policies is not told of the one that denies.
     actor = actor_resolution.load_actor(urn=JO)
-    assert find_ways(actor=actor, request=asked(TAGS, ORDERS), by=actor).ways == []
-    assert list(find_ways(actor=actor, request=asked(TAGS, ORDERS), by=authorizer.SYSTEM).denied_by) == [
-        "urn:li:dataHubPolicy:deny"
-    ]
+    assert find_ways(item=item(TAGS, ORDERS), by=actor).ways == []
+    assert list(find_ways(item=item(TAGS, ORDERS), by=authorizer.SYSTEM).denied_by) == ["urn:li:dataHubPolicy:deny"]
+
+
+def test_groups_and_roles_are_asked_for_themselves() -> None:
+    store("crew", {"groups": [CREW]}, ORDERS, ITEMS)
+    for urn, kind, pairs in ((CREW, WayKind.MEMBERSHIP, 2), (READER, WayKind.ROLE, 0)):
+        holding = AskedHolding(actor_resolution.load_actor(urn=JO), urn)
+        (way,) = find_ways(item=holding, by=authorizer.SYSTEM).ways
+        assert (way.kind, way.gains.pairs, way.further) == (kind, pairs, pairs)
+        # Whoever may not see the group or role is told of no way to it.
+        assert find_ways(item=holding, by=holding.actor).ways == []
+    nobody = AskedHolding(actor_resolution.load_actor(urn=JO), "urn:li:corpGroup:nobody")
+    assert find_ways(item=nobody, by=authorizer.SYSTEM).ways == []
 
 
 def test_losses_guardrails_and_the_platform_count() -> None:
@@ -123,9 +137,7 @@ def test_losses_guardrails_and_the_platform_count() -> None:
     (platform,) = (way for way in found("MANAGE_TAGS", None).values() if way.kind is WayKind.POLICY)
     assert (platform.gains.pairs, platform.gains.platform, platform.gains.people) == (0, 1, 1)
     assert platform.gives_only_this.verdict is Verdict.YES
-    smallest = find_smallest_way(
-        actor=actor_resolution.load_actor(urn=JO), request=asked(TAGS, ORDERS), by=authorizer.SYSTEM
-    )
+    smallest = find_smallest_way(item=item(TAGS, ORDERS), by=authorizer.SYSTEM)
     assert smallest is not None
     assert smallest.kind is WayKind.POLICY
 

@@ -15,6 +15,7 @@ from policies.http.api.problem_details import refusal_body
 from policies.pdp import authorizer, explanations, snapshot_store
 from policies.pdp.explanations import Explanation
 from policies.requests.ways import finding
+from policies.requests.ways.asked_items import AskedAccess
 
 AnswerBody = dict[str, Any]
 
@@ -47,7 +48,8 @@ def _describe_smallest_way(question: ParsedQuestion, explanation: Explanation, b
     if explanation.decision.is_allowed or explanation.is_concealed:
         return None
     try:
-        way = finding.find_smallest_way(actor=question.actor, request=question.access_request, by=by)
+        item = AskedAccess(question.actor, question.access_request, explanation.decision)
+        way = finding.find_smallest_way(item=item, by=by)
     except Busy:
         return None
     return None if way is None else finding.describe_way(way)

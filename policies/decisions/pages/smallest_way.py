@@ -17,6 +17,7 @@ from policies.http.pages.list_and_form_pages import page_view
 from policies.pdp import actor_resolution
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.ways import finding
+from policies.requests.ways.asked_items import AskedAccess
 from policies.requests.ways.wording import WordedWay, word_way
 
 _NOTHING = WordedWay("No single change that could be made here gives it.", ())
@@ -43,7 +44,7 @@ def _build_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> 
     question = AccessRequest(privilege_requirement(data["privilege"]), resource, data["sub_resources"])
     actor = actor_resolution.load_actor(urn=data["actor"] or viewer.actor.urn)
     try:
-        way = finding.find_smallest_way(actor=actor, request=question, by=viewer.actor)
+        way = finding.find_smallest_way(item=AskedAccess.load(actor=actor, request=question), by=viewer.actor)
     except Busy:
         return {"answer": _BUSY}
     return {"answer": _NOTHING if way is None else word_way(way)}

@@ -12,7 +12,7 @@ from policies.models.request import REQUEST_PREFIX, UNFINISHED_STATES
 from policies.pdp import authorizer
 from policies.pdp.ports import facet_source
 from policies.requests import chosen_ways
-from policies.requests.asked import AskedAccess
+from policies.requests.asked import AskedBody
 from policies.requests.errors import RequestConflict
 from policies.requests.items import list_entities
 from policies.requests.plan import RequestPlan, build_duplicate, make_plan
@@ -25,7 +25,7 @@ from policies.requests.services.waiting import begin_step, store_steps
 MAX_UNFINISHED = 100
 
 
-def ask(*, asked: AskedAccess, by: Actor, channel: str, denial: str = "") -> SubmittedRequest:
+def ask(*, asked: AskedBody, by: Actor, channel: str, denial: str = "") -> SubmittedRequest:
     """Store a request, and write at once what a rule approves by itself.
 
     `denial` is the note of the trail about where it was asked. Raises what `make_plan` raises, and RequestConflict for

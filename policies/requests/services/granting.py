@@ -122,4 +122,4 @@ def _write(request: SubmittedRequest, items: Sequence[RequestItem], *, judged_fo
 def take_back(item: RequestItem, *, channel: str) -> None:
     """Take back what an item gave and what does not end by itself."""
     granted: dict[str, Any] = item.granted or {}
-    written_ways.take_back(granted, actor=item.request.actor, request=item.request.urn, channel=channel)
+    written_ways.take_back(granted, request=item.request.urn, channel=channel)

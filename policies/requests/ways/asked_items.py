@@ -1,23 +1,84 @@
-"""What is asked for: a question that was refused, and the pairs of privilege and entity that it lacks."""
+"""What is asked for: what a refused question lacks, or a place in a group or among the holders of a role."""
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, Statement
 from policies.engine.requirements import privilege_requirement
+from policies.engine.snapshot import Snapshot
 from policies.kept_settings import kept_settings
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.request_facts import FactStaging
 
 #: Refusals that a change can turn into an allow; of others it is not a matter of privileges.
 _CHANGEABLE_CODES = frozenset({DecisionCode.IMPLICIT_DENY, DecisionCode.EXPLICIT_DENY})
 
 
+class AskedItem(Protocol):
+    """What an actor asks for.
+
+    `places` are the privileges that it is, by entity (None: the platform); none where it is no matter of these.
+    """
+
+    @property
+    def actor(self) -> Actor:
+        """The actor as it is."""
+
+    @property
+    def places(self) -> Mapping[str | None, tuple[str, ...]]:
+        """The privileges by entity."""
+
+    @property
+    def is_changeable(self) -> bool:
+        """Whether the actor lacks it, and some change of access could give it."""
+
+    def list_entities(self) -> frozenset[str]:
+        """Return the entities that it is about."""
+
+    def is_given(self, actor: Actor, snapshot: Snapshot, stage_facts: FactStaging) -> bool:
+        """Whether the actor, as a change leaves it, has it in a snapshot, with facts as the change leaves them."""
+
+    def count_new(self) -> int:
+        """Return how many privileges, one on each place, are new by it as such."""
+
+
 @dataclass(frozen=True, slots=True)
-class AskedItem:
+class AskedHolding:
+    """A group or role (its URN) that an actor asks to be in, or to hold. What that gives is all beside it."""
+
+    actor: Actor
+    urn: str
+
+    @property
+    def places(self) -> Mapping[str | None, tuple[str, ...]]:
+        """Nothing: privileges follow from it, and are none of it."""
+        return {}
+
+    @property
+    def is_changeable(self) -> bool:
+        """Whether the actor is active, and not in it already."""
+        return self.actor.is_active and self.urn not in self.actor.groups | self.actor.roles
+
+    def list_entities(self) -> frozenset[str]:
+        """Return nothing: groups and roles are told as people are."""
+        return frozenset()
+
+    def is_given(self, actor: Actor, snapshot: Snapshot, stage_facts: FactStaging) -> bool:  # noqa: ARG002
+        """Whether the actor is in the group, or holds the role."""
+        return self.urn in actor.groups | actor.roles
+
+    def count_new(self) -> int:
+        """Return 0."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAccess:
     """A question of an actor, with the decision of this moment."""
 
     actor: Actor
@@ -25,7 +86,7 @@ class AskedItem:
     decision: Decision
 
     @classmethod
-    def load(cls, *, actor: Actor, request: AccessRequest) -> "AskedItem":
+    def load(cls, *, actor: Actor, request: AccessRequest) -> "AskedAccess":
         """Ask the question. It is neither counted nor logged: nobody acts on the answer."""
         (decision,) = authorizer.decide_staged(requests=[(actor, request)], snapshot=snapshot_store.get_current())
         return cls(actor, request, decision)
@@ -63,6 +124,19 @@ class AskedItem:
             if chosen:
                 places[entity] = chosen
         return places
+
+    def list_entities(self) -> frozenset[str]:
+        """Return the entity that is asked about, and those on which something is missing."""
+        urns = {entity for entity in self.places if entity is not None}
+        asked_urn = self.request.resource.urn if self.request.resource is not None else ""
+        return frozenset(urns | ({asked_urn} if asked_urn else set()))
+
+    def is_given(self, actor: Actor, snapshot: Snapshot, stage_facts: FactStaging) -> bool:
+        """Whether the question is allowed."""
+        (decision,) = authorizer.decide_staged(
+            requests=[(actor, self.request)], snapshot=snapshot, stage_facts=stage_facts
+        )
+        return decision.is_allowed
 
     def count_new(self) -> int:
         """Return how many privileges, one on each place, are new: those that are missing, and what they imply."""

@@ -16,12 +16,14 @@ from policies.engine.model import Question
 from policies.engine.requirements import privilege_requirement
 from policies.models import GroupProfile, Policy, Role
 from policies.models.fields import filter_storable
+from policies.models.people import GROUP_PREFIX
+from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
-from policies.requests.ways.asked_items import AskedItem
+from policies.requests.ways.asked_items import AskedAccess, AskedHolding, AskedItem
 
-#: Most groups, roles and ownership types of each of which a candidate is made: each takes up to a second to work out.
-MAX_TOKENS = 2
+#: Most groups, most roles and most ownership types of which candidates are made: each takes half a second to work out.
+MAX_TOKENS = 1
 
 #: Changes as JSON, kind -> value, as `POST /api/v1/preview` takes them.
 Changes = tuple[Mapping[str, Any], ...]
@@ -60,7 +62,7 @@ class Candidate:
 
 def list_own(item: AskedItem, until: datetime | None) -> list[Candidate]:
     """Return the candidate that gives what is missing and nothing else, if policies or grants can say it."""
-    if item.denies or not item.is_for_policies:
+    if not isinstance(item, AskedAccess) or item.denies or not item.is_for_policies:
         return []
     changes = _build_own(item, until)
     kind = WayKind.POLICY if any("put_policy" in change for change in changes) else WayKind.GRANT
@@ -72,6 +74,13 @@ def list_others(item: AskedItem, until: datetime | None) -> list[Candidate]:
 
     Groups, roles and owners are those by which the first missing privilege would be given.
     """
+    if isinstance(item, AskedHolding):
+        return [
+            *_list_memberships(item, [item.urn] if item.urn.startswith(GROUP_PREFIX) else [], until),
+            *_list_roles(item, [item.urn] if item.urn.startswith(ROLE_PREFIX) else [], until),
+        ]
+    if not isinstance(item, AskedAccess):
+        return []
     if item.denies:
         return _list_exceptions(item, until)
     tokens = _find_tokens(item)
@@ -82,7 +91,7 @@ def list_others(item: AskedItem, until: datetime | None) -> list[Candidate]:
     ]
 
 
-def _build_own(item: AskedItem, until: datetime | None) -> Changes:
+def _build_own(item: AskedAccess, until: datetime | None) -> Changes:
     policies = item.select_places(are_granted=False)
     grants = item.select_places(are_granted=True)
     return (
@@ -91,7 +100,7 @@ def _build_own(item: AskedItem, until: datetime | None) -> Changes:
     )
 
 
-def _build_document(item: AskedItem, entity: str | None, privileges: Sequence[str]) -> dict[str, Any]:
+def _build_document(item: AskedAccess, entity: str | None, privileges: Sequence[str]) -> dict[str, Any]:
     names = authorizer.load_names(urns={item.actor.urn, *([entity] if entity else [])})
     privilege_names = ", ".join(families.display_privilege(privilege) for privilege in privileges)
     place_name = f" on {names.get(entity, entity)}" if entity else ""
@@ -131,7 +140,7 @@ def end_of(until: datetime | None) -> dict[str, str]:
     return {} if until is None else {"valid_until": until.isoformat()}
 
 
-def _find_tokens(item: AskedItem) -> MissingTokens:
+def _find_tokens(item: AskedAccess) -> MissingTokens:
     """Return what the actor could become for the first missing privilege."""
     missing = item.decision.missing[0]
     snapshot = snapshot_store.get_current()
@@ -161,14 +170,14 @@ def _list_roles(item: AskedItem, roles: Sequence[str], until: datetime | None) -
             yield Candidate(WayKind.ROLE, ({"assign_roles": value},))
 
 
-def _list_owners(item: AskedItem, owner_types: Sequence[str]) -> Iterator[Candidate]:
+def _list_owners(item: AskedAccess, owner_types: Sequence[str]) -> Iterator[Candidate]:
     entity = item.decision.missing[0].entity
     for owner_type in owner_types if entity else ():
         owner = {"owner": item.actor.urn} | ({"type": owner_type} if owner_type else {})
         yield Candidate(WayKind.OWNER, ({"add_owners": {"entity": entity, "owners": [owner]}},))
 
 
-def _list_exceptions(item: AskedItem, until: datetime | None) -> list[Candidate]:
+def _list_exceptions(item: AskedAccess, until: datetime | None) -> list[Candidate]:
     """Return the actor as an exception of every policy that denies it, alone and with a policy of its own.
 
     None where a policy denies it that cannot except anybody: one that cannot be changed, or of another family.
@@ -177,16 +186,10 @@ def _list_exceptions(item: AskedItem, until: datetime | None) -> list[Candidate]
     policies = policy_queries.find_policies(urns=sorted(urns))
     if len(policies) < len(urns) or not all(_can_except(policy) for policy in policies):
         return []
-    exceptions = tuple(put_policy(policy, _add_exception(policy, item.actor.urn), None) for policy in policies)
+    exceptions = tuple({"add_exceptions": {"policy": policy.urn, "actors": [item.actor.urn]}} for policy in policies)
     own = _build_own(item, until) if item.is_for_policies else ()
     return [Candidate(WayKind.EXCEPTION, changes) for changes in (exceptions, *([(*exceptions, *own)] if own else []))]
 
 
 def _can_except(policy: Policy) -> bool:
     return policy.family == Policy.Family.DATAHUB and policy.is_editable and policy.state == Policy.State.ACTIVE
-
-
-def _add_exception(policy: Policy, actor: str) -> dict[str, Any]:
-    document: dict[str, Any] = policy.document
-    actors = document["actors"]
-    return document | {"actors": actors | {"excludedUsers": [*(actors.get("excludedUsers") or ()), actor]}}

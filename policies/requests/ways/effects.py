@@ -99,11 +99,8 @@ class StagedWay:
         return sides[0].replace(sides[0].version, held_grants), sides[1].replace(sides[1].version, given_grants)
 
     def is_enough(self) -> bool:
-        """Whether the question is allowed afterwards."""
-        (decision,) = authorizer.decide_staged(
-            requests=[(self.actor, self.item.request)], snapshot=self.snapshots[1], stage_facts=self._stage_facts
-        )
-        return decision.is_allowed
+        """Whether the actor has afterwards what was asked for."""
+        return self.item.is_given(self.actor, self.snapshots[1], self._stage_facts)
 
     def compare(self) -> tuple[Gains, Gains, bool]:
         """Return what is gained and lost, and whether these are all."""

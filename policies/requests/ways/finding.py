@@ -11,11 +11,10 @@ from typing import Any
 from policies.engine.model import Actor
 from policies.engine.proofs.verdicts import Proof
 from policies.models import Guardrail
-from policies.pdp import authorizer
-from policies.pdp.access_requests import AccessRequest
+from policies.pdp import authorizer, ports, snapshot_store
 from policies.pdp.account_turns import hold_turn
 from policies.requests.ways import candidates
-from policies.requests.ways.asked_items import AskedItem
+from policies.requests.ways.asked_items import AskedAccess, AskedItem
 from policies.requests.ways.candidates import Candidate, Changes, WayKind
 from policies.requests.ways.effects import BrokenGuardrail, Gains, stage_way
 from policies.requests.ways.proofs import prove_only_this
@@ -73,41 +72,36 @@ class FoundWays:
     denied_by: Sequence[str] = ()
 
 
-def find_ways(*, actor: Actor, request: AccessRequest, by: Actor, until: datetime | None = None) -> FoundWays:
-    """Return all ways to a question of an actor, for this reader; none where it is allowed, or no change would help.
+def find_ways(*, item: AskedItem, by: Actor, until: datetime | None = None) -> FoundWays:
+    """Return all ways to an item, for this reader; none where the actor has it, or no change would help.
 
     `until` is the end that they get where they can have one. Raises Busy while the reader has another preview.
     """
+    if not item.is_changeable or _is_concealed(item, by):
+        return FoundWays()
     with hold_turn(by.urn):
-        item = AskedItem.load(actor=actor, request=request)
-        if not item.is_changeable or _is_concealed(item, by):
-            return FoundWays()
         proposed = [*candidates.list_own(item, until), *candidates.list_others(item, until)]
-        return limit_to_reader(
-            [way for candidate in proposed if (way := _measure(item, candidate, by)) is not None], item, by
-        )
+        return limit_to_reader(measure_all(item, proposed, by), item, by)
 
 
-def find_smallest_way(*, actor: Actor, request: AccessRequest, by: Actor) -> AccessWay | None:
+def find_smallest_way(*, item: AskedItem, by: Actor) -> AccessWay | None:
     """Return the first of all ways; the others are looked at only where the own policy or grant is not the smallest.
 
     Raises Busy while the reader has another preview.
     """
+    if not item.is_changeable or _is_concealed(item, by):
+        return None
     with hold_turn(by.urn):
-        item = AskedItem.load(actor=actor, request=request)
-        if not item.is_changeable or _is_concealed(item, by):
-            return None
-        own = [
-            way for candidate in candidates.list_own(item, None) if (way := _measure(item, candidate, by)) is not None
-        ]
-        if not any(way.is_only_this and not way.is_forbidden and not way.losses.size for way in own):
-            others = candidates.list_others(item, None)
-            own += [way for candidate in others if (way := _measure(item, candidate, by)) is not None]
-        return next(iter(limit_to_reader(own, item, by).ways), None)
+        ways = measure_all(item, candidates.list_own(item, None), by)
+        if not any(way.is_only_this and not way.is_forbidden and not way.losses.size for way in ways):
+            ways += measure_all(item, candidates.list_others(item, None), by)
+        return next(iter(limit_to_reader(ways, item, by).ways), None)
 
 
-def _measure_all(item: AskedItem, proposed: Iterable[Candidate], by: Actor) -> list[AccessWay]:
-    return [way for candidate in proposed if (way := _measure(item, candidate, by)) is not None]
+def measure_all(item: AskedItem, proposed: Iterable[Candidate], by: Actor) -> list[AccessWay]:
+    """Return the candidates that are enough, each with all that is said of it."""
+    with ports.bind_shared_postings(fields=snapshot_store.get_current().all_tested_fields):
+        return [way for candidate in proposed if (way := _measure(item, candidate, by)) is not None]
 
 
 def _measure(item: AskedItem, candidate: Candidate, by: Actor) -> AccessWay | None:
@@ -135,9 +129,7 @@ def _measure(item: AskedItem, candidate: Candidate, by: Actor) -> AccessWay | No
 
 def _is_concealed(item: AskedItem, by: Actor) -> bool:
     """Whether the reader may not view something that the item is about: nothing is said of it then."""
-    urns = {entity for entity in item.places if entity is not None}
-    if item.request.resource is not None and item.request.resource.urn:
-        urns.add(item.request.resource.urn)
+    urns = item.list_entities()
     with authorizer.bind_viewer(lambda: by):
         return bool(urns) and bool(authorizer.directory().find_hidden_urns(urns=urns))
 
@@ -154,13 +146,13 @@ def limit_to_reader(
     urns = {urn for way in ranked for urn in _list_named(way)}
     concealed = disclosure.find_concealed(urns.difference(known_urns)) if urns else frozenset[str]()
     told_ways = [way for way in ranked if concealed.isdisjoint(_list_named(way))]
-    denied_by = sorted({statement.origin.policy for statement in item.denies}) if disclosure.tells_policies else []
+    denies = item.denies if isinstance(item, AskedAccess) and disclosure.tells_policies else ()
     return FoundWays(
         [
             replace(way, rank=rank, gives_only_this=_redact_example(way.gives_only_this, disclosure))
             for rank, way in enumerate(told_ways, start=1)
         ],
-        denied_by,
+        sorted({statement.origin.policy for statement in denies}),
     )
 
 
@@ -174,7 +166,7 @@ def _list_named(way: AccessWay) -> list[str]:
     named_urns = []
     for change in way.changes:
         ((_, value),) = change.items()
-        named_urns += [value[key] for key in ("group", "role", "urn") if key in value]
+        named_urns += [value[key] for key in ("group", "role", "urn", "policy") if key in value]
     return named_urns
 
 

@@ -6,10 +6,10 @@ from datetime import datetime
 from django.db.models import Min
 
 from policies.models import RequestItem, RequestStep, SubmittedRequest
+from policies.models.event import CLOCK_CHANNEL
 from policies.models.request import RequestState
 from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
-from policies.pdp.due_changes import CLOCK_CHANNEL
 from policies.requests.rules.terms import ESCALATE, EXPIRE
 from policies.requests.services import deciding, granting, trail
 from policies.requests.services.deciding import OpenCase

@@ -9,7 +9,7 @@ from policies.pdp.users_by_actor_clause import list_users_by_actor_tokens
 from policies.requests.ways.effects import StagedWay
 
 #: Seconds after which a verdict is unknown.
-MAX_SECONDS = 0.5
+MAX_SECONDS = 1.0
 #: Most people beside those whom a way changes that a proof is about.
 MAX_PEOPLE = 2_000
 

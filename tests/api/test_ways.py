@@ -92,8 +92,7 @@ def test_every_kind_of_way_says_what_it_gives() -> None:
 def test_a_group_of_a_source_is_asked_of_it() -> None:
     store("scim", {"groups": [SCIM]}, ORDERS)
     way = found(TAGS, ORDERS)[f"{WayKind.MEMBERSHIP}identity"]
-    # What the group may come to own is the actor's, too: not in this catalog, but in another one.
-    assert (way.gains.pairs, way.gains.entities, way.gives_only_this.verdict) == (1, 1, Verdict.NO)
+    assert (way.gains.pairs, way.gains.entities, way.gives_only_this.verdict) == (1, 1, Verdict.YES)
     assert way.changes[0]["add_members"] == {"group": SCIM, "members": [JO]}
 
 

@@ -277,11 +277,12 @@ def test_ownership_is_taken_back_at_its_end(company: Company, move: Move) -> Non
 
 
 def test_an_exception_from_a_deny_is_taken_back_at_its_end(company: Company, move: Move) -> None:
-    store_policy("all", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True})
-    deny = store_policy("deny", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True}, effect="DENY")
+    criteria = [{"field": "URN", "condition": "EQUALS", "values": [ORDERS]}]
+    everybody = {"actors": {"allUsers": True}, "resources": {"filter": {"criteria": criteria}}}
+    store_policy("all", privileges=["EDIT_ENTITY_TAGS"], **everybody)
+    deny = store_policy("deny", privileges=["EDIT_ENTITY_TAGS"], effect="DENY", **everybody)
     request = ask(company["admin"], TAGS, actor=JO, until=days(3)).json()
     assert [way["kind"] for way in request["items"][0]["ways"]] == ["exception"]
-    store_policy("ada-manages", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors={"users": [ADA]})
     assert act(company["ada"], request, "approve").json()["state"] == "done"
     assert may(company["admin"], JO)
     document = {**Policy.objects.get(urn=deny).document, "description": "edited meanwhile"}

@@ -19,6 +19,11 @@ from policies.requests.services.trail import What
 class RequestDueChanges:
     """Requests as a source of due changes (`policies.pdp.due_changes`)."""
 
+    def needs_catalog(self, *, now: datetime) -> bool:
+        """Return whether an owner, or a holder of an external role, is due to be taken back."""
+        due = RequestItem.objects.filter(state=RequestState.DONE, ends_at__lte=now)
+        return any(granting.needs_catalog(way) for way in due.values_list("way", flat=True))
+
     def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:  # noqa: ARG002 - it is joined
         """End the steps that are due and the items whose end has come."""
         overdue = SubmittedRequest.objects.filter(state=RequestState.OPEN, due_at__lte=now).order_by("pk")

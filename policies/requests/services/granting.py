@@ -26,8 +26,12 @@ from policies.writes import delegation, guardrail_check, required_privileges
 
 def find_gates(ways: Iterable[chosen_ways.WayJson | None]) -> tuple[Gate, ...]:
     """Return the gates that writing these ways passes: that of the catalog only where an owner is added."""
-    needs_catalog = any(way is not None and way["kind"] in chosen_ways.CATALOG_KINDS for way in ways)
-    return (Gate.CATALOG, Gate.PEOPLE) if needs_catalog else (Gate.PEOPLE,)
+    return (Gate.CATALOG, Gate.PEOPLE) if any(map(needs_catalog, ways)) else (Gate.PEOPLE,)
+
+
+def needs_catalog(way: chosen_ways.WayJson | None) -> bool:
+    """Return whether writing a way changes documents of the catalog."""
+    return way is not None and way["kind"] in chosen_ways.CATALOG_KINDS
 
 
 def refuse_beyond(item: RequestItem, facts: ItemFacts, *, by: Actor) -> None:

@@ -110,8 +110,8 @@ def _find_platform_privileges(item: RequestedItem) -> frozenset[str]:
             return delegation.find_given_privileges(groups=[item.target], roles=roles)
         case ItemKind.POLICY:
             statements = snapshot_store.get_current().list_statements_of({item.target})
-            named = frozenset[str]().union(*(statement.privileges for statement in statements))
-            return named & find_platform_privileges()
+            named_privileges = frozenset[str]().union(*(statement.privileges for statement in statements))
+            return named_privileges & find_platform_privileges()
         case _:
             return frozenset() if item.entity else item.privileges & find_platform_privileges()
 
@@ -205,26 +205,26 @@ def find_deciders(
         urn__in=[*request.excluded_urns, *given_away]
     )
     asker = request.owner_asker
-    found = [asker.urn] if asker is not None and decides_as_asker(asker, approvers, facts) else []
-    for urns in _batch(people.values_list("urn", flat=True)):
+    decider_urns = [asker.urn] if asker is not None and is_asking_owner(asker, approvers, facts) else []
+    for urns in _split(people.values_list("urn", flat=True)):
         actors = actor_resolution.load_actors(urns=urns)
-        found += [
+        decider_urns += [
             urn
             for urn in urns
             if not is_same_person(actors[urn], request) and is_approver(actors[urn], approvers, facts)
         ]
-        if len(found) >= limit:
+        if len(decider_urns) >= limit:
             break
-    return found[:limit]
+    return decider_urns[:limit]
 
 
-def decides_as_asker(asker: Actor, approvers: Approvers, facts: ItemFacts) -> bool:
+def is_asking_owner(asker: Actor, approvers: Approvers, facts: ItemFacts) -> bool:
     """Return whether somebody who asks for another one is an owner whom a step means."""
     is_for_owners = approvers.is_owners or approvers.is_domain_owners
     return is_for_owners and asker.is_active and is_approver(asker, approvers, facts)
 
 
-def _batch(urns: Iterable[str], size: int = 200) -> Iterable[list[str]]:
+def _split(urns: Iterable[str], size: int = 200) -> Iterable[list[str]]:
     batch: list[str] = []
     for urn in urns:
         batch.append(urn)
@@ -251,7 +251,7 @@ def is_alone(person: Actor, request: DecidingFacts) -> bool:
         return False
     holders = users_by_actor_clause.list_users_by_actor_tokens(tokens=_list_allowed(MANAGE_POLICIES, None))
     others = holders.exclude(urn=ROOT_URN).values_list("urn", flat=True)
-    for urns in _batch(others):
+    for urns in _split(others):
         if any(_holds(actor, MANAGE_POLICIES, None) for actor in actor_resolution.load_actors(urns=urns).values()):
             return False
     return ROOT_URN in request.excluded_urns

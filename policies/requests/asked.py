@@ -44,7 +44,7 @@ def read_asked(body: Mapping[str, Any]) -> AskedBody:
         actor = reader.read_text(body.get("actor"), "/actor")
         if actor and (not actor.startswith(USER_PREFIX) or actor == USER_PREFIX):
             reader.note("urn.type", "/actor", f"This must begin with {USER_PREFIX}.")
-        asked = AskedBody(
+        asked_body = AskedBody(
             tuple(items),
             actor or None,
             _read_until(reader, body.get("until")),
@@ -57,7 +57,7 @@ def read_asked(body: Mapping[str, Any]) -> AskedBody:
         reader.raise_problems()
     except InvalidPolicy as error:
         raise RequestInvalid(error.problems) from None
-    return asked
+    return asked_body
 
 
 def read_note(reader: DocumentReader, value: Any, pointer: str) -> str:

@@ -36,12 +36,12 @@ def list_ways(item: RequestedItem, *, actor: str, until: datetime | None, by: Ac
     """
     person = actor_resolution.load_actor(urn=actor)
     if item.kind in _NAMED_KINDS:
-        found = find_named_ways(item=item, actor=person, by=by, until=until)
+        found_ways = find_named_ways(item=item, actor=person, by=by, until=until)
     else:
         resource = ResourceRef(item.entity) if item.entity else None
         request = AccessRequest(any_of_requirement(item.alternatives), resource)
-        found = find_ways(item=AskedAccess.load(actor=person, request=request), by=by, until=until)
-    return [describe_way(way) for way in found.ways]
+        found_ways = find_ways(item=AskedAccess.load(actor=person, request=request), by=by, until=until)
+    return [describe_way(way) for way in found_ways.ways]
 
 
 def find_way(ways: Sequence[WayJson], name: str) -> WayJson:
@@ -82,7 +82,7 @@ def build_cost(way: WayJson) -> tuple[Any, ...]:
     return (dict(way.get("gains") or {}), dict(way.get("losses") or {}), way.get("is_exact"))
 
 
-def work_out_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> WayJson:
+def measure_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> WayJson:
     """Return a way as it is now, worked out by the system; the way without gains where it is no longer one.
 
     A renewal moves an end and gives nothing more.
@@ -90,7 +90,9 @@ def work_out_again(way: WayJson, item: RequestedItem, *, actor: str, until: date
     if way.get("is_renewal"):
         return way
     ways = list_ways(item, actor=actor, until=until, by=authorizer.SYSTEM)
-    return next((one for one in ways if one["id"] == way["id"]), {**way, "gains": NO_GAINS, "is_exact": False})
+    return next(
+        (renewed for renewed in ways if renewed["id"] == way["id"]), {**way, "gains": NO_GAINS, "is_exact": False}
+    )
 
 
 def build_renewal(way: WayJson, granted: Mapping[str, Any]) -> dict[str, Any]:

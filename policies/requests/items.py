@@ -149,12 +149,12 @@ def _read_privileges(
     if is_list and not names:
         reader.note("required", pointer, "Name at least one privilege.")
     for index, name in enumerate(names):
-        place = f"{pointer}/{index}" if is_list else pointer
-        text = reader.read_text(name, place, is_required=True)
+        item_pointer = f"{pointer}/{index}" if is_list else pointer
+        text = reader.read_text(name, item_pointer, is_required=True)
         if text and not known_privileges.is_known(text):
             similar = known_privileges.suggest_names(text)
             hint = f" Did you mean {' or '.join(similar)}?" if similar else ""
-            reader.note("privilege.unknown", place, f"There is no privilege {quote(text)}.{hint}")
+            reader.note("privilege.unknown", item_pointer, f"There is no privilege {quote(text)}.{hint}")
     return tuple(name for name in names if isinstance(name, str))
 
 
@@ -173,8 +173,8 @@ def compile_filter(reader: DocumentReader, value: JsonValue, pointer: str) -> Se
         datahub.parse(document)
     except InvalidPolicy as error:
         for problem in error.problems:
-            place = problem.pointer.removeprefix("/resources")
-            reader.add(Problem(problem.code, f"{pointer}{place}", problem.detail))
+            item_pointer = problem.pointer.removeprefix("/resources")
+            reader.add(Problem(problem.code, f"{pointer}{item_pointer}", problem.detail))
         return None
     (statement,) = datahub.compile(document, StatementOrigin("", ""))
     return statement.resources

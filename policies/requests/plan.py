@@ -43,7 +43,7 @@ class RequestPlan:
     `missing` names what the form still lacks. A blind one tells its asker neither rule nor ways nor approvers.
     """
 
-    asked: AskedBody
+    asked_body: AskedBody
     actor: Actor
     by: Actor
     rule: ChosenRule
@@ -58,7 +58,7 @@ class RequestPlan:
     @property
     def items_key(self) -> str:
         """The digest of actor and items, in any order."""
-        return build_items_key(self.actor.urn, self.asked.items)
+        return build_items_key(self.actor.urn, self.asked_body.items)
 
 
 def build_items_key(actor: str, items: Sequence[RequestedItem]) -> str:
@@ -66,22 +66,22 @@ def build_items_key(actor: str, items: Sequence[RequestedItem]) -> str:
     return sha256(json_text([actor, sorted(json_text(item.document) for item in items)]).encode()).hexdigest()
 
 
-def make_plan(asked: AskedBody, *, by: Actor, is_preview: bool = False) -> RequestPlan:
+def make_plan(asked_body: AskedBody, *, by: Actor, is_preview: bool = False) -> RequestPlan:
     """Return the plan of what `by` asks for.
 
     Raises RequestInvalid with every problem, RequestConflict for what is not needed or asked already, RequestRefused
     for what this caller may not ask, or nobody. With `is_preview`, what a form still lacks is listed instead.
     """
     now = database_clock.get_now()
-    actor = _load_actor(asked, by=by)
-    _refuse_unknown(asked.items)
-    facts = approvers.load_facts(items=asked.items, actor=actor.urn, by=by.urn)
+    actor = _load_actor(asked_body, by=by)
+    _refuse_unknown(asked_body.items)
+    facts = approvers.load_facts(items=asked_body.items, actor=actor.urn, by=by.urn)
     _refuse_strangers(facts, actor=actor, by=by)
-    is_blind = bool(_find_blind(asked.items))
-    rule = choose_rule(asked.items, is_permanent=asked.has_until and asked.until is None)
+    is_blind = bool(_find_blind(asked_body.items))
+    rule = choose_rule(asked_body.items, is_permanent=asked_body.has_until and asked_body.until is None)
     terms = RuleTerms() if is_blind else rule.terms
-    until, problems = _find_until(asked, terms, now)
-    lacking = _find_lacking(asked, terms)
+    until, problems = _find_until(asked_body, terms, now)
+    lacking = _find_lacking(asked_body, terms)
     if not is_preview:
         problems += lacking
     if problems:
@@ -89,19 +89,19 @@ def make_plan(asked: AskedBody, *, by: Actor, is_preview: bool = False) -> Reque
     if not is_blind:
         if not terms.is_requestable:
             raise RequestRefused("request.not_requestable", f"{rule.name} lets nobody ask for this.")
-        _refuse_unneeded(asked.items, actor, until)
-    _refuse_duplicate(actor.urn, asked.items)
+        _refuse_unneeded(asked_body.items, actor, until)
+    _refuse_duplicate(actor.urn, asked_body.items)
     ways = (
-        tuple(() for _ in asked.items)
+        tuple(() for _ in asked_body.items)
         if is_blind
-        else tuple(tuple(chosen_ways.list_ways(item, actor=actor.urn, until=until, by=by)) for item in asked.items)
+        else tuple(tuple(chosen_ways.list_ways(item, actor=actor.urn, until=until, by=by)) for item in asked_body.items)
     )
-    _check_ways(asked, ways)
+    _check_ways(asked_body, ways)
     steps = plan_steps(rule, facts)
     if is_blind and not rule.terms.is_requestable:
         steps = [_plan_denial(facts)]
     return RequestPlan(
-        asked,
+        asked_body,
         actor,
         by,
         rule,
@@ -121,14 +121,14 @@ def _plan_denial(facts: DecidingFacts) -> PlannedStep:
     return PlannedStep(step.name, step.approvers, step.positions, within=_BLIND_DENIAL, then=EXPIRE)
 
 
-def _load_actor(asked: AskedBody, *, by: Actor) -> Actor:
-    if asked.actor is None or asked.actor == by.urn:
+def _load_actor(asked_body: AskedBody, *, by: Actor) -> Actor:
+    if asked_body.actor is None or asked_body.actor == by.urn:
         return by
-    if not User.objects.filter(urn=asked.actor, is_removed=False).exists():
-        raise RequestInvalid([Problem("actor.unknown", "/actor", f"There is no user {asked.actor}.")])
-    actor = actor_resolution.load_actor(urn=asked.actor)
+    if not User.objects.filter(urn=asked_body.actor, is_removed=False).exists():
+        raise RequestInvalid([Problem("actor.unknown", "/actor", f"There is no user {asked_body.actor}.")])
+    actor = actor_resolution.load_actor(urn=asked_body.actor)
     if not actor.is_active:
-        raise RequestConflict("request.actor_suspended", f"{asked.actor} is suspended: nobody can ask for them.")
+        raise RequestConflict("request.actor_suspended", f"{asked_body.actor} is suspended: nobody can ask for them.")
     return actor
 
 
@@ -177,32 +177,32 @@ def _find_blind(items: Sequence[RequestedItem]) -> frozenset[str]:
     return hidden | {urn for urn in urns if urn not in names and urn not in facet_source().load_types(urns=[urn])}
 
 
-def _find_until(asked: AskedBody, terms: RuleTerms, now: datetime) -> tuple[datetime | None, list[Problem]]:
+def _find_until(asked_body: AskedBody, terms: RuleTerms, now: datetime) -> tuple[datetime | None, list[Problem]]:
     """Return the end of what is asked for, None for good, and the problems with it."""
-    if not asked.has_until:
+    if not asked_body.has_until:
         return now + terms.longest, []
-    if asked.until is None:
+    if asked_body.until is None:
         detail = "This cannot be had for good: give an end."
         return None, [] if terms.allows_permanent else [Problem("until.missing", "/until", detail)]
-    if asked.until <= now:
-        return asked.until, [Problem("until.past", "/until", "This end has passed.")]
-    if asked.until > now + terms.longest:
+    if asked_body.until <= now:
+        return asked_body.until, [Problem("until.past", "/until", "This end has passed.")]
+    if asked_body.until > now + terms.longest:
         latest = (now + terms.longest).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return asked.until, [Problem("until.too_long", "/until", f"The latest end is {latest}.")]
-    return asked.until, []
+        return asked_body.until, [Problem("until.too_long", "/until", f"The latest end is {latest}.")]
+    return asked_body.until, []
 
 
-def _find_lacking(asked: AskedBody, terms: RuleTerms) -> list[Problem]:
+def _find_lacking(asked_body: AskedBody, terms: RuleTerms) -> list[Problem]:
     """Return what the form lacks: a reason, a ticket, conditions that nobody confirmed."""
     lacking = []
-    if not asked.reason:
+    if not asked_body.reason:
         lacking.append(Problem("reason.missing", "/reason", "Say why: those who decide read it."))
-    if terms.ticket == "required" and not asked.ticket:
+    if terms.ticket == "required" and not asked_body.ticket:
         lacking.append(Problem("ticket.missing", "/ticket", "This needs the address of a ticket."))
     lacking += [
         Problem("condition.missing", "/confirmed", f"Confirm {name!r}: {text}")
         for name, text in terms.conditions.items()
-        if name not in asked.confirmed
+        if name not in asked_body.confirmed
     ]
     return lacking
 
@@ -253,9 +253,9 @@ def build_duplicate(request: SubmittedRequest) -> RequestConflict:
     return RequestConflict("request.duplicate", detail, urn=request.urn)
 
 
-def _check_ways(asked: AskedBody, ways: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-    if asked.ways and len(asked.ways) != len(asked.items):
+def _check_ways(asked_body: AskedBody, ways: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+    if asked_body.ways and len(asked_body.ways) != len(asked_body.items):
         detail = "Name one way for each item."
         raise RequestInvalid([Problem("way.unknown", "/way", detail)])
-    for name, item_ways in zip(asked.ways, ways, strict=False):
+    for name, item_ways in zip(asked_body.ways, ways, strict=False):
         chosen_ways.find_way(item_ways, name)

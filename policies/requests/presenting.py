@@ -52,12 +52,12 @@ def present_plan(plan: RequestPlan) -> RequestJson:
         "by": plan.by.urn,
         "items": [
             {**item.document, "state": RequestState.OPEN.value, "ways": list(ways), "denied_by": []}
-            for item, ways in zip(plan.asked.items, plan.ways, strict=True)
+            for item, ways in zip(plan.asked_body.items, plan.ways, strict=True)
         ],
         "until": _format(plan.until),
-        "reason": plan.asked.reason,
-        "ticket": plan.asked.ticket or None,
-        "confirmed": sorted(plan.asked.confirmed),
+        "reason": plan.asked_body.reason,
+        "ticket": plan.asked_body.ticket or None,
+        "confirmed": sorted(plan.asked_body.confirmed),
         "rule": None if plan.is_blind else plan.rule.urn or None,
         "steps": []
         if plan.is_blind

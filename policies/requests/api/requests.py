@@ -172,7 +172,7 @@ class AccessRequestListView(ApiView):
     )
     def post(self, payload: dict[str, Any]) -> Response:
         """Store a request with its steps; what a rule approves by itself is done in the answer."""
-        request = asking.ask(asked=read_asked(payload), by=self.actor, channel=CHANNEL)
+        request = asking.ask(asked_body=read_asked(payload), by=self.actor, channel=CHANNEL)
         return _respond(requests.get_request(urn=request.urn, by=self.actor), self, status=201)
 
     def _present_rows(self, rows: Iterable[SubmittedRequest]) -> Iterable[Any]:

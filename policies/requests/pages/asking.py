@@ -29,7 +29,7 @@ _TARGETS = (ItemKind.ROLE, ItemKind.GROUP, ItemKind.EXTERNAL_ROLE, ItemKind.POLI
 _FIELD_BY_POINTER = {"actor": "actor", "until": "date", "reason": "reason", "ticket": "ticket", "items": "privilege"}
 
 
-class AccessForm(forms.Form):
+class RequestForm(forms.Form):
     """What is asked for, for whom, until when, and why."""
 
     privilege = forms.CharField(
@@ -75,7 +75,7 @@ def request_access(request: HttpRequest) -> HttpResponse:
     targets = {kind.value: request.GET[kind] for kind in _TARGETS if request.GET.get(kind)}
     data = request.POST if request.method == "POST" else None
     initial = {name: request.GET.get(name, "") for name in ("privilege", "resource", "actor")} | {"duration": "14"}
-    form = AccessForm(data, initial=initial)
+    form = RequestForm(data, initial=initial)
     context: dict[str, Any] = {"form": form, "targets": targets, "cancel_url": reverse("requests")}
     status = 200
     if data is None:
@@ -88,12 +88,12 @@ def request_access(request: HttpRequest) -> HttpResponse:
             body["way"] = request.POST["way"]
         if request.POST.get("go") != "look":
             try:
-                stored = asking.ask(asked=read_asked(body), by=get_actor(request), channel=CHANNEL)
+                stored_request = asking.ask(asked_body=read_asked(body), by=get_actor(request), channel=CHANNEL)
             except (Invalid, Conflict, Forbidden) as refusal:
                 status = refusal.status if not isinstance(refusal, Invalid) else UNPROCESSABLE_STATUS
                 _add_problems(form, refusal)
             else:
-                return redirect_with_message(request, "The request is sent.", "request", stored.urn)
+                return redirect_with_message(request, "The request is sent.", "request", stored_request.urn)
         context |= _look(request, body, form)
     else:
         status = UNPROCESSABLE_STATUS
@@ -123,7 +123,9 @@ def _find_until(data: Mapping[str, Any]) -> datetime | None:
     return timezone.now() + timedelta(days=int(data["duration"]))
 
 
-def _look(request: HttpRequest, body: Mapping[str, Any], form: AccessForm, *, is_first: bool = False) -> dict[str, Any]:
+def _look(
+    request: HttpRequest, body: Mapping[str, Any], form: RequestForm, *, is_first: bool = False
+) -> dict[str, Any]:
     """Return what the page shows of the request that this would be; refusals stand at their fields."""
     try:
         plan = make_plan(read_asked(body), by=get_actor(request), is_preview=True)
@@ -137,7 +139,7 @@ def _look(request: HttpRequest, body: Mapping[str, Any], form: AccessForm, *, is
 
 
 def _present_plan(plan: RequestPlan, chosen: str) -> dict[str, Any]:
-    urns = {plan.actor.urn, *wording.list_item_urns(item.document for item in plan.asked.items)}
+    urns = {plan.actor.urn, *wording.list_item_urns(item.document for item in plan.asked_body.items)}
     for item_ways in plan.ways:
         urns.update(wording.list_way_urns(item_ways))
     for step in plan.steps:
@@ -146,13 +148,13 @@ def _present_plan(plan: RequestPlan, chosen: str) -> dict[str, Any]:
     ways = [wording.word_way(way, names) for way in plan.ways[0]] if len(plan.ways) == 1 else []
     first = next((way["id"] for way in ways if way["is_selectable"]), "")
     return {
-        "title": "; ".join(wording.word_item(item, names) for item in plan.asked.items),
+        "title": "; ".join(wording.word_item(item, names) for item in plan.asked_body.items),
         "is_blind": plan.is_blind,
         "end": wording.word_end(plan.until),
         "ways": [{**way, "is_chosen": way["id"] == (chosen or first)} for way in ways],
         "conditions": [] if plan.is_blind else list(plan.rule.terms.conditions.items()),
         "rule": "" if plan.is_blind else plan.rule.name,
-        "confirmed": plan.asked.confirmed,
+        "confirmed": plan.asked_body.confirmed,
         "needs_ticket": plan.rule.terms.ticket == "required" and not plan.is_blind,
         "steps": []
         if plan.is_blind
@@ -163,7 +165,7 @@ def _present_plan(plan: RequestPlan, chosen: str) -> dict[str, Any]:
     }
 
 
-def _add_problems(form: AccessForm, refusal: Invalid | Conflict | Forbidden | Busy) -> None:
+def _add_problems(form: RequestForm, refusal: Invalid | Conflict | Forbidden | Busy) -> None:
     if not isinstance(refusal, Invalid):
         form.add_error(None, refusal.detail)
         return

@@ -110,7 +110,7 @@ def show_request(request: HttpRequest, urn: str) -> HttpResponse:
     if request.method == "POST":
         if form.is_valid():
             try:
-                message = _act(request, urn, form.cleaned_data, actor)
+                message = _run_action(request, urn, form.cleaned_data, actor)
             except (Invalid, Conflict, Forbidden, Busy) as refusal:
                 status = refusal.status
                 form.add_error(None, _word_refusal(refusal))
@@ -142,7 +142,7 @@ def withdraw_request(request: HttpRequest, urn: str) -> HttpResponse:
     )
 
 
-def _act(request: HttpRequest, urn: str, data: Mapping[str, Any], by: Actor) -> str:
+def _run_action(request: HttpRequest, urn: str, data: Mapping[str, Any], by: Actor) -> str:
     """Do what the pressed button says, and return the message for the next page."""
     note, until = data["note"], _build_instant(data["until"])
     actions: dict[str, tuple[Callable[[], Any], str]] = {
@@ -200,12 +200,12 @@ def _build_context(request: SubmittedRequest, reader: Actor, form: ActionForm) -
     items, steps, trail = list(request.items.all()), list(request.steps.all()), list(request.trail.all())
     can_decide = request.state == RequestState.OPEN and deciding.can_decide(request, reader)
     ways = _list_ways(request, items, reader) if can_decide else []
-    stored = [] if is_hidden else [item.way for item in items if item.way]
+    stored_ways = [] if is_hidden else [item.way for item in items if item.way]
     urns = {request.actor, request.by, *(line.by for line in trail), *(urn for step in steps for urn in step.urns)}
-    urns.update(wording.list_item_urns(item.document for item in items), wording.list_way_urns([*ways, *stored]))
+    urns.update(wording.list_item_urns(item.document for item in items), wording.list_way_urns([*ways, *stored_ways]))
     names = authorizer.load_names(urns=urns)
     label, kind = wording.STATES[request.state]
-    chosen = {way["id"] for way in stored}
+    chosen = {way["id"] for way in stored_ways}
     return {
         "access_request": request,
         "form": form,

@@ -75,8 +75,8 @@ def get_request(*, urn: str, by: Actor) -> SubmittedRequest:
 def _list_tokens(by: Actor) -> Collection[str]:
     """Return the names of seats that this person has: its own, its groups' and roles', and its privileges'."""
     seats = RequestSeat.objects.filter(token__startswith=PRIVILEGE_SEAT).order_by().values_list("token", flat=True)
-    held = [token for token in seats.distinct() if _holds(by, token.removeprefix(PRIVILEGE_SEAT))]
-    return [*by.tokens, *held]
+    held_tokens = [token for token in seats.distinct() if _holds(by, token.removeprefix(PRIVILEGE_SEAT))]
+    return [*by.tokens, *held_tokens]
 
 
 def _holds(by: Actor, privilege: str) -> bool:

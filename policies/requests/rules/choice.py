@@ -36,7 +36,7 @@ def choose_rule(items: Sequence[RequestedItem], *, is_permanent: bool) -> Chosen
     entities = list_entities(items)
     resources = facet_source().load(urns=entities, fields=fields) if fields and entities else {}
     for rule, terms in rules:
-        if any(fits(terms.scope, item, resources, is_permanent=is_permanent) for item in items):
+        if any(is_for_item(terms.scope, item, resources, is_permanent=is_permanent) for item in items):
             return ChosenRule(rule.urn, rule.name, terms)
     return ChosenRule()
 
@@ -49,7 +49,9 @@ def load_terms(rule: ApprovalRule) -> RuleTerms:
         raise Unavailable(f"The approval rule {rule.name} ({rule.urn}) cannot be read: {error}") from error
 
 
-def fits(scope: RuleReach, item: RequestedItem, resources: Mapping[str, Resource], *, is_permanent: bool) -> bool:
+def is_for_item(
+    scope: RuleReach, item: RequestedItem, resources: Mapping[str, Resource], *, is_permanent: bool
+) -> bool:
     """Return whether a rule with this scope is for the item; `resources` are the facts about entities, by URN."""
     if scope.permanent is not None and scope.permanent != is_permanent:
         return False

@@ -207,8 +207,8 @@ def _read_step(reader: DocumentReader, value: JsonValue, pointer: str) -> StepTe
         needs = 1
     within = _read_duration(reader, document.get("within"), f"{pointer}/within")
     then = reader.read_choice(document.get("then"), (NEXT, EXPIRE, ESCALATE), f"{pointer}/then", default=NEXT)
-    stored = document.get("approvers")
-    return StepTerms(name, approvers, needs, within, then, stored if isinstance(stored, dict) else {})
+    stored_document = document.get("approvers")
+    return StepTerms(name, approvers, needs, within, then, stored_document if isinstance(stored_document, dict) else {})
 
 
 def _read_approvers(reader: DocumentReader, value: JsonValue, pointer: str) -> Approvers:

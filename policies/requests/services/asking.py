@@ -16,7 +16,7 @@ from policies.requests.asked import AskedBody
 from policies.requests.errors import RequestConflict
 from policies.requests.items import list_entities
 from policies.requests.plan import RequestPlan, build_duplicate, make_plan
-from policies.requests.rules.choice import fits
+from policies.requests.rules.choice import is_for_item
 from policies.requests.services import deciding, granting, trail
 from policies.requests.services.trail import What
 from policies.requests.services.waiting import begin_step, store_steps
@@ -25,13 +25,13 @@ from policies.requests.services.waiting import begin_step, store_steps
 MAX_UNFINISHED = 100
 
 
-def ask(*, asked: AskedBody, by: Actor, channel: str, denial: str = "") -> SubmittedRequest:
+def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: str = "") -> SubmittedRequest:
     """Store a request, and write at once what a rule approves by itself.
 
     `denial` is the note of the trail about where it was asked. Raises what `make_plan` raises, and RequestConflict for
     somebody with too many unfinished requests.
     """
-    plan = make_plan(asked, by=by)
+    plan = make_plan(asked_body, by=by)
     with open_write(*granting.find_gates(_choose_ways(plan))):
         unfinished = SubmittedRequest.objects.filter(by=by.urn, state__in=UNFINISHED_STATES)
         if unfinished.count() >= MAX_UNFINISHED:
@@ -46,20 +46,20 @@ def ask(*, asked: AskedBody, by: Actor, channel: str, denial: str = "") -> Submi
             except (Conflict, Forbidden) as error:
                 trail.add(request, What.COMMENT, by=authorizer.SYSTEM.urn, note=f"Not approved by itself: {error}")
                 request.refresh_from_db()
-        deciding.agree_as_asker(request, plan, channel=channel)
+        deciding.agree_as_owner(request, plan, channel=channel)
     return request
 
 
 def _store(plan: RequestPlan) -> SubmittedRequest:
     """Store the rows of a request; raises RequestConflict if somebody stored the same meanwhile."""
-    asked = plan.asked
+    asked_body = plan.asked_body
     request = SubmittedRequest(
         urn=f"{REQUEST_PREFIX}{uuid.uuid4()}",
         actor=plan.actor.urn,
         by=plan.by.urn,
-        reason=asked.reason,
-        ticket=asked.ticket,
-        confirmed=sorted(asked.confirmed),
+        reason=asked_body.reason,
+        ticket=asked_body.ticket,
+        confirmed=sorted(asked_body.confirmed),
         until=plan.until,
         rule=plan.rule.urn,
         is_blind=plan.is_blind,
@@ -84,7 +84,7 @@ def _store(plan: RequestPlan) -> SubmittedRequest:
             entity=item.owned,
             way=None if ways[position] is None else dict(ways[position] or {}),
         )
-        for position, item in enumerate(asked.items)
+        for position, item in enumerate(asked_body.items)
     )
     first, *_ = store_steps(request, plan.steps)
     begin_step(request, first, now=plan.now)
@@ -94,7 +94,7 @@ def _store(plan: RequestPlan) -> SubmittedRequest:
 
 def _choose_ways(plan: RequestPlan) -> list[chosen_ways.WayJson | None]:
     """Return the chosen way of each item: the named one, else the best that is not forbidden; None without any."""
-    names = plan.asked.ways or ("",) * len(plan.ways)
+    names = plan.asked_body.ways or ("",) * len(plan.ways)
     return [
         chosen_ways.find_way(ways, name) if name else chosen_ways.find_best(ways)
         for ways, name in zip(plan.ways, names, strict=True)
@@ -109,11 +109,11 @@ def _is_automatic(plan: RequestPlan) -> bool:
     is_permanent = plan.until is None
     if terms.auto_longest is not None and (plan.until is None or plan.until > plan.now + terms.auto_longest):
         return False
-    resources = facet_source().load(urns=list_entities(plan.asked.items), fields=terms.scope.resources.fields)
+    resources = facet_source().load(urns=list_entities(plan.asked_body.items), fields=terms.scope.resources.fields)
     return all(
-        fits(terms.scope, item, resources, is_permanent=is_permanent)
+        is_for_item(terms.scope, item, resources, is_permanent=is_permanent)
         and way is not None
         and not facts.platform_privileges
         and chosen_ways.gives_only(way, item)
-        for item, way, facts in zip(plan.asked.items, _choose_ways(plan), plan.facts.items, strict=True)
+        for item, way, facts in zip(plan.asked_body.items, _choose_ways(plan), plan.facts.items, strict=True)
     )

@@ -120,11 +120,11 @@ def hand_over(*, urn: str, by: Actor, to: Sequence[str], note: str, if_version: 
             raise RequestInvalid(problems)
         step = case.step
         field = {"urn:li:corpuser:": "users", "urn:li:corpGroup:": "groups"}
-        named = dict(step.approvers)
+        named_approvers = dict(step.approvers)
         for receiver in to:
             name = next(name for prefix, name in field.items() if receiver.startswith(prefix))
-            named[name] = sorted({*named.get(name, ()), receiver})
-        step.approvers = named
+            named_approvers[name] = sorted({*named_approvers.get(name, ()), receiver})
+        step.approvers = named_approvers
         step.given_away = sorted({*step.given_away, by.urn})
         renew_seats(step, case.facts)
         trail.add(case.request, What.HANDED_OVER, by=by.urn, note=note)
@@ -138,7 +138,7 @@ def can_decide(request: SubmittedRequest, person: Actor) -> bool:
     return any(may_decide(case, case.step, person, position) for position in case.open_positions)
 
 
-def agree_as_asker(request: SubmittedRequest, plan: RequestPlan, *, channel: str) -> None:
+def agree_as_owner(request: SubmittedRequest, plan: RequestPlan, *, channel: str) -> None:
     """Count the asker as approver of the first step where they ask for somebody else and are one of its owners."""
     if plan.by.urn == plan.actor.urn or request.state != RequestState.OPEN or plan.is_blind:
         return
@@ -148,7 +148,7 @@ def agree_as_asker(request: SubmittedRequest, plan: RequestPlan, *, channel: str
         position
         for position in case.open_positions
         if case.items[position].way is not None
-        and approvers.decides_as_asker(plan.by, terms, case.facts.items[position])
+        and approvers.is_asking_owner(plan.by, terms, case.facts.items[position])
         and chosen_ways.gives_only(case.items[position].way, case.facts.items[position].item)
     ]
     if positions:
@@ -174,8 +174,8 @@ def open_case(urn: str, *, by: Actor, if_version: int | None) -> OpenCase:
 
 def _load_case(request: SubmittedRequest, now: datetime) -> OpenCase:
     items = {item.position: item for item in RequestItem.objects.filter(request=request)}
-    asked = [load_item(items[position].document) for position in sorted(items)]
-    facts = load_facts(items=asked, actor=request.actor, by=request.by)
+    asked_items = [load_item(items[position].document) for position in sorted(items)]
+    facts = load_facts(items=asked_items, actor=request.actor, by=request.by)
     step = RequestStep.objects.get(request=request, state=_State.WAITING)
     return OpenCase(request, items, facts, step, now)
 
@@ -222,8 +222,8 @@ def _list_chosen(
         if not ways and item.way is not None:
             chosen[item.position] = item.way
             continue
-        listed = chosen_ways.list_ways(load_item(item.document), actor=request.actor, until=request.until, by=by)
-        way = chosen_ways.find_way(listed, ways[index]) if ways else chosen_ways.find_best(listed)
+        item_ways = chosen_ways.list_ways(load_item(item.document), actor=request.actor, until=request.until, by=by)
+        way = chosen_ways.find_way(item_ways, ways[index]) if ways else chosen_ways.find_best(item_ways)
         if way is None:
             raise RequestConflict("request.no_way", "No change that the house knows gives this item.")
         chosen[item.position] = way
@@ -257,8 +257,8 @@ def _record(
     RequestDecision.objects.create(
         step=case.step, by=by.urn, time=case.now, is_agreement=is_agreement, items=list(positions), note=note
     )
-    what = What.AGREED if is_agreement else What.DENIED
-    trail.add(case.request, what, by=by.urn, note=note, is_alone=is_alone)
+    event = What.AGREED if is_agreement else What.DENIED
+    trail.add(case.request, event, by=by.urn, note=note, is_alone=is_alone)
 
 
 def _set_state(item: RequestItem, state: RequestState) -> None:
@@ -323,32 +323,32 @@ def _list_agreeing(case: OpenCase, step: RequestStep, position: int) -> list[Act
     decisions = RequestDecision.objects.filter(step=step, is_agreement=True).order_by("id")
     urns = list(dict.fromkeys(decision.by for decision in decisions if position in decision.items))
     actors = actor_resolution.load_actors(urns=urns)
-    return [actors[urn] for urn in urns if _still_counts(case, step, actors[urn], position)]
+    return [actors[urn] for urn in urns if _is_counted(case, step, actors[urn], position)]
 
 
-def _still_counts(case: OpenCase, step: RequestStep, person: Actor, position: int) -> bool:
+def _is_counted(case: OpenCase, step: RequestStep, person: Actor, position: int) -> bool:
     """Return whether an agreement counts now: its giver may decide, or is the owner who asked for somebody else."""
     asker = case.facts.owner_asker
     if asker is not None and asker.urn == person.urn:
         terms = read_approvers(step.approvers)
-        return approvers.decides_as_asker(asker, terms, case.facts.items[position])
+        return approvers.is_asking_owner(asker, terms, case.facts.items[position])
     return may_decide(case, step, person, position)
 
 
 def _match_seats(names: Sequence[str], people: Sequence[Actor]) -> bool:
     """Return whether each named approver has a person of its own among these: nobody sits on two seats."""
-    taken: dict[str, int] = {}
+    people_by_seat_index: dict[str, int] = {}
 
-    def seat(index: int, seen: set[str]) -> bool:
+    def find_seat(index: int, tried_urns: set[str]) -> bool:
         for person in people:
-            if names[index] in person.tokens and person.urn not in seen:
-                seen.add(person.urn)
-                if person.urn not in taken or seat(taken[person.urn], seen):
-                    taken[person.urn] = index
+            if names[index] in person.tokens and person.urn not in tried_urns:
+                tried_urns.add(person.urn)
+                if person.urn not in people_by_seat_index or find_seat(people_by_seat_index[person.urn], tried_urns):
+                    people_by_seat_index[person.urn] = index
                     return True
         return False
 
-    return all(seat(index, set()) for index in range(len(names)))
+    return all(find_seat(index, set()) for index in range(len(names)))
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def find_change(request: SubmittedRequest, items: Sequence[RequestItem]) -> Requ
     changed: list[int] = []
     for item in items:
         way = dict(item.way or {})
-        renewed = chosen_ways.work_out_again(way, load_item(item.document), actor=request.actor, until=find_end(item))
+        renewed = chosen_ways.measure_again(way, load_item(item.document), actor=request.actor, until=find_end(item))
         if chosen_ways.build_cost(renewed) != chosen_ways.build_cost(way):
             item.way = renewed
             item.save(update_fields=["way"])

@@ -59,12 +59,12 @@ def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> Submit
     now = database_clock.get_now()
     with open_write(Gate.PEOPLE):
         renewed = _get_own(urn, by, None)
-        given = list(RequestItem.objects.filter(request=renewed, state=RequestState.DONE))
-        if not given or renewed.state not in _RENEWABLE:
+        granted_items = list(RequestItem.objects.filter(request=renewed, state=RequestState.DONE))
+        if not granted_items or renewed.state not in _RENEWABLE:
             raise RequestConflict("request.state", f"This request is {renewed.state}.", state=renewed.state)
         if renewed.renewals.filter(state=RequestState.OPEN).exists():
             raise RequestConflict("request.duplicate", "More time is asked for already.", urn=renewed.urn)
-        items = [load_item(item.document) for item in given]
+        items = [load_item(item.document) for item in granted_items]
         rule = _find_rule(renewed, items, is_permanent=until is None)
         _check_end(until, reason, rule, now)
         facts = load_facts(items=items, actor=renewed.actor, by=by.urn)
@@ -88,7 +88,7 @@ def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> Submit
                 entity=item.entity,
                 way=chosen_ways.build_renewal(item.way or {}, item.granted or {}),
             )
-            for position, item in enumerate(given)
+            for position, item in enumerate(granted_items)
         )
         first, *_ = store_steps(request, plan_steps(rule, facts))
         begin_step(request, first, now=now)

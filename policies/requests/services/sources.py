@@ -17,16 +17,16 @@ def settle_sources() -> int:
     waiting = RequestItem.objects.filter(state=RequestState.WAITING_FOR_SOURCE).select_related("request")
     items = list(waiting.order_by("pk")[:_MAX_ITEMS])
     actors = actor_resolution.load_actors(urns={item.request.actor for item in items})
-    shown = [item.pk for item in items if _is_shown(item, actors[item.request.actor])]
-    if not shown:
+    shown_keys = [item.pk for item in items if _is_shown(item, actors[item.request.actor])]
+    if not shown_keys:
         return 0
     with open_write(Gate.PEOPLE):
-        for item in waiting.filter(pk__in=shown):
+        for item in waiting.filter(pk__in=shown_keys):
             item.state = RequestState.DONE
             item.save(update_fields=["state"])
             trail.add(item.request, What.DONE, by=authorizer.SYSTEM.urn)
             trail.settle(item.request)
-    return len(shown)
+    return len(shown_keys)
 
 
 def _is_shown(item: RequestItem, actor: Actor) -> bool:
@@ -35,5 +35,5 @@ def _is_shown(item: RequestItem, actor: Actor) -> bool:
         for value in change.values():
             if value.get("group") not in (None, *actor.groups):
                 return False
-    asked: RequestedItem = load_item(item.document)
-    return asked.kind is not ItemKind.EXTERNAL_ROLE
+    asked_item: RequestedItem = load_item(item.document)
+    return asked_item.kind is not ItemKind.EXTERNAL_ROLE

@@ -2,8 +2,10 @@
 
 from django.utils import timezone
 
-from policies.models import RequestItem, RequestTrail, SubmittedRequest
+from policies.models import EventType, RequestItem, RequestTrail, SubmittedRequest
+from policies.models.outbox import build_event
 from policies.models.request import RequestState
+from policies.models.writes import get_open_write
 
 What = RequestTrail.What
 
@@ -21,9 +23,33 @@ _CLOSED = frozenset(
 )
 
 
-def add(request: SubmittedRequest, what: RequestTrail.What, *, by: str, note: str = "", is_alone: bool = False) -> None:
-    """Add a line to the trail of a request."""
-    RequestTrail.objects.create(request=request, by=by, what=what, note=note, is_alone=is_alone)
+#: What others are told of: an event of the stream each.
+_EVENT_TYPES = {
+    What.ASKED: EventType.REQUEST_ASKED,
+    What.APPROVED: EventType.REQUEST_APPROVED,
+    What.AUTO: EventType.REQUEST_APPROVED,
+    What.DENIED: EventType.REQUEST_DENIED,
+    What.DONE: EventType.REQUEST_DONE,
+    What.SOURCE: EventType.REQUEST_WAITING,
+    What.WITHDRAWN: EventType.REQUEST_WITHDRAWN,
+    What.EXPIRED: EventType.REQUEST_EXPIRED,
+    What.ENDED: EventType.REQUEST_ENDED,
+}
+
+
+def add(
+    request: SubmittedRequest, event: RequestTrail.What, *, by: str, note: str = "", is_alone: bool = False
+) -> None:
+    """Add a line to the trail of a request, and the event of it, inside an open write."""
+    RequestTrail.objects.create(request=request, by=by, what=event, note=note, is_alone=is_alone)
+    if event in _EVENT_TYPES:
+        emit(request, _EVENT_TYPES[event], by=by)
+
+
+def emit(request: SubmittedRequest, type_: EventType, *, by: str, **data: object) -> None:
+    """Put an event about a request into the outbox; it names who asked and who is to get it."""
+    people = {"actor": request.actor, "by": request.by}
+    get_open_write().emit([build_event(type_, subject=request.urn, actor=by, data={**people, **data})])
 
 
 def settle(request: SubmittedRequest) -> None:

@@ -3,16 +3,17 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from policies.models import RequestSeat, RequestStep, SubmittedRequest
+from policies.models import EventType, RequestSeat, RequestStep, SubmittedRequest
 from policies.models.writes import announce_boundaries
 from policies.requests.approvers import DecidingFacts, list_names, list_seats
 from policies.requests.rules.terms import read_approvers
+from policies.requests.services import trail
 from policies.requests.steps import PlannedStep
 
 
 def store_steps(request: SubmittedRequest, steps: Iterable[PlannedStep], *, first: int = 0) -> list[RequestStep]:
     """Store planned steps of a request, from this position on, with the seats of each."""
-    stored = [
+    stored_steps = [
         RequestStep(
             request=request,
             position=position,
@@ -26,12 +27,12 @@ def store_steps(request: SubmittedRequest, steps: Iterable[PlannedStep], *, firs
         )
         for position, step in enumerate(steps, first)
     ]
-    RequestStep.objects.bulk_create(stored)
-    seats = {step.position: planned.seats for step, planned in zip(stored, steps, strict=True)}
+    RequestStep.objects.bulk_create(stored_steps)
+    seats = {step.position: planned.seats for step, planned in zip(stored_steps, steps, strict=True)}
     RequestSeat.objects.bulk_create(
-        RequestSeat(step=step, token=token) for step in stored for token in sorted(seats[step.position])
+        RequestSeat(step=step, token=token) for step in stored_steps for token in sorted(seats[step.position])
     )
-    return stored
+    return stored_steps
 
 
 def begin_step(request: SubmittedRequest, step: RequestStep, *, now: datetime) -> None:
@@ -42,6 +43,7 @@ def begin_step(request: SubmittedRequest, step: RequestStep, *, now: datetime) -
     request.due_at = step.due
     if step.due is not None:
         announce_boundaries([step.due])
+    trail.emit(request, EventType.REQUEST_STEP, by="", approvers=step.urns, by_privilege=not step.urns, step=step.name)
 
 
 def renew_seats(step: RequestStep, facts: DecidingFacts) -> None:
@@ -52,5 +54,5 @@ def renew_seats(step: RequestStep, facts: DecidingFacts) -> None:
     step.save(update_fields=["approvers", "urns", "given_away"])
     tokens = frozenset[str]().union(*(list_seats(approvers, item) for item in items)) - set(step.given_away)
     step.seats.exclude(token__in=tokens).delete()
-    known = set(step.seats.values_list("token", flat=True))
-    RequestSeat.objects.bulk_create(RequestSeat(step=step, token=token) for token in sorted(tokens - known))
+    known_tokens = set(step.seats.values_list("token", flat=True))
+    RequestSeat.objects.bulk_create(RequestSeat(step=step, token=token) for token in sorted(tokens - known_tokens))

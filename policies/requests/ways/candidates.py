@@ -55,7 +55,7 @@ class Candidate:
     @property
     def id(self) -> str:
         """A hash of the changes without their end, the same wherever they are worked out."""
-        changes = [{kind: _drop_end(value) for kind, value in one.items()} for one in self.changes]
+        changes = [{kind: _drop_end(value) for kind, value in change.items()} for change in self.changes]
         text = json.dumps([self.kind, changes, self.source], sort_keys=True, separators=(",", ":"))
         return f"w{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 

@@ -40,6 +40,8 @@ TABLE: dict[str, dict[str, tuple]] = {
     },
     "why-can": people.own("/why/can")
     | {"/why/can?actor=ada": (people.to_sign_in("/why/can?actor=ada"), 403, 200, 200, 200)},
+    "why-way": people.own("/why/way?privilege=VIEW_ENTITY_PAGE")
+    | {"/why/way?privilege=X&actor=ada": (people.to_sign_in("/why/way?privilege=X&actor=ada"), 403, 200, 200, 200)},
     # Who may is always about others.
     "why-who": {"/why/who": (people.to_sign_in("/why/who"), 403, 200, 200, 200)},
     "why-what": people.own("/why/what?privilege=VIEW_ENTITY_PAGE")

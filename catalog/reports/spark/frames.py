@@ -56,12 +56,14 @@ def make_frame(session: SparkSession, tables: Sequence[pa.Table], schema: Struct
 
     Spark knows the rows when it plans: it computes at once what depends on them alone, and drops joins with nothing.
     """
+    # Spark takes a piece without rows for the end, and leaves out what stands behind it.
     if len(tables) == 1:
-        return session.createDataFrame(tables[0], schema)
+        return session.createDataFrame(tables[0].combine_chunks(), schema)
     # Some tables have nulls where others never have any.
     arrow_schema = pa.schema([field.with_nullable(nullable=True) for field in tables[0].schema])
     nullable_schema = StructType([StructField(field.name, field.dataType) for field in schema.fields])
-    return session.createDataFrame(pa.concat_tables([table.cast(arrow_schema) for table in tables]), nullable_schema)
+    rows = pa.concat_tables([table.cast(arrow_schema) for table in tables]).combine_chunks()
+    return session.createDataFrame(rows, nullable_schema)
 
 
 def collect_table(frame: DataFrame) -> pa.Table:

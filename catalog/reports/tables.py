@@ -83,6 +83,10 @@ FINDING_SEVERITY = ReportColumn("severity", "Severity", ColumnKind.SEVERITY)
 FINDING_TYPE = ReportColumn("type", "Finding", ColumnKind.STATE, FINDING_LABELS)
 FINDING_REPAIR = ReportColumn("repair", "Repair", ColumnKind.SQL)
 FINDING_KEY = ReportColumn("key", "Key")
+#: Who has or lacks access in a source: the URN of whom the catalog knows, else the name in the source; and the rows of
+#: the exports that say so.
+FINDING_GRANTEE = ReportColumn("grantee", "Grantee", ColumnKind.ACTOR)
+FINDING_EVIDENCE = ReportColumn("evidence", "Evidence")
 #: Columns of findings that stand for several (`catalog.reports.spark.rollups`).
 FINDING_MEMBERS = number_column("members", "Of a kind")
 FINDING_DATASETS = ReportColumn("datasets", "Datasets", ColumnKind.ENTITIES)

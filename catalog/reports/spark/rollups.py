@@ -68,14 +68,17 @@ def roll_up(
     unlisted_count = group["members"] - len(findings)
     if unlisted_count:
         repairs.append(f"-- And {unlisted_count:,} more.")
-    datasets = dict.fromkeys(finding["entity"] for finding in findings if finding.get("entity"))
+    listed = (finding.get("entity") or finding.get("datasets") or "" for finding in findings)
+    datasets = list(dict.fromkeys(urn for text in listed for urn in text.split("\n") if urn))
+    evidence = dict.fromkeys(finding.get("evidence") for finding in findings)
     return [
         shared
         | {
             "severity": first["severity"],
             "sentence": sentence,
             "entity": None,
-            "datasets": "\n".join(datasets) or None,
+            "datasets": "\n".join(datasets[:MAX_LISTED]) or None,
+            "evidence": "\n".join(filter(None, evidence)) or None,
             "members": group["members"],
             "fingerprint": group["fingerprint"],
             "repair": "\n".join(repairs),

@@ -6,6 +6,7 @@ The snapshot has `grants_exports.json`: {"folder": "exports"}, the folder of `ex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceType,
     render_names,
 )
+from catalog.reports.kinds.role_mapping_check.evidence import collect_evidence
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
@@ -74,7 +76,7 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     comparison = drift.compare(source, declared_task.get_result(), export_list, stages=stages, threads=threads)
     print_progress("Writing the findings", 2, 3)
     exports_by_name = bind_exports(export_list, facts, survey, lambda: comparison.differences)
-    findings = build_findings(comparison.differences, exports_by_name)
+    findings = build_findings(comparison.differences, exports_by_name, partial(collect_evidence, facts, survey))
     job.write_batches("differences", map(render_names, iterate_stored(comparison.differences)))
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))

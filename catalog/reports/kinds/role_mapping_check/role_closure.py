@@ -6,17 +6,21 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.warehouses.grant_facts import FactKind
 
+_LONGER_COLUMNS = ("one.export", "one.role", "other.given", "other.given_name", "one.hop")
+
 
 def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = False) -> DataFrame:
     """Return the closure of role inheritance: export, role, given, given_name (`role` has all that `given` has).
 
-    `is_empty` says that no fact is about inheritance.
+    `hop` is the place of the row by which the role has `given`, or the first of the roles between them; null where
+    facts have no place. `is_empty` says that no fact is about inheritance.
 
     Each iteration doubles the distance, so a chain of a thousand roles takes ten; cycles end as well.
     """
     edges = facts.filter(f"what = '{FactKind.INHERIT}' AND grantee_key <> object_key")
     keys = ("export", "grantee_key AS role", "object_key AS given")
-    pairs = edges.groupBy(*map(f.expr, keys)).agg(f.expr("min(object) AS given_name"))
+    hop = "min(place) AS hop" if "place" in facts.columns else "CAST(NULL AS bigint) AS hop"
+    pairs = edges.groupBy(*map(f.expr, keys)).agg(*map(f.expr, ("min(object) AS given_name", hop)))
     if is_empty:
         # Spark knows that this is empty, and drops the joins with it.
         return pairs.limit(0)
@@ -28,8 +32,10 @@ def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = Fal
         left, right = pairs.alias("one"), pairs.alias("other")
         is_next = f.expr("one.export = other.export AND one.given = other.role AND one.role <> other.given")
         longer_pairs = left.join(right, is_next)
-        pairs = pairs.union(longer_pairs.selectExpr("one.export", "one.role", "other.given", "other.given_name"))
-        pairs = pairs.groupBy("export", "role", "given").agg(f.expr("min(given_name) AS given_name"))
+        pairs = pairs.union(longer_pairs.selectExpr(*_LONGER_COLUMNS))
+        pairs = pairs.groupBy("export", "role", "given").agg(
+            *map(f.expr, ("min(given_name) AS given_name", "min(hop) AS hop"))
+        )
         pairs = stage("closure", pairs)
         previous_count, pair_count = pair_count, pairs.count()
     return pairs

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.differences import DETAILS, ROLE_COLUMNS, Stage
+from catalog.reports.kinds.role_mapping_check.differences import ALL_PLACES, DETAILS, ROLE_COLUMNS, Stage
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.warehouses.principals import is_outside
 
@@ -30,15 +30,23 @@ def pair_roles_with_datasets(
     rows of some roles.
     """
     grant_columns = (*OBJECT_COLUMNS, "at", "bit", "level", "details")
-    direct_pairs = grants.selectExpr("export", "number", "grantee_key AS role", "grantee", *grant_columns, "'' AS via")
+    direct_pairs = grants.selectExpr(
+        "export", "number", "grantee_key AS role", "grantee", *grant_columns, "array(place) AS places", "'' AS via"
+    )
     # Inheritance of undeclared roles adds nothing to the grants of the roles that they inherit.
     is_declared = declared_access.roles.selectExpr("role", "true AS is_declared")
     known_roles = inherited_roles.join(existing_roles, ROLE_COLUMNS).join(is_declared, "role", "left")
     known_roles = known_roles.filter(f"is_declared OR {is_outside('role_name')}").selectExpr(
-        "export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name"
+        "export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name", "hop"
     )
     inherited_pairs = direct_pairs.join(known_roles, ROLE_COLUMNS).selectExpr(
-        "export", "number", "holder AS role", "holder_name AS grantee", *grant_columns, "given_name AS via"
+        "export",
+        "number",
+        "holder AS role",
+        "holder_name AS grantee",
+        *grant_columns,
+        f"{_HOP_AND_PLACES} AS places",
+        "given_name AS via",
     )
     granted_pairs = select(direct_pairs.union(inherited_pairs))
     pairs = stage("pairs", _find_differing_pairs(granted_pairs, declared_access, select))
@@ -54,6 +62,7 @@ def pair_roles_with_datasets(
         f"min(struct(-level AS `order`, via, {object_columns})) AS highest",
         "min(grantee) AS grantee",
         DETAILS,
+        ALL_PLACES,
     )
     details = (
         granted_pairs.join(explained_pairs.selectExpr(*_PAIR_COLUMNS), _PAIR_COLUMNS, "left_semi")
@@ -70,6 +79,7 @@ def pair_roles_with_datasets(
             "CASE WHEN how.via = '' THEN own_bits ELSE all_bits END AS bits",
             "CASE WHEN highest.via = '' THEN own_bits ELSE all_bits END AS highest_bits",
             "details",
+            "places",
             "grantee",
             "entity",
             "name",
@@ -110,6 +120,8 @@ def _find_differing_pairs(
     )
 
 
+#: The row by which a role has another one, and that of the grant.
+_HOP_AND_PLACES = "CASE WHEN hop IS NULL THEN places ELSE concat(array(hop), places) END"
 _PAIR_COLUMNS = ["export", "number", "role"]
 #: A pair: whether it is declared, the level in the source and the declared one, the role and the sensitivity.
 _DIFFERING_COLUMNS = (*_PAIR_COLUMNS, "is_said", "level", "declared_level", "role_urn", "is_sensitive")

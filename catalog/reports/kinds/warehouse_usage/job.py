@@ -90,9 +90,10 @@ def _read_access(
     """Return the grants and members of the exports; `read_declared` is called after these. Raises BadExports."""
     stage = stages.store
     facts, survey = read_surveyed_facts(read_facts, exports, stages)
+    placed_facts = survey.line_numbers.add_places(facts)
     has_no_inheritance = FactKind.INHERIT not in survey.fact_kinds
     inherited_roles = threads.start(lambda: compute_role_closure(facts, stage, is_empty=has_no_inheritance))
-    members = threads.start(lambda: stage("held", membership.select_members(facts)))
+    members = threads.start(lambda: stage("held", membership.select_members(placed_facts)))
     declared_access = read_declared()
     entries = None
     if FactKind.ENTRY in survey.fact_kinds:

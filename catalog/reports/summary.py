@@ -3,12 +3,13 @@
     {"numbers": [{"title": "People", "value": 120}],
      "charts": [{"name": "domains", "title": "Access by domain", "over_time": false, "more": 3,
                  "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}],
-     "notes": ["Every use is counted from 2026-05-01 on."]}
+     "notes": ["Every use is counted from 2026-05-01 on."],
+     "warnings": ["Older than EXPORT_MAX_AGE, 48 hours: shop (71 hours). Access may have changed since."]}
 
 `urn` is omitted for a bar that is not about an entity; `label` may be omitted where `urn` is present. Bars are in
 display order; `more` is the number of bars that the job left out. With `over_time` the same bars of earlier runs are
-drawn as lines. `notes` are sentences on what the results rest on. Items of another shape are
-ignored, so that a job may write more than is displayed.
+drawn as lines. `notes` are sentences on what the results rest on, `warnings` on why
+they may not be what is so. Items of another shape are ignored, so that a job may write more than is displayed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -60,11 +61,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The headline numbers and the charts of one run, and sentences on what they rest on."""
+    """The headline numbers and the charts of one run, sentences on what they rest on, and warnings about that."""
 
     numbers: tuple[Number, ...]
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def serialize(self) -> dict[str, Any]:
         """Return the summary as summary.json has it."""
@@ -85,6 +87,7 @@ class Summary:
             "numbers": [asdict(number) for number in self.numbers],
             "charts": charts,
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
         }
 
     @classmethod
@@ -106,9 +109,8 @@ class Summary:
             for item in _list_objects(summary, "charts")
             if "name" in item
         )
-        notes = summary.get("notes") if isinstance(summary, Mapping) else None
-        texts = tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
-        return cls(numbers, tuple(chart for chart in charts if chart.bars), texts)
+        shown_charts = tuple(chart for chart in charts if chart.bars)
+        return cls(numbers, shown_charts, _list_texts(summary, "notes"), _list_texts(summary, "warnings"))
 
     @property
     def urns(self) -> frozenset[str]:
@@ -126,7 +128,7 @@ class Summary:
             )
             for chart in self.charts
         )
-        return Summary(self.numbers, tuple(charts), self.notes)
+        return replace(self, charts=tuple(charts))
 
 
 def _parse_bars(chart: Mapping[str, Any]) -> Iterator[Bar]:
@@ -134,6 +136,11 @@ def _parse_bars(chart: Mapping[str, Any]) -> Iterator[Bar]:
         label = item.get("label") or item.get("urn")
         if _has_number(item) and label:
             yield Bar(str(label), max(item["value"], 0), str(item["urn"]) if item.get("urn") else None)
+
+
+def _list_texts(document: Any, name: str) -> tuple[str, ...]:
+    items = document.get(name) if isinstance(document, Mapping) else None
+    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
 
 
 def _list_objects(document: Any, name: str) -> Sequence[Mapping[str, Any]]:

@@ -85,3 +85,20 @@ def test_what_no_row_says_names_the_files_that_were_read(found: dict[str, Any]) 
     assert set(missing) == {"No row of roles.csv, users.csv gives it."}
     assert finding(found, "MEMBER_MISSING", user("ann"))["evidence"].startswith("No row of roles.csv, users.csv says")
     assert all(row["evidence"] for row in found["findings"])
+
+
+def test_who_can_read_what_is_listed_beside_what_the_catalog_declares(found: dict[str, Any]) -> None:
+    rows = {(row["dataset"], row["grantee"]): row for row in found["access"]}
+    declared = rows[dataset("snowflake", "db.s.a"), role("snow_reader")]
+    assert (declared["level"], declared["declared"]) == (None, "READ")
+    stranger = rows[dataset("snowflake", "db.s.a"), "OTHER"]
+    assert (stranger["level"], stranger["declared"], stranger["through"]) == ("READ", None, None)
+    first = found["access"][0]
+    assert (first["dataset"], first["tags"]) == (dataset("snowflake", TABLES[-1]), PII)
+    assert rows[first["dataset"], "WIDE_OWNER"]["through"] == "DB.WIDE"
+    holders = [(row["holder"], row["role"], row["through"]) for row in found["holders"]]
+    assert holders == [
+        ("IDA", "BASE", "READER"),
+        ("IDA", role("snow_reader"), ""),
+        (role("snow_reader"), "BASE", ""),
+    ]

@@ -87,11 +87,12 @@ class ChartOut(serializers.Serializer[Any]):
 
 
 class SummaryOut(serializers.Serializer[Any]):
-    """The headline numbers and charts of a run; `notes` are sentences on what they rest on."""
+    """The headline numbers and charts of a run; `notes` are sentences on what they rest on, `warnings` about that."""
 
     numbers = NumberOut(many=True)
     charts = ChartOut(many=True)
     notes = serializers.ListField(child=serializers.CharField())
+    warnings = serializers.ListField(child=serializers.CharField())
 
 
 class RunOut(serializers.Serializer[Any]):

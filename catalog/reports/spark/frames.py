@@ -1,6 +1,7 @@
 """Tables of Spark as tables of Arrow, in any version."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -64,6 +65,11 @@ def make_frame(session: SparkSession, tables: Sequence[pa.Table], schema: Struct
     nullable_schema = StructType([StructField(field.name, field.dataType) for field in schema.fields])
     rows = pa.concat_tables([table.cast(arrow_schema) for table in tables]).combine_chunks()
     return session.createDataFrame(rows, nullable_schema)
+
+
+def run_query(session: SparkSession, path: Path, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the rows of the query in a file of SQL, in which {name} stands for a frame."""
+    return session.sql(path.read_text(encoding="utf-8"), **frames)
 
 
 def collect_table(frame: DataFrame) -> pa.Table:

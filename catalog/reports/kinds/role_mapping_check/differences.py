@@ -139,10 +139,10 @@ DETAILS = "to_json(collect_set(details)) AS details"
 
 #: Places that a finding names of one difference, and datasets.
 MAX_PLACES, MAX_DATASETS = 5, 100
-_FIRST_PLACES = f"slice(array_sort({{}}), 1, {MAX_PLACES + 1}) AS places"
 #: The first places of the facts that make a difference, as aggregates: of rows with a `place`, and with `places`.
-PLACES = _FIRST_PLACES.format("collect_set(place)")
-ALL_PLACES = _FIRST_PLACES.format("array_distinct(flatten(collect_set(places)))")
+FIRST_PLACES = f"slice(array_sort(collect_set(place)), 1, {MAX_PLACES + 1})"
+PLACES = f"{FIRST_PLACES} AS places"
+ALL_PLACES = f"slice(array_sort(array_distinct(flatten(collect_set(places)))), 1, {MAX_PLACES + 1}) AS places"
 #: `places` of a difference of such rows.
 JOINED_PLACES = "array_join(places, ' ')"
 #: The first datasets of rows of `rank_datasets`, as an aggregate.

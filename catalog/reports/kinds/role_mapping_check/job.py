@@ -6,6 +6,7 @@ The snapshot has `grants_exports.json`: {"folder": "exports"}, the folder of `ex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,13 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     render_names,
 )
 from catalog.reports.kinds.role_mapping_check.evidence import collect_evidence
+from catalog.reports.kinds.role_mapping_check.export_ages import (
+    ExportAge,
+    find_newest,
+    list_notes,
+    list_warnings,
+    measure_ages,
+)
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
@@ -67,8 +75,11 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     print_progress("Comparing with the catalog", 1, 3)
     source = find_source_access(facts, survey, declared_task.get_result, export_list, stages=stages, threads=threads)
     uncompared_rows = describe_uncompared(all_exports, uncompared), list_uncompared_files(uncompared)
+    ages_task = threads.start(lambda: measure_ages(job, all_exports, find_newest(facts, survey)))
     bad_row_count = threads.start(
-        lambda: _write_accounts(job, RowAccounts(facts, survey, source.grants), export_list, *uncompared_rows)
+        lambda: _write_accounts(
+            job, RowAccounts(facts, survey, source.grants), export_list, ages_task.get_result(), *uncompared_rows
+        )
     )
     policies_table = threads.start(
         lambda: job.write_table(tables.POLICIES.name, collect_policies(source.policies.get_result()))
@@ -82,6 +93,8 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))
     policies_table.get_result()
     summary = _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared))
+    ages = ages_task.get_result()
+    summary = replace(summary, notes=list_notes(ages), warnings=list_warnings(job, ages))
     print_progress("Done", 3, 3)
     return summary
 
@@ -90,11 +103,14 @@ def _write_accounts(
     job: Job,
     accounts: RowAccounts,
     exports: Sequence[Export],
+    ages: Sequence[ExportAge],
     uncompared_exports: Sequence[Mapping[str, Any]],
     uncompared_files: Sequence[Mapping[str, Any]],
 ) -> int:
     """Write what became of the rows of the exports, and return the number of those that were not understood."""
-    job.write_rows(tables.EXPORTS, [*map(accounts.describe_export, exports), *uncompared_exports])
+    cells = {age.export: age.list_cells() for age in ages}
+    rows = [*map(accounts.describe_export, exports), *uncompared_exports]
+    job.write_rows(tables.EXPORTS, [{**row, **cells[row["export"]]} for row in rows])
     job.write_rows(tables.PASSED, accounts.build_passed())
     job.write_rows(tables.QUARANTINE, [*uncompared_files, *accounts.collect_quarantine()])
     return accounts.count_quarantined()

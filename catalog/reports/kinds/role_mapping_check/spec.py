@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from catalog.aspects.facet_fields import ACCESS_ROLE, SUBTYPE
 from catalog.models import Report
@@ -57,25 +58,34 @@ def prepare(_: Report, folder: StorageFolder) -> None:
     if not location and not connected:
         raise Invalid([Problem("grants.none", "", _NO_EXPORTS)])
     exports_folder = EXPORTS_FOLDER
+    times: dict[str, int] = {}
     if location and _is_elsewhere(location):
         if connected:
             raise Invalid([Problem("grants.elsewhere", "", _ELSEWHERE)])
         exports_folder = location.rstrip("/")
     elif location:
-        _copy_folder(location, folder / EXPORTS_FOLDER)
+        times = _copy_folder(location, folder / EXPORTS_FOLDER)
     if connected:
         (folder / EXPORTS_FOLDER).create()
         connected_exports.add_connected(connected, folder / EXPORTS_FOLDER)
+        times |= connected_exports.list_times(connected, folder / EXPORTS_FOLDER)
     limits = {"growth": settings.EXPORTS_MAX_GROWTH, "size": settings.EXPORTS_MAX_BYTES}
-    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps({"folder": exports_folder, "limits": limits}))
+    said = {
+        "folder": exports_folder,
+        "limits": limits,
+        "times": times,
+        "max_age": settings.EXPORT_MAX_AGE,
+        "asked_at": int(timezone.now().timestamp()),
+    }
+    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps(said))
 
 
-def _copy_folder(location: str, target: StorageFolder) -> None:
+def _copy_folder(location: str, target: StorageFolder) -> dict[str, int]:
     exports = parse_address(location)
     if not exports.is_there():
         raise Invalid([Problem("grants.none", "", "There is no folder at the place that GRANTS_EXPORTS names.")])
     try:
-        copy_exports(Path(exports.path), target)
+        return copy_exports(Path(exports.path), target)
     except OutsideFolder as error:
         raise Invalid([Problem("grants.outside", "", f"Exports of grants: {error}")]) from error
 

@@ -31,6 +31,14 @@ MAX_BAD_ROWS = 10_000
 #: Masks and row filters that are listed.
 MAX_POLICIES = 10_000
 
+#: How old an export is.
+AGE_COLUMNS = (
+    ReportColumn("written", "Files of"),
+    ReportColumn("newest", "Newest row"),
+    ReportColumn("lag", "Source may be behind"),
+    number_column("age", "Hours old"),
+)
+
 FINDINGS = ResultTable(
     FINDINGS_TABLE,
     "Findings",
@@ -92,6 +100,7 @@ EXPORTS = ResultTable(
         number_column("grants", "Grants"),
         number_column("members", "Members"),
         number_column("inherited", "Roles in roles"),
+        *AGE_COLUMNS,
         ReportColumn("limits", "What it cannot show"),
         EXPORT_PROBLEM,
     ),

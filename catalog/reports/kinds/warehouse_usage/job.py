@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, membership, readers
-from catalog.reports.kinds.role_mapping_check.blocks import collect_surveyed_blocks
+from catalog.reports.kinds.role_mapping_check.blocks import LineNumbers, collect_surveyed_blocks
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.entries import find_entries
@@ -66,7 +66,8 @@ def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     check_headers(blocks)
     declared_access = declared_task.get_result()
     print_progress("Comparing with the catalog", 1, 4)
-    touched = stage("touched", uses.find_touched(history, declared_access.datasets))
+    numbers = LineNumbers(blocks)
+    touched = stage("touched", numbers.add_places(uses.find_touched(history, declared_access.datasets)))
     rows = stage("rows", uses.pass_unknown_tables(history, touched))
     coverages = uses.measure_coverage(rows, exports, days=days)
     recent_uses = stage("uses", uses.select_recent_uses(touched, coverages, days=days))
@@ -172,6 +173,8 @@ def _judge_access(
         used_members=used_members,
         undeclared_uses=undeclared_uses,
         proposed_grants=threads.start(propose_grants),
+        uses=recent_uses,
+        hits=hits,
         losses=losses,
     )
 

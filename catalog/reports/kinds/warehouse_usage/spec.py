@@ -27,7 +27,7 @@ SPEC = ReportSpec(
         role_mapping_check_spec.SENSITIVE_TAGS_PARAMETER,
     ),
     tables=(
-        *(tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, tables.LOSSES),
+        *(tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, tables.USES, tables.LOSSES),
         *(tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
     ),
     # Nightly only where exports are configured.

@@ -1,10 +1,13 @@
 """The tables of warehouse usage."""
 
+from catalog.reports.kinds.role_mapping_check.tables import AGE_COLUMNS
 from catalog.reports.tables import (
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
     FINDING_DATASETS,
+    FINDING_EVIDENCE,
     FINDING_FINGERPRINT,
+    FINDING_GRANTEE,
     FINDING_KEY,
     FINDING_MEMBERS,
     FINDING_REPAIR,
@@ -21,6 +24,8 @@ from catalog.warehouses.history_rules import HISTORY_RULE_LABELS
 
 #: Rows of a table that are written at most; the headline numbers count all of them.
 MAX_ROWS = 10_000
+#: Uses that are listed.
+MAX_USES = 100_000
 _NOTE = f"Up to {MAX_ROWS:,} rows are listed."
 _UNSURE_NOTE = "Nothing is called unused where the table Exports names a gap in the history."
 
@@ -41,7 +46,9 @@ FINDINGS = ResultTable(
         _ROLE,
         ReportColumn("entity", "Dataset", ColumnKind.ENTITY),
         ReportColumn("actor", "Who", ColumnKind.ACTOR),
+        FINDING_GRANTEE,
         _EXPORT,
+        FINDING_EVIDENCE,
         FINDING_REPAIR,
         FINDING_KEY,
         FINDING_MEMBERS,
@@ -92,6 +99,22 @@ PROPOSALS = ResultTable(
     note=f"{_NOTE} Nothing is proposed where the table Exports names a gap in the history.",
 )
 
+USES = ResultTable(
+    "uses",
+    "Who used what",
+    (
+        ReportColumn("dataset", "Dataset", ColumnKind.ENTITY),
+        _PERSON,
+        ReportColumn("grantee", "By a grant to", ColumnKind.ACTOR),
+        ReportColumn("level", "Level"),
+        _LAST,
+        _EXPORT,
+    ),
+    key=("dataset", "person", "grantee", "export"),
+    limit=MAX_USES,
+    note=f"Up to {MAX_USES:,} rows are listed, those of sensitive datasets first.",
+)
+
 LOSSES = ResultTable(
     "losses",
     "What it takes from whom",
@@ -112,6 +135,7 @@ EXPORTS = ResultTable(
         number_column("quarantined", "Not understood"),
         ReportColumn("first", "First row"),
         ReportColumn("last", "Last row"),
+        *(column for column in AGE_COLUMNS if column.name != "newest"),
         ReportColumn("gap", "Why nothing is called unused"),
         EXPORT_PROBLEM,
     ),

@@ -113,12 +113,15 @@ def _is_after_start(time: str, coverages: Iterable[HistoryCoverage], days: int) 
 
 
 def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
-    """Return (USE_COLUMNS, person, is_direct, last) of the last `days` of each history, each use once."""
-    return (
-        touched.filter(_is_after_start("used_at", coverages, days))
-        .groupBy(*USE_COLUMNS)
-        .agg(*map(f.expr, ("min(person) AS person", "max(is_direct) AS is_direct", "max(used_at) AS last")))
+    """Return (USE_COLUMNS, person, is_direct, last, place) of the last `days` of each history, each use once.
+
+    `place` is that of the last row.
+    """
+    totals = (
+        *("min(person) AS person", "max(is_direct) AS is_direct", "max(used_at) AS last"),
+        "max_by(place, struct(used_at, place)) AS place",
     )
+    return touched.filter(_is_after_start("used_at", coverages, days)).groupBy(*USE_COLUMNS).agg(*map(f.expr, totals))
 
 
 def add_views(uses: DataFrame, lineage: DataFrame, exports: Sequence[Export], stage: Stage) -> DataFrame:

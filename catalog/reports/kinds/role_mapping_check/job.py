@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, readers, tables
+from catalog.reports.kinds.role_mapping_check.access_tables import write_access
 from catalog.reports.kinds.role_mapping_check.bound_exports import bind_exports
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
@@ -84,6 +85,7 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     policies_table = threads.start(
         lambda: job.write_table(tables.POLICIES.name, collect_policies(source.policies.get_result()))
     )
+    access_tables = threads.start(lambda: write_access(job, source, declared_task.get_result()))
     comparison = drift.compare(source, declared_task.get_result(), export_list, stages=stages, threads=threads)
     print_progress("Writing the findings", 2, 3)
     exports_by_name = bind_exports(export_list, facts, survey, lambda: comparison.differences)
@@ -94,7 +96,8 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     policies_table.get_result()
     summary = _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared))
     ages = ages_task.get_result()
-    summary = replace(summary, notes=list_notes(ages), warnings=list_warnings(job, ages))
+    notes = (*list_notes(ages), _describe_listing(access_tables.get_result(), declared_task.get_result()))
+    summary = replace(summary, notes=tuple(filter(None, notes)), warnings=list_warnings(job, ages))
     print_progress("Done", 3, 3)
     return summary
 
@@ -119,6 +122,14 @@ def _write_accounts(
 def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=10_000):
         yield from batch.to_pylist()
+
+
+def _describe_listing(listed_count: int, declared_access: declared.DeclaredAccess) -> str:
+    """Return the sentence about datasets of which access is not listed, "" where all is."""
+    total = declared_access.datasets.count()
+    if listed_count >= total:
+        return ""
+    return f"Who can read what is listed for {listed_count:,} of {total:,} datasets, the sensitive ones first."
 
 
 def _build_compliance(reach: pa.Table) -> list[dict[str, Any]]:

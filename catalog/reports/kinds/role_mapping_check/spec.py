@@ -112,7 +112,10 @@ SPEC = ReportSpec(
     module=f"{__package__}.job",
     excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE, SUBTYPE},
     parameters=(SENSITIVE_TAGS_PARAMETER,),
-    tables=(tables.FINDINGS, tables.COMPLIANCE, tables.POLICIES, tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
+    tables=(
+        *(tables.FINDINGS, tables.ACCESS, tables.HOLDERS, tables.COMPLIANCE, tables.POLICIES),
+        *(tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
+    ),
     # Nightly only where there is something to compare.
     is_nightly=bool(settings.GRANTS_EXPORTS or settings.WAREHOUSE_CONNECTIONS),
     has_joins=True,

@@ -69,7 +69,7 @@ def make_frame(session: SparkSession, tables: Sequence[pa.Table], schema: Struct
 
 def run_query(session: SparkSession, path: Path, frames: Mapping[str, DataFrame]) -> DataFrame:
     """Return the rows of the query in a file of SQL, in which {name} stands for a frame."""
-    return session.sql(path.read_text(encoding="utf-8"), **frames)
+    return session.sql(path.read_text(encoding="utf-8"), args=None, **frames)
 
 
 def collect_table(frame: DataFrame) -> pa.Table:

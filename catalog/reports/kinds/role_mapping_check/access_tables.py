@@ -1,4 +1,4 @@
-"""The tables of who can read what in the warehouse: grants beside what the catalog declares, and the holders of roles."""
+"""The tables of who can read what: grants beside what the catalog declares, and the holders of roles."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.source_access import SourceAccess
 from catalog.reports.spark.frames import collect_table, run_query
 from catalog.reports.spark.job import Job
+from catalog.reports.warehouse_tables import ACCESS, HOLDERS, MAX_ACCESS, MAX_LISTED_DATASETS
 from catalog.warehouses.grant_facts import SEPARATOR
 from catalog.warehouses.levels import LEVEL_NAMES
 from catalog.warehouses.principals import describe_principal
@@ -27,7 +27,7 @@ def write_access(job: Job, source: SourceAccess, declared_access: DeclaredAccess
     """
     order = [f.desc("is_sensitive"), f.col("urn"), f.col("export")]
     names = declared_access.datasets.select("export", "number", "urn", "is_sensitive")
-    first = names.orderBy(*order).limit(tables.MAX_LISTED_DATASETS)
+    first = names.orderBy(*order).limit(MAX_LISTED_DATASETS)
     listed = first.withColumn("place", f.row_number().over(Window.orderBy(*order)))
     all_tags = "array_join(sort_array(collect_set(tag)), '\n') AS tags"
     frames = {
@@ -38,13 +38,13 @@ def write_access(job: Job, source: SourceAccess, declared_access: DeclaredAccess
         "people": declared_access.people,
         "tags": declared_access.sensitive_datasets.groupBy("number").agg(f.expr(all_tags)),
     }
-    rows = _collect_rows(run_query(job.spark, _ACCESS_QUERY, frames), tables.MAX_ACCESS + 1)
-    dataset_count = min(declared_access.datasets.count(), tables.MAX_LISTED_DATASETS)
-    if len(rows) > tables.MAX_ACCESS:
+    rows = _collect_rows(run_query(job.spark, _ACCESS_QUERY, frames), MAX_ACCESS + 1)
+    dataset_count = min(declared_access.datasets.count(), MAX_LISTED_DATASETS)
+    if len(rows) > MAX_ACCESS:
         # Of the last dataset some rows may be left out: it counts as not listed.
         dataset_count = rows[-1]["place"] - 1
         rows = [row for row in rows if row["place"] <= dataset_count]
-    job.write_rows(tables.ACCESS, [_render_row(row) for row in rows])
+    job.write_rows(ACCESS, [_render_row(row) for row in rows])
     frames |= {
         "members": source.members.get_result(),
         "inherited": source.inherited_roles.get_result(),
@@ -52,10 +52,10 @@ def write_access(job: Job, source: SourceAccess, declared_access: DeclaredAccess
         "existing": source.existing_roles,
     }
     holders = run_query(job.spark, _HOLDERS_QUERY, {name: frames[name] for name in _HOLDER_FRAMES})
-    held = _collect_rows(holders, tables.MAX_ACCESS)
-    left_out = holders.count() - len(held) if len(held) == tables.MAX_ACCESS else 0
+    held = _collect_rows(holders, MAX_ACCESS)
+    left_out = holders.count() - len(held) if len(held) == MAX_ACCESS else 0
     held_rows = [{name: _describe(value) for name, value in row.items()} for row in held]
-    job.write_rows(tables.HOLDERS, held_rows, left_out=left_out)
+    job.write_rows(HOLDERS, held_rows, left_out=left_out)
     return dataset_count
 
 

@@ -83,9 +83,6 @@ ROLE_COLUMNS = ["export", "role"]
 #: Writes an intermediate table under a name and returns it, so that it is computed once and plans of joins stay small.
 Stage = Callable[[str, DataFrame], DataFrame]
 
-#: Grantees that stand for everybody in one of the sources.
-EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers", "account users")
-
 
 def select_difference_columns(rows: DataFrame, **columns: str) -> DataFrame:
     """Return rows with DIFFERENCE_COLUMNS, given as expressions of SQL; columns without an argument are null."""

@@ -21,6 +21,7 @@ SELECT CASE everybody.kind
         WHEN 'USER' THEN coalesce(people.urn, holder)
         ELSE holder END AS holder,
     coalesce(held_role.role_urn, role_name.role_name, everybody.role) AS role,
+    everybody.kind,
     min(through) AS through,
     everybody.export
 FROM everybody
@@ -30,5 +31,5 @@ LEFT JOIN {existing} AS own_name ON everybody.kind = 'ROLE' AND own_name.export 
     AND own_name.role = holder_key
 LEFT JOIN {roles} AS held_role ON held_role.role = everybody.role
 LEFT JOIN {existing} AS role_name ON role_name.export = everybody.export AND role_name.role = everybody.role
-GROUP BY 1, 2, everybody.export
+GROUP BY 1, 2, everybody.kind, everybody.export
 ORDER BY holder, role, everybody.export

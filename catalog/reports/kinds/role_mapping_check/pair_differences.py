@@ -10,7 +10,6 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     ALL_PLACES,
     DATASETS,
     DETAILS,
-    EVERYBODY_NAMES,
     JOINED_PLACES,
     PLACES,
     ROLE_COLUMNS,
@@ -29,6 +28,7 @@ from catalog.sql_text import quote_text
 from catalog.warehouses.grant_facts import SEPARATOR, Grantee
 from catalog.warehouses.levels import READ
 from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.principals import EVERYBODY_NAMES
 from catalog.warehouses.warehouse import Export
 
 

@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check import connected_exports, tables
 from catalog.reports.kinds.role_mapping_check.exports_copy import OutsideFolder, copy_exports
 from catalog.reports.spec import INVALID_PARAMETER, UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
+from catalog.reports.warehouse_tables import ACCESS, HOLDERS
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
@@ -113,7 +114,7 @@ SPEC = ReportSpec(
     excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE, SUBTYPE},
     parameters=(SENSITIVE_TAGS_PARAMETER,),
     tables=(
-        *(tables.FINDINGS, tables.ACCESS, tables.HOLDERS, tables.COMPLIANCE, tables.POLICIES),
+        *(tables.FINDINGS, ACCESS, HOLDERS, tables.COMPLIANCE, tables.POLICIES),
         *(tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
     ),
     # Nightly only where there is something to compare.

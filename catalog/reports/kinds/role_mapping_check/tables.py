@@ -28,9 +28,6 @@ MAX_REASON_LENGTH = 300
 #: Bad rows that are written; all of them are counted.
 MAX_BAD_ROWS = 10_000
 
-#: Datasets of which all access is listed at most, and rows of access, or of holders of roles.
-MAX_LISTED_DATASETS, MAX_ACCESS = 20_000, 100_000
-
 #: Masks and row filters that are listed.
 MAX_POLICIES = 10_000
 
@@ -75,36 +72,6 @@ COMPLIANCE = ResultTable(
         number_column("opened", "Datasets in the sources"),
     ),
     key=("tag", "role"),
-)
-
-ACCESS = ResultTable(
-    "access",
-    "Who can read what",
-    (
-        ReportColumn("dataset", "Dataset", ColumnKind.ENTITY),
-        ReportColumn("grantee", "Who", ColumnKind.ACTOR),
-        ReportColumn("through", "On"),
-        ReportColumn("level", "Granted"),
-        ReportColumn("declared", "Declared"),
-        ReportColumn("tags", "Sensitive", ColumnKind.ENTITIES),
-        ReportColumn("export", "Export"),
-    ),
-    key=("dataset", "grantee", "export"),
-    limit=MAX_ACCESS,
-    note="Roles have the people who hold them in the next table. The sensitive datasets come first.",
-)
-
-HOLDERS = ResultTable(
-    "holders",
-    "Who holds which role",
-    (
-        ReportColumn("holder", "Who", ColumnKind.ACTOR),
-        ReportColumn("role", "Role", ColumnKind.ACTOR),
-        ReportColumn("through", "Through"),
-        ReportColumn("export", "Export"),
-    ),
-    key=("holder", "role", "export"),
-    limit=MAX_ACCESS,
 )
 
 POLICIES = ResultTable(

@@ -15,7 +15,6 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
-    EVERYBODY_NAMES,
     FIRST_PLACES,
     ROLE_COLUMNS,
     Stage,
@@ -29,7 +28,7 @@ from catalog.reports.spark.job_threads import JobThreads
 from catalog.sql_text import quote_text
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.levels import OWNERSHIPS
-from catalog.warehouses.principals import is_outside
+from catalog.warehouses.principals import EVERYBODY_NAMES, is_outside
 from catalog.warehouses.warehouse import Export
 
 _MEMBER_COLUMNS = ["export", "role", "kind", "member_key"]

@@ -43,6 +43,7 @@ from catalog.reports.spark.frames import run_query
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Bar, Chart, Number, Summary
+from catalog.reports.warehouse_tables import MAX_ACCESS, USES
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.history import HistoryRowKind
 from catalog.warehouses.levels import LEVEL_NAMES
@@ -61,7 +62,7 @@ def write_nothing(
     """Write empty tables, and the exports with the reason."""
     for table in (tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, tables.LOSSES, tables.PASSED):
         job.write_rows(table, [])
-    job.write_rows(tables.USES, [])
+    job.write_rows(USES, [])
     job.write_rows(tables.QUARANTINE, list_uncompared_files(uncompared))
     job.write_rows(tables.EXPORTS, _build_export_rows(exports, coverages, uncompared, []))
     return _build_summary([], coverages)
@@ -134,9 +135,9 @@ def _write_uses(job: Job, results: UsageResults) -> None:
         "people": access.people,
         "roles": access.roles,
     }
-    rows = list_rows(run_query(job.spark, _USES_QUERY, frames).limit(tables.MAX_USES))
+    rows = list_rows(run_query(job.spark, _USES_QUERY, frames).limit(MAX_ACCESS))
     levels = ({**row, "level": LEVEL_NAMES.get(row["level"]), "grantee": _name(row["grantee"])} for row in rows)
-    job.write_rows(tables.USES, [{**row, "person": _name(row["person"])} for row in levels])
+    job.write_rows(USES, [{**row, "person": _name(row["person"])} for row in levels])
 
 
 def _name(name: str | None) -> str | None:

@@ -24,8 +24,6 @@ from catalog.warehouses.history_rules import HISTORY_RULE_LABELS
 
 #: Rows of a table that are written at most; the headline numbers count all of them.
 MAX_ROWS = 10_000
-#: Uses that are listed.
-MAX_USES = 100_000
 _NOTE = f"Up to {MAX_ROWS:,} rows are listed."
 _UNSURE_NOTE = "Nothing is called unused where the table Exports names a gap in the history."
 
@@ -97,22 +95,6 @@ PROPOSALS = ResultTable(
     key=("export", "grantee", "object", "action"),
     limit=MAX_ROWS,
     note=f"{_NOTE} Nothing is proposed where the table Exports names a gap in the history.",
-)
-
-USES = ResultTable(
-    "uses",
-    "Who used what",
-    (
-        ReportColumn("dataset", "Dataset", ColumnKind.ENTITY),
-        _PERSON,
-        ReportColumn("grantee", "By a grant to", ColumnKind.ACTOR),
-        ReportColumn("level", "Level"),
-        _LAST,
-        _EXPORT,
-    ),
-    key=("dataset", "person", "grantee", "export"),
-    limit=MAX_USES,
-    note=f"Up to {MAX_USES:,} rows are listed, those of sensitive datasets first.",
 )
 
 LOSSES = ResultTable(

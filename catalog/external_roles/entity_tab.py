@@ -18,13 +18,13 @@ from catalog.models import Facet
 from catalog.reports.pages import warehouse_access as warehouse_pages
 from catalog.reports.queries import warehouse_access
 from catalog.reports.services import reports
+from policies.engine import requirements
 from policies.engine.model import Actor
 from policies.engine.selectors import OWNER
-from policies.pdp import authorizer, inverse_queries
+from policies.http.pages.list_and_form_pages import check_permissions
+from policies.pdp import inverse_queries
 from policies.pdp.access_requests import ResourceRef
 
-#: Who may see all access in the warehouse.
-MANAGE_POLICIES = ((reports.REQUIRED_PRIVILEGE,),)
 #: Rows of access in the warehouse on the tab.
 MAX_POSITIONS = 100
 
@@ -76,7 +76,7 @@ def _applies_to(entity_context: EntityContext) -> bool:
 def _load_access_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:
     text = request.GET.get("q", "")
     return {
-        **_load_warehouse_context(entity_context),
+        **_load_warehouse_context(entity_context, request),
         "rows": list_access_rows(entity_context.document("access"), text=text, by=entity_context.by),
         "query": text,
         "columns": (
@@ -88,32 +88,33 @@ def _load_access_context(entity_context: EntityContext, request: HttpRequest) ->
     }
 
 
-def _load_warehouse_context(entity_context: EntityContext) -> dict[str, Any]:
-    """Return who can read the dataset in the warehouse, for those who may know: see `may_see_access`."""
+def _load_warehouse_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:
+    """Return who can read the dataset in the warehouse, for holders of MANAGE_POLICIES, and its owners."""
     urn, by = entity_context.entity.urn, entity_context.by
-    if entity_context.entity.type != "dataset" or not may_see_access(urn=urn, by=by):
+    if entity_context.entity.type != "dataset":
+        return {}
+    requirement = requirements.privilege_requirement(reports.REQUIRED_PRIVILEGE)
+    may_see_all = check_permissions(request, see=(requirement, None))["see"]
+    if not may_see_all and not _is_owner(urn=urn, by=by):
         return {}
     runs = warehouse_access.find_runs()
     if runs.mapping is None:
         return {}
-    found = list(warehouse_access.list_rows(runs.mapping, dataset=urn)[: MAX_POSITIONS + 1])
-    positions = warehouse_access.build_positions(runs, found[:MAX_POSITIONS])
+    access_rows = list(warehouse_access.list_rows(runs.mapping, dataset=urn)[: MAX_POSITIONS + 1])
+    positions = warehouse_access.build_positions(runs, access_rows[:MAX_POSITIONS])
     return {
         "positions": warehouse_pages.render_positions(positions, by),
         "position_columns": warehouse_pages.list_position_headings(),
-        "has_more_positions": len(found) > MAX_POSITIONS,
+        "has_more_positions": len(access_rows) > MAX_POSITIONS,
         "is_listed": warehouse_access.is_listed(runs, dataset=urn),
         "unexplained": warehouse_pages.render_unexplained(runs, urn, by),
         "viewers": _describe_viewers(urn),
         **warehouse_pages.describe_runs(runs),
-        "is_linked": authorizer.is_known_to_hold(by=by, any_of=MANAGE_POLICIES),
+        "is_linked": may_see_all,
     }
 
 
-def may_see_access(*, urn: str, by: Actor) -> bool:
-    """Whether somebody may see who can read a dataset in the warehouse: holders of MANAGE_POLICIES, and its owners."""
-    if authorizer.is_known_to_hold(by=by, any_of=MANAGE_POLICIES):
-        return True
+def _is_owner(*, urn: str, by: Actor) -> bool:
     owners = Facet.objects.filter(entity__urn=urn, field=OWNER, value__among=sorted(by.holders))
     return owners.exists()
 

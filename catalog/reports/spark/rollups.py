@@ -68,8 +68,8 @@ def roll_up(
     unlisted_count = group["members"] - len(findings)
     if unlisted_count:
         repairs.append(f"-- And {unlisted_count:,} more.")
-    listed = (finding.get("entity") or finding.get("datasets") or "" for finding in findings)
-    datasets = list(dict.fromkeys(urn for text in listed for urn in text.split("\n") if urn))
+    urn_texts = (finding.get("entity") or finding.get("datasets") or "" for finding in findings)
+    datasets = list(dict.fromkeys(urn for text in urn_texts for urn in text.split("\n") if urn))
     evidence = dict.fromkeys(finding.get("evidence") for finding in findings)
     return [
         shared

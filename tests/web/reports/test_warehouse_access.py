@@ -58,7 +58,7 @@ def runs(shelves, tmp_path):
 def found(client, **filters):
     answer = client.get(URL, filters)
     assert answer.status_code == 200
-    check(answer.content.decode())
+    check(answer)
     return [tuple(cell["value"] for cell in row) for row in answer.context["rows"]], answer.content.decode()
 
 
@@ -127,7 +127,7 @@ def tab(client, dataset=ORDERS):
 def test_the_access_tab_shows_it_to_owners_and_managers_of_policies(runs, name, is_shown):
     answer = tab(runs(name))
     text = answer.content.decode()
-    check(text)
+    check(answer)
     assert ("STRANGER" in text) is is_shown
     assert ("In the catalog its policies let" in text) is is_shown
     # Reports are for those who manage policies.
@@ -137,7 +137,7 @@ def test_the_access_tab_shows_it_to_owners_and_managers_of_policies(runs, name, 
 def test_the_number_of_queries_does_not_depend_on_the_rows(runs):
     client = runs("root")
     counts = []
-    for filters in ({"dataset": ORDERS}, {"dataset": SALARIES}):
+    for filters in ({}, {"dataset": "orders"}):
         client.get(URL, filters)
         with CaptureQueriesContext(
             connection,

@@ -28,12 +28,12 @@ def write_access(job: Job, source: SourceAccess, declared_access: DeclaredAccess
     order = [f.desc("is_sensitive"), f.col("urn"), f.col("export")]
     names = declared_access.datasets.select("export", "number", "urn", "is_sensitive")
     first = names.orderBy(*order).limit(MAX_LISTED_DATASETS)
-    listed = first.withColumn("place", f.row_number().over(Window.orderBy(*order)))
+    listed_datasets = first.withColumn("place", f.row_number().over(Window.orderBy(*order)))
     all_tags = "array_join(sort_array(collect_set(tag)), '\n') AS tags"
     frames = {
         "grants": source.reaching_grants,
         "declared": declared_access.role_datasets,
-        "listed": listed,
+        "listed": listed_datasets,
         "roles": declared_access.roles,
         "people": declared_access.people,
         "tags": declared_access.sensitive_datasets.groupBy("number").agg(f.expr(all_tags)),
@@ -52,9 +52,9 @@ def write_access(job: Job, source: SourceAccess, declared_access: DeclaredAccess
         "existing": source.existing_roles,
     }
     holders = run_query(job.spark, _HOLDERS_QUERY, {name: frames[name] for name in _HOLDER_FRAMES})
-    held = _collect_rows(holders, MAX_ACCESS)
-    left_out = holders.count() - len(held) if len(held) == MAX_ACCESS else 0
-    held_rows = [{name: _describe(value) for name, value in row.items()} for row in held]
+    holder_rows = _collect_rows(holders, MAX_ACCESS)
+    left_out = holders.count() - len(holder_rows) if len(holder_rows) == MAX_ACCESS else 0
+    held_rows = [{name: _describe(value) for name, value in row.items()} for row in holder_rows]
     job.write_rows(HOLDERS, held_rows, left_out=left_out)
     return dataset_count
 

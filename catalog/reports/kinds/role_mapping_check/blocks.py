@@ -81,9 +81,9 @@ class LineNumbers:
         placed = rows.join(f.broadcast(frame), ["export", "file", "block"], "left")
         return placed.withColumn("place", f.expr("first_place + line")).drop("first_place")
 
-    def describe_place(self, place: int) -> str:
+    def describe_place(self, number: int) -> str:
         """Return the file and the line of the number of a place: grants.csv:12."""
-        return f"{_decode_path(self._files[place >> _LINE_BITS][1])}:{place & (1 << _LINE_BITS) - 1}"
+        return f"{_decode_path(self._files[number >> _LINE_BITS][1])}:{number & (1 << _LINE_BITS) - 1}"
 
     def number_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return rows with file and line as people name them, sorted by export, file and line."""

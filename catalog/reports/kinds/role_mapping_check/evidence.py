@@ -24,7 +24,7 @@ class Evidence:
 
         `places` are numbers with spaces between, of which more than MAX_PLACES are only said to be there.
         """
-        numbers = [int(place) for place in (places or "").split()]
+        numbers = [int(part) for part in (places or "").split()]
         lines = [f"{self.line_numbers.describe_place(number)}{self.givers.get(number, '')}" for number in numbers]
         return "\n".join([*lines[:MAX_PLACES], *(["and more"] if len(lines) > MAX_PLACES else [])])
 
@@ -32,12 +32,14 @@ class Evidence:
 def collect_evidence(facts: DataFrame, survey: FactSurvey, places: Iterable[str | None]) -> Evidence:
     """Return what stands at these places, of which facts are read once, if any says who granted something."""
     line_numbers = survey.line_numbers
-    numbers = {int(place) for text in places for place in (text or "").split()}
+    numbers = {int(part) for text in places for part in (text or "").split()}
     if not numbers or not survey.has_givers:
         return Evidence(line_numbers)
-    asked = facts.sparkSession.createDataFrame([(number,) for number in sorted(numbers)], "place bigint")
+    asked_places = facts.sparkSession.createDataFrame([(number,) for number in sorted(numbers)], "place bigint")
     placed = line_numbers.add_places(facts.filter("granted_by IS NOT NULL OR grant_time IS NOT NULL"))
-    givers = placed.join(f.broadcast(asked), "place").selectExpr("place", "trim(grant_time) AS time", "granted_by")
+    givers = placed.join(f.broadcast(asked_places), "place").selectExpr(
+        "place", "trim(grant_time) AS time", "granted_by"
+    )
     return Evidence(
         line_numbers,
         {row["place"]: _describe_giver(row["time"], row["granted_by"]) for row in givers.distinct().collect()},

@@ -46,10 +46,10 @@ class ExportAge:
 
     def describe(self) -> str:
         """Return the sentence of the summary."""
-        written = f"files of {self.written_at:{_TIME_FORMAT}} UTC" if self.written_at else "files without a time"
+        written_text = f"files of {self.written_at:{_TIME_FORMAT}} UTC" if self.written_at else "files without a time"
         newest = f", the newest row of {self.newest_at:{_TIME_FORMAT}} UTC" if self.newest_at else ""
         lag = f"; by its own account the source may be behind: {self.lag}" if self.lag not in ("", "none") else ""
-        return f"{self.export}: {written}{newest}{lag}."
+        return f"{self.export}: {written_text}{newest}{lag}."
 
 
 def measure_ages(

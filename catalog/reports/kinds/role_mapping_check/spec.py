@@ -71,14 +71,14 @@ def prepare(_: Report, folder: StorageFolder) -> None:
         connected_exports.add_connected(connected, folder / EXPORTS_FOLDER)
         times |= connected_exports.list_times(connected, folder / EXPORTS_FOLDER)
     limits = {"growth": settings.EXPORTS_MAX_GROWTH, "size": settings.EXPORTS_MAX_BYTES}
-    said = {
+    location_document = {
         "folder": exports_folder,
         "limits": limits,
         "times": times,
         "max_age": settings.EXPORT_MAX_AGE,
         "asked_at": int(timezone.now().timestamp()),
     }
-    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps(said))
+    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps(location_document))
 
 
 def _copy_folder(location: str, target: StorageFolder) -> dict[str, int]:

@@ -140,8 +140,10 @@ MAX_PLACES, MAX_DATASETS = 5, 100
 FIRST_PLACES = f"slice(array_sort(collect_set(place)), 1, {MAX_PLACES + 1})"
 PLACES = f"{FIRST_PLACES} AS places"
 ALL_PLACES = f"slice(array_sort(array_distinct(flatten(collect_set(places)))), 1, {MAX_PLACES + 1}) AS places"
-#: `places` of a difference of such rows.
+#: `places` of a difference of such rows; of access through a role, first that of the row by which this is held.
 JOINED_PLACES = "array_join(places, ' ')"
+_HOP_FIRST = "concat_ws(' ', {0}, array_join(array_except(places, array({0})), ' '))"
+HOP_FIRST, HIGHEST_HOP_FIRST = _HOP_FIRST.format("hop"), _HOP_FIRST.format("highest_hop")
 #: The first datasets of rows of `rank_datasets`, as an aggregate.
 DATASETS = f"""array_join(transform(
     array_sort(collect_set(CASE WHEN dataset_rank <= {MAX_DATASETS} THEN struct(dataset_rank, dataset_urn) END)),

@@ -90,13 +90,13 @@ def list_notes(ages: Sequence[ExportAge]) -> tuple[str, ...]:
 
 def list_warnings(job: Job, ages: Sequence[ExportAge]) -> tuple[str, ...]:
     """Return the sentence about exports that are older than EXPORT_MAX_AGE, if there are any."""
-    old = [f"{age.export} ({age.hours:,} hours)" for age in ages if age.is_old]
+    old = [f"{age.export} ({age.hours:,} h)" for age in ages if age.is_old]
     if not old:
         return ()
     names = ", ".join(old[:_MAX_SENTENCES])
     more = f" and {len(old) - _MAX_SENTENCES:,} more" if len(old) > _MAX_SENTENCES else ""
     return (
-        f"Older than EXPORT_MAX_AGE, {read_age_settings(job)[0]} hours: {names}{more}. Access may have changed since.",
+        f"Older than EXPORT_MAX_AGE ({read_age_settings(job)[0]} h): {names}{more}. Access may have changed since.",
     )
 
 

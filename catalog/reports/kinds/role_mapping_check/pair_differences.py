@@ -10,6 +10,8 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     ALL_PLACES,
     DATASETS,
     DETAILS,
+    HIGHEST_HOP_FIRST,
+    HOP_FIRST,
     JOINED_PLACES,
     PLACES,
     ROLE_COLUMNS,
@@ -59,7 +61,7 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
     is_usual = is_usual_holder(exports)
     container = f"CASE WHEN {is_usual} THEN substring_index(at, {quote_text(SEPARATOR)}, 1) ELSE at END"
     keys = ("export", "role", "role_urn", "via", f"CASE WHEN via = '' THEN {container} END")
-    totals = ("max(details) AS details", "count(*) AS count", ALL_PLACES, DATASETS)
+    totals = ("max(details) AS details", "count(*) AS count", "min(hop) AS hop", ALL_PLACES, DATASETS)
     grouped_rows = (
         rank_datasets(rows.filter("via <> '' OR at <> ''"), keys, "entity")
         .groupBy(*keys[:-1], f.expr(f"{keys[-1]} AS object"))
@@ -73,7 +75,7 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
             **same_named_columns(
                 "export", "role", "role_urn", "grantee", *OBJECT_COLUMNS, "name", "via", "bits", "level", "details"
             ),
-            places=JOINED_PLACES,
+            places=HOP_FIRST,
             **extra_columns,
         )
         for frame, extra_columns in (
@@ -119,7 +121,7 @@ def find_wrong_levels(pairs: DataFrame) -> DataFrame:
         type=f"'{DifferenceType.WRONG_LEVEL}'",
         severity=severity,
         **same_named_columns("export", "role", "role_urn", "entity", "grantee", "name", "level", "details"),
-        places=JOINED_PLACES,
+        places=HIGHEST_HOP_FIRST,
         **{column: f"highest_{column}" for column in ("via", "bits", *OBJECT_COLUMNS)},
         wanted="declared_level",
     )

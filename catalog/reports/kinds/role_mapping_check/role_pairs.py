@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.differences import ALL_PLACES, DETAILS, ROLE_COLUMNS, Stage
+from catalog.reports.kinds.role_mapping_check.differences import DETAILS, PLACES, ROLE_COLUMNS, Stage
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.warehouses.principals import is_outside
 
@@ -29,25 +29,18 @@ def pair_roles_with_datasets(
     Pairs that agree are left out, except with sensitive datasets; these are without bits and path. `select` leaves the
     rows of some roles.
     """
-    grant_columns = (*OBJECT_COLUMNS, "at", "bit", "level", "details")
-    direct_pairs = grants.selectExpr(
-        "export", "number", "grantee_key AS role", "grantee", *grant_columns, "array(place) AS places", "'' AS via"
-    )
+    grant_columns = (*OBJECT_COLUMNS, "at", "bit", "level", "details", "place")
+    role_grants = grants.selectExpr("export", "number", "grantee_key AS role", "grantee", *grant_columns)
     # Inheritance of undeclared roles adds nothing to the grants of the roles that they inherit.
     is_declared = declared_access.roles.selectExpr("role", "true AS is_declared")
     known_roles = inherited_roles.join(existing_roles, ROLE_COLUMNS).join(is_declared, "role", "left")
     known_roles = known_roles.filter(f"is_declared OR {is_outside('role_name')}").selectExpr(
         "export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name", "hop"
     )
-    inherited_pairs = direct_pairs.join(known_roles, ROLE_COLUMNS).selectExpr(
-        "export",
-        "number",
-        "holder AS role",
-        "holder_name AS grantee",
-        *grant_columns,
-        f"{_HOP_AND_PLACES} AS places",
-        "given_name AS via",
-    )
+    held_columns = ("export", "number", "holder AS role", "holder_name AS grantee")
+    inherited_pairs = role_grants.join(known_roles, ROLE_COLUMNS)
+    inherited_pairs = inherited_pairs.selectExpr(*held_columns, *grant_columns, "given_name AS via", "hop")
+    direct_pairs = role_grants.selectExpr("*", "'' AS via", "CAST(NULL AS bigint) AS hop")
     granted_pairs = select(direct_pairs.union(inherited_pairs))
     pairs = stage("pairs", _find_differing_pairs(granted_pairs, declared_access, select))
     # Sensitive datasets with access as declared are counted only.
@@ -57,12 +50,12 @@ def pair_roles_with_datasets(
         "bit_or(CASE WHEN via = '' THEN bit END) AS own_bits",
         "bit_or(bit) AS all_bits",
         # A direct grant on the table itself sorts first.
-        f"min(struct(via, at, {object_columns})) AS how",
+        f"min(struct(via, at, hop, {object_columns})) AS how",
         # What exceeds a declared level is where the level is highest.
-        f"min(struct(-level AS `order`, via, {object_columns})) AS highest",
+        f"min(struct(-level AS `order`, via, hop, {object_columns})) AS highest",
         "min(grantee) AS grantee",
         DETAILS,
-        ALL_PLACES,
+        PLACES,
     )
     details = (
         granted_pairs.join(explained_pairs.selectExpr(*_PAIR_COLUMNS), _PAIR_COLUMNS, "left_semi")
@@ -85,8 +78,10 @@ def pair_roles_with_datasets(
             "name",
             "how.via",
             "how.at",
+            "how.hop",
             *(f"how.{column}" for column in OBJECT_COLUMNS),
             "highest.via AS highest_via",
+            "highest.hop AS highest_hop",
             *(f"highest.{column} AS highest_{column}" for column in OBJECT_COLUMNS),
         )
     )
@@ -120,8 +115,6 @@ def _find_differing_pairs(
     )
 
 
-#: The row by which a role has another one, and that of the grant.
-_HOP_AND_PLACES = "CASE WHEN hop IS NULL THEN places ELSE concat(array(hop), places) END"
 _PAIR_COLUMNS = ["export", "number", "role"]
 #: A pair: whether it is declared, the level in the source and the declared one, the role and the sensitivity.
 _DIFFERING_COLUMNS = (*_PAIR_COLUMNS, "is_said", "level", "declared_level", "role_urn", "is_sensitive")

@@ -4,7 +4,7 @@
      "charts": [{"name": "domains", "title": "Access by domain", "over_time": false, "more": 3,
                  "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}],
      "notes": ["Every use is counted from 2026-05-01 on."],
-     "warnings": ["Older than EXPORT_MAX_AGE (48 h): shop (71 h). Access may have changed since."]}
+     "warnings": ["Exports are older than EXPORT_MAX_AGE (48 h): shop (71 h)."]}
 
 `urn` is omitted for a bar that is not about an entity; `label` may be omitted where `urn` is present. Bars are in
 display order; `more` is the number of bars that the job left out. With `over_time` the same bars of earlier runs are

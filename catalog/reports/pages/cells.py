@@ -90,7 +90,7 @@ def _link_cell(kind: ColumnKind, urn: str, name: str, viewer: AnswerViewer) -> C
         return {"name": name or urn, "url": viewer.entity_url(urn)}
     if kind is ColumnKind.ACTOR and not urn.startswith("urn:li:"):
         # A source knows somebody by this name, and the catalog does not.
-        return {"name": urn, "type": "person", "url": ""}
+        return {"kind": ColumnKind.TEXT.lower()}
     if kind is ColumnKind.ACTOR:
         return {"name": name or urn, "type": _holder_type(urn), "url": viewer.account_url(urn)}
     link = build_reference(urn, name)

@@ -13,7 +13,7 @@ from tests.web.catalog.conftest import ORDERS, OUTSIDER, OWNER, PII, READER, SAL
 from tests.web.test_markup import check
 
 URL = "/reports/warehouse"
-WARNING = "Older than EXPORT_MAX_AGE (48 h): snow (71 h). Access may have changed since."
+WARNING = "Exports are older than EXPORT_MAX_AGE (48 h): snow (71 h). What they say may have changed since."
 
 
 def access(dataset, grantee, level, declared, *, through=None, tags=None):

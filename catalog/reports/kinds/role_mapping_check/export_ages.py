@@ -88,16 +88,16 @@ def list_notes(ages: Sequence[ExportAge]) -> tuple[str, ...]:
     return (*(age.describe() for age in ages[:_MAX_SENTENCES]), *more)
 
 
-def list_warnings(job: Job, ages: Sequence[ExportAge]) -> tuple[str, ...]:
-    """Return the sentence about exports that are older than EXPORT_MAX_AGE, if there are any."""
-    old = [f"{age.export} ({age.hours:,} h)" for age in ages if age.is_old]
-    if not old:
+def list_warnings(job: Job, ages: Sequence[ExportAge], *, is_history: bool = False) -> tuple[str, ...]:
+    """Return the sentence about exports, or histories, that are older than EXPORT_MAX_AGE, if there are any."""
+    old_names = [f"{age.export} ({age.hours:,} h)" for age in ages if age.is_old]
+    if not old_names:
         return ()
-    names = ", ".join(old[:_MAX_SENTENCES])
-    more = f" and {len(old) - _MAX_SENTENCES:,} more" if len(old) > _MAX_SENTENCES else ""
-    return (
-        f"Older than EXPORT_MAX_AGE ({read_age_settings(job)[0]} h): {names}{more}. Access may have changed since.",
-    )
+    subject = "The last rows of histories are" if is_history else "Exports are"
+    limit = f"EXPORT_MAX_AGE ({read_age_settings(job)[0]} h)"
+    names = ", ".join(old_names[:_MAX_SENTENCES])
+    more = f" and {len(old_names) - _MAX_SENTENCES:,} more" if len(old_names) > _MAX_SENTENCES else ""
+    return (f"{subject} older than {limit}: {names}{more}. What they say may have changed since.",)
 
 
 def _format_time(time: datetime | None) -> str | None:

@@ -112,7 +112,7 @@ def write_results(
     for table in writing:
         table.get_result()
     summary = _build_summary(findings, results.coverages)
-    return replace(summary, notes=list_notes(ages), warnings=list_warnings(job, ages))
+    return replace(summary, notes=list_notes(ages), warnings=list_warnings(job, ages, is_history=True))
 
 
 def _write_grants(job: Job, results: UsageResults) -> None:

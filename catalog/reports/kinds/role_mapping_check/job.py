@@ -16,7 +16,6 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, readers, tables
 from catalog.reports.kinds.role_mapping_check.access_tables import write_access
-from catalog.reports.kinds.role_mapping_check.bound_exports import bind_exports
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
@@ -32,6 +31,7 @@ from catalog.reports.kinds.role_mapping_check.export_ages import (
 )
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
+from catalog.reports.kinds.role_mapping_check.repairs import bind_exports
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     compute_in_stages,

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, LineNumbers
-from catalog.reports.kinds.role_mapping_check.bound_exports import bind_exports
 from catalog.reports.kinds.role_mapping_check.evidence import Evidence
 from catalog.reports.kinds.role_mapping_check.export_ages import (
     ExportAge,
@@ -20,6 +19,7 @@ from catalog.reports.kinds.role_mapping_check.export_ages import (
     list_warnings,
     measure_ages,
 )
+from catalog.reports.kinds.role_mapping_check.repairs import bind_exports
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     UncomparedExports,
     describe_uncompared,

@@ -2,12 +2,13 @@
 
 from django.urls import URLPattern
 
+from catalog.bundle_tests import api as bundle_test_api
 from catalog.cdap import grant_api, operation_api
 from catalog.connections import api as connection_api
 from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.external_roles import api as external_role_api
 from catalog.external_roles.queries import ACCESS_TYPES
-from catalog.reports.api import bundle_tests, findings, reports
+from catalog.reports.api import findings, reports
 from policies.http.api.paths import api_paths
 
 ROLE_PATTERN = r"(?P<urn>urn:li:role:.+)"
@@ -48,7 +49,7 @@ urlpatterns: list[URLPattern] = [
         connection_api.WarehouseChangeConfirmView,
         "api-connection-change-confirm",
     ),
-    *api_paths("bundles/test", bundle_tests.BundleTestView, "api-bundles-test"),
+    *api_paths("bundles/test", bundle_test_api.BundleTestView, "api-bundles-test"),
     *api_paths("reports/", reports.ReportListView, "api-reports"),
     *api_paths("reports/findings/", findings.FindingListView, "api-findings"),
     *api_paths("reports/findings/(?P<number>[0-9]{1,18})/", findings.FindingDetailView, "api-finding"),

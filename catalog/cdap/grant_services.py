@@ -18,10 +18,10 @@ from policies.engine.families.validity import UNLIMITED, Phase, Validity
 from policies.engine.model import Actor
 from policies.errors import Conflict
 from policies.models import Verb
+from policies.models.event import CLOCK_CHANNEL
 from policies.models.people import MAX_NAME_LENGTH
 from policies.models.writes import WriteTransaction, announce_boundaries
 from policies.pdp import authorizer, database_clock
-from policies.pdp.due_changes import CLOCK_CHANNEL
 from policies.writes.timed_holders import check_validity
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 from policies.writes.validation import Checks

@@ -78,6 +78,9 @@ POLICY = ReportColumn("policy", "Policy", ColumnKind.POLICY)
 PRIVILEGE = ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE)
 STATE = ReportColumn("state", "State", ColumnKind.STATE)
 
+#: In the metadata of the files of a table: how many further rows there would be.
+LEFT_OUT = b"left_out"
+
 #: The table of a kind that holds its findings, and the columns that this table requires beside `sentence`.
 FINDINGS_TABLE = "findings"
 FINDING_SEVERITY = ReportColumn("severity", "Severity", ColumnKind.SEVERITY)

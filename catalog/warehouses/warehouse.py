@@ -62,6 +62,7 @@ class Warehouse:
       stand for others. What they have is said once for each top container, and is nothing that somebody gave away.
     - `grants_lag` and `history_lag` are how long the system says that its views of grants, and its history, may be
       behind, "" where it says nothing.
+    - `hides_types`: grants do not tell views from tables, so that the words of the catalog count.
     - `history_names_views`: a history names the view that a statement read, and not only the tables below it.
     """
 
@@ -84,6 +85,7 @@ class Warehouse:
     unguarded_privileges: tuple[str, ...] = ()
     guesses_accounts: bool = True
     find_coverage: Callable[[frozenset[str]], ExportCoverage] = lambda _: ExportCoverage()
+    hides_types: bool = False
     history_names_views: bool = True
     usual_holders: tuple[str, ...] = ()
     grants_lag: str = ""

@@ -23,9 +23,6 @@ from policies.models.version import outermost_block
 from policies.models.writes import WriteTransaction
 from policies.pdp import database_clock
 
-#: Channel of the events of what begins and ends by itself.
-CLOCK_CHANNEL = "clock"
-
 
 class DueChangeSource(Protocol):
     """One kind of thing that has a validity (settings.DUE_CHANGE_SOURCES)."""

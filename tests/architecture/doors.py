@@ -126,6 +126,11 @@ api-invite-tokens-accept-other | POST /api/v1/invite-tokens/accept | 401 400 400
 api-invite-token | DELETE /api/v1/invite-tokens/NO_ID/ | 401 403 403 403 404
 api-audit | GET /api/v1/audit/ | 401 403 403 403 200
 api-audit | GET /api/v1/audit/?of=decisions | 401 403 403 403 200
+api-events | GET /api/v1/events?types=role.*&limit=1 | 401 403 403 403 200
+api-notifications | GET /api/v1/notifications/ | 401 200 200 200 200
+api-notification | PATCH /api/v1/notifications/1/ | 401 404 404 404 404 | {"read": true}
+api-notifications-read-all | POST /api/v1/notifications/read-all/ | 401 200 200 200 200
+api-notifications-read-all-other | POST /api/v1/notifications/read-all | 401 200 200 200 200
 api-status | GET /api/v1/status/ | 401 200 200 200 200
 api-what | POST /api/v1/what | 401 403 403 200 200 | {"privilege": "X", "actor": "ADA"}
 api-what-other | POST /api/v1/what/ | 401 200 200 200 200 | {"privilege": "X"}

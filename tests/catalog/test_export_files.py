@@ -3,17 +3,22 @@
 import bz2
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, find_file_problems
 from catalog.reports.storage import parse_address
+from catalog.warehouses import plain_grants
 from catalog.warehouses.exports import parse_exports
 from catalog.warehouses.files.file_patterns import find_pattern_problem, match_path
+from catalog.warehouses.files.headers import Header, choose_header
 from catalog.warehouses.layouts import choose_layout
+from catalog.warehouses.postgres import schema_layouts
 from catalog.warehouses.postgres.catalog_layouts import LAYOUTS
+from catalog.warehouses.redshift import history as redshift_history
+from catalog.warehouses.redshift.layouts import POLICY_LAYOUTS
 from catalog.warehouses.registry import list_warehouses
 from catalog.warehouses.warehouse import BadExports, Export
 
@@ -136,3 +141,27 @@ def test_a_layout_is_known_by_its_whole_header() -> None:
     sentence, nearest = str(raised.value).split(" The nearest ones: ")
     assert sentence == "The files roles.csv of the export shop have the columns of no known layout."
     assert nearest.startswith("roles (lacking dependency_count, not with owner); ")
+
+
+PG_POLICIES = ("schemaname", "tablename", "policyname", "permissive", "roles", "cmd", "qual", "with_check")
+MASKS = ("policy_name", "schema_name", "table_name", "table_type", "grantor", "grantee", "grantee_type", "priority")
+SCANS = ("userid", "usename", "query", "starttime", "tbl", "perm_table_name", "database", "schema")
+
+
+@pytest.mark.parametrize(
+    ("headers", "columns", "name"),
+    [
+        ([schema_layouts.POLICY_LAYOUT.header], PG_POLICIES, "pg_policies"),
+        ([layout.header for layout in POLICY_LAYOUTS], MASKS, "SVV_ATTACHED_MASKING_POLICY"),
+        (redshift_history.HEADERS, SCANS, "STL_SCAN"),
+        ([plain_grants.HEADER], (*plain_grants.HEADER.columns, "created_on"), "the plain form"),
+    ],
+)
+def test_policies_histories_and_plain_files_are_refused_with_another_column(
+    headers: Sequence[Header], columns: tuple[str, ...], name: str
+) -> None:
+    assert choose_header(columns, POSTGRES, "a.csv", headers).name == name
+    with pytest.raises(BadExports) as raised:
+        choose_header([*columns, "deny"], POSTGRES, "a.csv", headers)
+    assert str(raised.value).startswith("The files a.csv of the export shop have the columns of no known layout. ")
+    assert f" {name} (not with deny)" in str(raised.value)

@@ -70,9 +70,11 @@ def header_words(line: str) -> list[str]:
 
 
 def count_bindings(line: str) -> int:
-    """Return the pairs of role and member of a policy; a line without a policy is one row."""
+    """Return the pairs of role and member of a policy, or the entries of a dataset; any other line is one row."""
     with suppress(ValueError, KeyError, StopIteration):
         said = json.loads(line)
+        if "access" in said:
+            return len(said["access"])
         policy = next(said[key] for key in ("policy", "iam_policy", "iamPolicy") if key in said)
         return sum(len(binding["members"]) for binding in policy["bindings"])
     return 1

@@ -145,9 +145,13 @@ def _describe_member(_rows: DataFrame, _export: Export) -> dict[str, str]:
     }
 
 
+#: How a member holds a role that he may only give, such as whoever made it since PostgreSQL 16.
+BY_GIVING = "by giving it to himself"
+
+
 def describe_hold(inherits: str, can_set: str) -> str:
     """Return how a member uses a role that does not simply give him its privileges, null where it does."""
-    return f"CASE WHEN {inherits} THEN NULL WHEN {can_set} THEN 'by SET ROLE only' ELSE 'by giving it to himself' END"
+    return f"CASE WHEN {inherits} THEN NULL WHEN {can_set} THEN 'by SET ROLE only' ELSE '{BY_GIVING}' END"
 
 
 LAYOUTS = (
@@ -181,4 +185,7 @@ POLICY_LAYOUT = build_policy_layout(
     "policy_name",
     *("command", "role_names", "permissive", "has_row_security", "forces_row_security"),
     switches=("has_row_security",),
+    owner_switch="forces_row_security",
+    layout="row_policies",
+    further=(),
 )

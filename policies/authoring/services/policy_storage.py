@@ -116,8 +116,9 @@ def record(
         for policy in verb_policies
     ]
     _require_given_guardrails(events, by=by)
-    PolicyEvent.objects.bulk_create(events, batch_size=_BATCH_SIZE)
-    guardrail_check.join_check(get_open_write(), by=by).note_policies(
+    write = get_open_write()
+    write.record_policies(events)
+    guardrail_check.join_check(write, by=by).note_policies(
         {event.policy_urn: before.get(event.policy_urn) for event in events}
     )
     transaction.on_commit(policy_change_events.publish_policy_change)

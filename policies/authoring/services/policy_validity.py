@@ -8,9 +8,9 @@ from django.db.models import Min, Q
 from policies.authoring.services import policy_storage
 from policies.engine.families.validity import Phase
 from policies.models import Policy, Verb
+from policies.models.event import CLOCK_CHANNEL
 from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
-from policies.pdp.due_changes import CLOCK_CHANNEL
 
 _VERBS = {Phase.CURRENT: Verb.BEGAN, Phase.ENDED: Verb.ENDED}
 

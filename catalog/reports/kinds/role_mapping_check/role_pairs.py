@@ -35,11 +35,15 @@ def pair_roles_with_datasets(
     is_declared = declared_access.roles.selectExpr("role", "true AS is_declared")
     known_roles = inherited_roles.join(existing_roles, ROLE_COLUMNS).join(is_declared, "role", "left")
     known_roles = known_roles.filter(f"is_declared OR {is_outside('role_name')}").selectExpr(
-        "export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name", "hop"
+        *("export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name"),
+        *("given_condition", "hop"),
     )
-    held_columns = ("export", "number", "holder AS role", "holder_name AS grantee")
-    inherited_pairs = role_grants.join(known_roles, ROLE_COLUMNS)
-    inherited_pairs = inherited_pairs.selectExpr(*held_columns, *grant_columns, "given_name AS via", "hop")
+    ways = {"condition": "nullif(concat_ws(', ', given_condition, condition), '') AS condition"}
+    inherited_pairs = role_grants.join(known_roles, ROLE_COLUMNS).selectExpr(
+        *("export", "number", "holder AS role", "holder_name AS grantee"),
+        *(ways.get(name, name) for name in grant_columns),
+        *("given_name AS via", "hop"),
+    )
     direct_pairs = role_grants.selectExpr("*", "'' AS via", "CAST(NULL AS bigint) AS hop")
     granted_pairs = select(direct_pairs.union(inherited_pairs))
     pairs = stage("pairs", _find_differing_pairs(granted_pairs, declared_access, select))

@@ -76,8 +76,10 @@ def find_newest(facts: DataFrame, survey: FactSurvey) -> dict[str, datetime | No
     """Return when the newest grant of each export was made, of those whose rows say so."""
     if not survey.has_givers:
         return {}
-    rows = facts.filter("grant_time IS NOT NULL").groupBy("export")
-    micros = rows.agg(f.expr(f"unix_micros(max({parse_time('grant_time')})) AS micros")).collect()
+    times = facts.filter("grant_time IS NOT NULL").groupBy("export", f.expr("left(grant_time, 16) AS minute"))
+    # One time of each minute is parsed, which costs more than to tell texts apart.
+    times = times.agg(f.expr("max(grant_time) AS time")).groupBy("export")
+    micros = times.agg(f.expr(f"unix_micros(max({parse_time('time')})) AS micros")).collect()
     start = datetime(1970, 1, 1, tzinfo=UTC)
     return {row["export"]: start + timedelta(microseconds=row["micros"]) for row in micros if row["micros"] is not None}
 

@@ -11,7 +11,7 @@ from catalog.models import Report, ReportRow
 from catalog.reports.pages import cells, layout
 from catalog.reports.pages.layout import SECTION, VIEW_GUARD
 from catalog.reports.queries import report_rows, warehouse_access
-from catalog.reports.queries.warehouse_access import Position, WarehouseRuns
+from catalog.reports.queries.warehouse_access import AccessPosition, WarehouseRuns
 from catalog.reports.run import result_reader
 from catalog.reports.run.result_reader import READ_BATCH_SIZE, VisibleRow
 from catalog.reports.tables import ColumnKind, ReportColumn, number_column
@@ -111,7 +111,7 @@ def download_warehouse_access(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def render_positions(positions: Sequence[Position], by: Actor) -> list[list[cells.Cell]]:
+def render_positions(positions: Sequence[AccessPosition], by: Actor) -> list[list[cells.Cell]]:
     """Return the cells of positions on one dataset, without the column of the dataset."""
     rows = _redact(positions, by)
     bare_rows = [VisibleRow(row.key, row.values[1:], frozenset(index - 1 for index in row.concealed)) for row in rows]
@@ -158,7 +158,7 @@ def _render(runs: WarehouseRuns, rows: Sequence[ReportRow], person: str, by: Act
     return cells.render_cells(_COLUMNS, _redact(positions, by), by)
 
 
-def _redact(positions: Iterable[Position], by: Actor) -> list[VisibleRow]:
+def _redact(positions: Iterable[AccessPosition], by: Actor) -> list[VisibleRow]:
     values = [("", [getattr(position, column.name) for column in _COLUMNS]) for position in positions]
     return result_reader.redact_rows(columns=_COLUMNS, rows=values, by=by)
 

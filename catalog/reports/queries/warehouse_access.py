@@ -26,7 +26,7 @@ class WarehouseRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class AccessPosition:
     """What one grantee has of one dataset: on what it is granted, the levels granted and declared, and the uses.
 
     `through` is the role by which a person has it, where the question is about one. `used` is the last use by such a
@@ -71,7 +71,7 @@ def list_rows(run: Report, *, dataset: str = "", person: str = "", tag: str = ""
     return rows
 
 
-def build_positions(runs: WarehouseRuns, rows: Iterable[ReportRow], *, person: str = "") -> list[Position]:
+def build_positions(runs: WarehouseRuns, rows: Iterable[ReportRow], *, person: str = "") -> list[AccessPosition]:
     """Return what these rows of access say, with the uses; the number of queries does not depend on them."""
     if runs.mapping is None:
         return []
@@ -80,7 +80,7 @@ def build_positions(runs: WarehouseRuns, rows: Iterable[ReportRow], *, person: s
     roles = dict(_list_roles(runs.mapping, person)) if person else {}
     people = _count_people(runs.mapping, {row["grantee"] for row in access})
     return [
-        Position(
+        AccessPosition(
             dataset=row["dataset"],
             grantee=row["grantee"],
             through=_describe_way(row, roles),

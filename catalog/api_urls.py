@@ -56,6 +56,7 @@ urlpatterns: list[URLPattern] = [
     *api_paths("reports/kinds/", reports.ReportKindListView, "api-report-kinds"),
     *api_paths(f"reports/{RUN_PATTERN}/", reports.ReportDetailView, "api-report"),
     *api_paths(f"reports/{RUN_PATTERN}/cancel/", reports.ReportCancelView, "api-report-cancel"),
+    *api_paths(f"reports/{RUN_PATTERN}/script/", reports.ReportScriptView, "api-report-script"),
     *api_paths(f"{TABLE_PATTERN}/", reports.ReportTableView, "api-report-table"),
     *api_paths(f"{TABLE_PATTERN}/csv/", reports.ReportCsvView, "api-report-csv"),
     *api_paths(f"{TABLE_PATTERN}/json/", reports.ReportJsonView, "api-report-json"),

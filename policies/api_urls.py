@@ -6,7 +6,8 @@ URN in a path is decoded once, by the server, so it may contain slashes and anyt
 
 from django.urls import URLPattern, path
 
-from policies.authoring.api import bundles, policies, preview, privilege_registry
+from policies.authoring.api import bundles, policies, privilege_registry
+from policies.changes.api import preview
 from policies.decisions.api import audit, status
 from policies.events.api import events, notifications
 from policies.guardrails.api import guardrails

@@ -16,12 +16,6 @@ NOTICE_MAIL = env.flag("NOTICE_MAIL", default=bool(env.text("EMAIL_HOST") or env
 NOTICE_MAIL_HOUR = env.integer("NOTICE_MAIL_HOUR", default=6) % 24
 # Refusals within a quarter of an hour below which none is a spike.
 REFUSAL_SPIKE_MINIMUM = env.integer("REFUSAL_SPIKE_MINIMUM", default=200, minimum=1)
-# What people are told of: objects with the methods of `policies.events.sources.NoticeSource`.
-NOTICE_SOURCES: tuple[str, ...] = (
-    "policies.events.people_notices.SOURCE",
-    "catalog.cdap.grant_notices.SOURCE",
-    "catalog.reports.report_events.SOURCE",
-)
 
 EMAIL_BACKEND = env.text("EMAIL_BACKEND", "django.core.mail.backends.smtp.EmailBackend")
 EMAIL_FILE_PATH = env.text("EMAIL_FILE_PATH") or None

@@ -49,5 +49,5 @@ def _find_path(source: str) -> str:
     return reverse("profile") if is_pattern else reverse("entity", args=[source])
 
 
-#: What settings.NOTICE_SOURCES names.
+#: What the registry `notice_sources` names.
 SOURCE = GrantNotices()

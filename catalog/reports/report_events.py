@@ -167,5 +167,5 @@ _RULES: Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]] = {
     EventType.FINDING_ASSIGNED: _describe_assigned,
 }
 
-#: What settings.NOTICE_SOURCES names.
+#: What the registry `notice_sources` names.
 SOURCE = RuleSource(_RULES)

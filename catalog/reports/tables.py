@@ -95,7 +95,11 @@ FINDING_EVIDENCE = ReportColumn("evidence", "Evidence", ColumnKind.LINES)
 FINDING_MEMBERS = number_column("members", "Of a kind")
 FINDING_DATASETS = ReportColumn("datasets", "Datasets", ColumnKind.ENTITIES)
 FINDING_FINGERPRINT = ReportColumn("fingerprint", "Fingerprint")
+#: What takes a repair back, one statement a line.
+FINDING_INVERSE = ReportColumn("inverse", "What takes the repair back", ColumnKind.SQL)
 
 #: The table of the exports of a kind that reads any, and its column of the reason why nothing of one is compared.
 EXPORTS_TABLE = "exports"
 EXPORT_PROBLEM = ReportColumn("problem", "Why it is not compared")
+#: By its name; a script of its repairs is written in it.
+EXPORT_DIALECT = ReportColumn("dialect", "Dialect of repairs")

@@ -1,9 +1,9 @@
 """Words of differences that sentences and notes in repairs share."""
 
-import re
 from collections.abc import Sequence
 
 from catalog.warehouses.principals import SEPARATOR, describe_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.warehouse import DifferenceRow
 
 
@@ -24,11 +24,6 @@ def dotted_name(name: str | None) -> str:
 def find_identifier(urn: str) -> str:
     """Return what a URN of a role, user or group names."""
     return urn.split(":", 3)[3]
-
-
-def render_note(text: str) -> str:
-    """Return a text as a comment of one line."""
-    return "-- " + re.sub(r"[\x00-\x1f\x7f-\xa0\u2028\u2029]+", " ", text)
 
 
 def describe_stranger(person: str, role: str) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import describe_role, describe_stranger, find_identifier, render_note
+from catalog.warehouses.difference_words import describe_role, describe_stranger, find_identifier
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.principals import describe_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import SqlDialect
 from catalog.warehouses.warehouse import DifferenceRow, Export
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catalog.warehouses.repair_statements import invert_repair
+
 #: A difference between the catalog and a source, with the columns of `kinds/role_mapping_check/differences.py`.
 DifferenceRow = Mapping[str, Any]
 
@@ -244,6 +246,11 @@ class Dialect(ABC):
     @abstractmethod
     def remove_member(self, export: Export, difference: DifferenceRow, /) -> str:
         """Return what takes a role from somebody."""
+
+    def render_inverse(self, export: Export, difference: DifferenceRow, repair: str, /) -> str:
+        """Return what takes a repair of a difference back, one statement a line."""
+        del export, difference
+        return invert_repair(repair)
 
 
 #: Files of an export: the keys of exports.json with patterns, of which a single one may stand without a list.

@@ -104,5 +104,5 @@ _RULES: Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]] = {
     EventType.REFUSAL_SPIKE: _describe_refusals,
 }
 
-#: What settings.NOTICE_SOURCES names.
+#: What the registry `notice_sources` names.
 SOURCE = PeopleNotices()

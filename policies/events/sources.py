@@ -1,18 +1,15 @@
 """What people are told of: each room says it of its own events, and of what of its own ends soon.
 
-`settings.NOTICE_SOURCES` names the sources; a room with further types of events adds one.
+The registry `notice_sources` names the sources; a room with further types of events adds one.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
 from typing import NamedTuple, Protocol
 
-from django.conf import settings
-from django.utils.module_loading import import_string
-
+from policies import registries
 from policies.models import OutboxEvent
 
 log = logging.getLogger(__name__)
@@ -47,7 +44,7 @@ class Ending(NamedTuple):
 
 
 class NoticeSource(Protocol):
-    """What one room has to tell (settings.NOTICE_SOURCES)."""
+    """What one room has to tell (the registry `notice_sources`)."""
 
     @property
     def rules(self) -> Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]]:
@@ -68,10 +65,9 @@ class RuleSource:
         yield from ()
 
 
-@cache
 def load_sources() -> tuple[NoticeSource, ...]:
-    """Return the sources of settings.NOTICE_SOURCES."""
-    return tuple(import_string(path) for path in settings.NOTICE_SOURCES)
+    """Return the sources of the registry `notice_sources`."""
+    return tuple(registries.load_entries("notice_sources").values())
 
 
 def build_draft(event: OutboxEvent) -> NoticeDraft | None:

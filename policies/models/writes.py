@@ -67,8 +67,8 @@ class WriteTransaction:
         self.gates: set[Gate] = set()
         self.is_numbered = False
         self._change_set: int | None = None
-        self._version_before = 0
-        self._versions = 0
+        #: The version of all policies after this write; None while it writes no policy.
+        self._version: int | None = None
         self._boundary: int | None = None
         self._is_boundary_exact = False
         self._checks: dict[str, Any] = {}
@@ -96,18 +96,17 @@ class WriteTransaction:
             self.gates.add(gate)
 
     def bump_version(self) -> int:
-        """Advance the version of all policies by one, and return it; it is written at the end.
+        """Advance the version of all policies, and return it; it is written at the end.
 
-        Only writes behind the gate PEOPLE change the version, so it is known before its row is locked. Raises
-        TransactionManagementError without that gate.
+        One write is one version, however many services write policies in it. Only writes behind the gate PEOPLE change
+        the version, so it is known before its row is locked. Raises TransactionManagementError without that gate.
         """
         if Gate.PEOPLE not in self.gates:
             raise transaction.TransactionManagementError("Who writes policies passes the gate PEOPLE.")
-        if not self._versions:
-            self._version_before = PolicyVersion.load_version()
-        self._versions += 1
+        if self._version is None:
+            self._version = PolicyVersion.load_version() + 1
         PolicyVersion.mark_moving()
-        return self._version_before + self._versions
+        return self._version
 
     def announce_boundaries(self, boundaries: Iterable[datetime]) -> None:
         """Announce that something begins or ends at these instants, so that every process looks at that time."""
@@ -185,7 +184,7 @@ class WriteTransaction:
             columns = {"next_boundary": self._boundary}
         elif self._boundary is not None:
             columns = {"next_boundary": Least(Coalesce("next_boundary", self._boundary), self._boundary)}
-        number = PolicyVersion.take_number(versions=self._versions, **columns)
+        number = PolicyVersion.take_number(versions=0 if self._version is None else 1, **columns)
         if self._change_set is not None:
             ChangeSet.objects.filter(pk=self._change_set).update(change_seq=number)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
+from policies import registries
 from policies.engine.families import datahub
 from policies.engine.families.validity import Validity
 from policies.engine.guardrails.breaches import Breach
@@ -216,8 +216,8 @@ def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach, by: A
         guardrail.status = Guardrail.Status.UNKNOWN
     known_breaches = [earlier for earlier in guardrail.breaches if earlier != serialized_breach]
     guardrail.breaches = [*known_breaches, serialized_breach][-_MAX_NAMED_PEOPLE:]
-    for path in settings.GUARDRAIL_HOOKS:
-        import_string(path)(guardrail=guardrail, breaches=[serialized_breach])
+    for tell in registries.load_entries("guardrail_hooks").values():
+        tell(guardrail=guardrail, breaches=[serialized_breach])
     Guardrail.objects.filter(pk=guardrail.pk).update(status=guardrail.status, breaches=guardrail.breaches)
     emit_if_broken(guardrail, was_broken=was_broken, by=by)
 

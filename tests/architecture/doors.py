@@ -174,6 +174,7 @@ api-report | GET /api/v1/reports/READY_RUN/ | 401 403 403 403 200
 api-report | GET /api/v1/reports/NO_RUN/ | 401 403 403 403 404
 api-report-cancel | POST /api/v1/reports/READY_RUN/cancel/ | 401 403 403 403 409
 api-report-cancel-other | POST /api/v1/reports/NO_RUN/cancel | 401 403 403 403 404
+api-report-script | GET /api/v1/reports/READY_RUN/script/?export=none | 401 403 403 403 404
 api-report-table | GET /api/v1/reports/READY_RUN/tables/people/ | 401 403 403 403 200
 api-report-csv | GET /api/v1/reports/READY_RUN/tables/people/csv/ | 401 403 403 403 200
 api-report-json | GET /api/v1/reports/READY_RUN/tables/people/json/ | 401 403 403 403 200

@@ -154,6 +154,7 @@ def test_without_recipients_no_mail_is_sent(settings: Any):
 
 def test_metrics_of_reports(tmp_path: Path):
     find(tmp_path, "a")
+    Report.objects.update(summary={"unjudged": ["shop is not compared.", "snow is not compared."]})
     finished.failed(KIND, "The disk is full.")
     queued = run_state.queue(spec=KINDS["unused_access"], parameters={}, by=SYSTEM.urn)
     assert queued is not None
@@ -165,6 +166,7 @@ def test_metrics_of_reports(tmp_path: Path):
     assert 'authz_report_ready_timestamp_seconds{kind="policy_hygiene"}' in text
     (duration,) = re.findall(r'authz_report_duration_seconds{kind="policy_hygiene"} (.*)', text)
     assert float(duration) >= 0
+    assert 'authz_report_unjudged{kind="policy_hygiene"} 2.0' in text
     assert 'authz_report_runs{status="QUEUED"} 1.0' in text
     assert 'authz_report_runs{status="RUNNING"} 0.0' in text
     assert 'authz_report_failed{kind="policy_hygiene"} 1.0' in text

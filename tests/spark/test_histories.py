@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check.blocks import LineNumbers, collect_blocks
-from catalog.reports.kinds.role_mapping_check.readers import read_histories
+from catalog.reports.kinds.warehouse_usage.readers import read_history
 from catalog.warehouses.history import HistoryRowKind
 from catalog.warehouses.registry import list_warehouses
 from catalog.warehouses.warehouse import BadExports, Export
@@ -41,7 +41,7 @@ def described(row: Mapping[str, Any]) -> list[str]:
 def read_rows(spark: SparkSession, folder: Path, export: Export) -> list[list[str]]:
     """Return the rows of the history of an export as the table says them."""
     with interpreted(spark):
-        (history,) = read_histories(spark, folder.as_uri(), [export])
+        history = read_history(spark, folder.as_uri(), export)
         rows = history.filter(f"what <> '{HistoryRowKind.NO_ROW}'").collect()
         numbers = LineNumbers(collect_blocks(history))
     return [described(row) for row in numbers.number_rows(row.asDict() for row in rows)]
@@ -79,7 +79,7 @@ def test_a_recipient_uses_the_table_that_the_share_names(spark: SparkSession, tm
         spelling="lower",
     )
     with interpreted(spark):
-        (history,) = read_histories(spark, tmp_path.as_uri(), [export])
+        history = read_history(spark, tmp_path.as_uri(), export)
         (use,) = (row.asDict() for row in history.filter(f"what = '{HistoryRowKind.USE}'").collect())
     assert described(use)[1:] == ["USE", "", "recipient acme", "recipient acme", "2025-03-14 08:00", "1 main.hr.pay"]
 
@@ -121,7 +121,7 @@ def test_users_that_are_programs_act_as_their_role(spark: SparkSession, tmp_path
     snowflake = list_warehouses()["snowflake"]
     export = Export("e", "snowflake", snowflake, grants=("users.csv",), usage=("history.csv",), spelling="upper")
     with interpreted(spark):
-        (history,) = read_histories(spark, tmp_path.as_uri(), [export])
+        history = read_history(spark, tmp_path.as_uri(), export)
         uses = history.filter(f"what = '{HistoryRowKind.USE}'").collect()
     assert {row["person"]: (row["person_key"], row["acts_as_role"]) for row in uses} == {
         "ANN": ("ann", False),
@@ -131,4 +131,4 @@ def test_users_that_are_programs_act_as_their_role(spark: SparkSession, tmp_path
     }
     (tmp_path / "history.csv").write_text(f"{header},COLOUR\n", encoding="utf-8")
     with pytest.raises(BadExports, match=r"access_history \(not with colour\)"):
-        read_histories(spark, tmp_path.as_uri(), [export])
+        read_history(spark, tmp_path.as_uri(), export)

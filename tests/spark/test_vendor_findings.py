@@ -9,10 +9,10 @@ import pytest
 import sqlglot
 from pyspark.sql import SparkSession
 
-from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
+from catalog.reports.kinds.role_mapping_check.known_exports import check_known
+from catalog.reports.kinds.role_mapping_check.run_inputs import UnreadableExports
 from catalog.warehouses.exports import parse_exports
 from catalog.warehouses.grant_facts import role_key
-from catalog.warehouses.warehouse import BadExports
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 from tests.spark.test_vendor_forms import read_export
 
@@ -180,9 +180,10 @@ def test_a_prefix_is_only_that_of_roles(spark: SparkSession) -> None:
     known = spark.createDataFrame([("t_reader",)], "role string")
     schema = "export string, role string, role_name string"
     with interpreted(spark):
-        check_role_prefixes(spark.createDataFrame(rows, schema), known, exports)
-        with pytest.raises(BadExports, match="role_prefix 's_'; one of them would be s_reader"):
-            check_role_prefixes(spark.createDataFrame([*rows, ("a", "s_reader", "READER")], schema), known, exports)
+        grants = spark.createDataFrame([], "export string, object string, number int")
+        check_known(spark.createDataFrame(rows, schema), grants, known, exports)
+        with pytest.raises(UnreadableExports, match="role_prefix 's_'; one of them would be s_reader"):
+            check_known(spark.createDataFrame([*rows, ("a", "s_reader", "READER")], schema), grants, known, exports)
 
 
 @pytest.mark.parametrize("platform", CASES)

@@ -7,7 +7,7 @@ and of two at once the library refuses one.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, timedelta
 from typing import Any
@@ -113,9 +113,7 @@ def delete_old() -> None:
                 delta_table.vacuum(dry_run=False)
 
 
-def _append(
-    folder: StorageFolder, report: Report, schema: pa.Schema, batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch]
-) -> None:
+def _append(folder: StorageFolder, report: Report, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
     """Append the rows of a run to a table, created where it is missing, unless the table has them."""
     from deltalake import DeltaTable, Schema, write_deltalake
     from deltalake.transaction import CommitProperties, Transaction
@@ -141,9 +139,7 @@ def _append(
         )
 
 
-def _add_run_columns(
-    batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch], report: Report, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
+def _add_run_columns(batches: Iterable[pa.RecordBatch], report: Report, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     assert report.as_of is not None  # noqa: S101 - set with the snapshot
     moment = report.as_of.astimezone(UTC)
     values = (str(report.pk), report.attempts, moment, report.policy_version, moment.date())

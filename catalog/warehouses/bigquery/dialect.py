@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame
 
 from catalog.warehouses.bigquery.privileges import PROJECT_MEMBER_KINDS
 from catalog.warehouses.difference_details import parse_details, read_objects
-from catalog.warehouses.difference_words import describe_role, find_identifier, render_note
+from catalog.warehouses.difference_words import describe_role, find_identifier
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.principals import describe_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import find_object_path
 from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export, ExportCoverage
 

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from catalog.warehouses.databricks.layouts import VIEW_TYPES
 from catalog.warehouses.databricks.privileges import ANY_FILE, ANY_FILE_PRIVILEGES, ENTRIES, FILE_PRIVILEGES, SHARED
 from catalog.warehouses.difference_details import parse_details, read_entered, read_objects
-from catalog.warehouses.difference_words import render_note
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.principals import RECIPIENT, SEPARATOR, SHARE, split_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import SqlDialect, count_missing_parts, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 

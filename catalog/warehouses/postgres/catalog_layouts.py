@@ -42,9 +42,12 @@ def build_grant_details(grantor: str, *, is_grantable: str, owner: str = NO_TEXT
     return f"to_json(named_struct({fields}, 'column', {column}))"
 
 
-def build_member_details(grantor: str, *, is_chained: str) -> str:
-    """Return the details of a membership; `is_chained`: it ends with that of its grantor, as since PostgreSQL 16."""
-    return f"to_json(named_struct('grantor', {grantor}, 'is_chained', {is_chained}))"
+def build_member_details(grantor: str, *, is_chained: str, is_admin: str) -> str:
+    """Return the details of a membership.
+
+    `is_chained`: it ends with that of its grantor, as since PostgreSQL 16. `is_admin`: its member may pass it on.
+    """
+    return f"to_json(named_struct('grantor', {grantor}, 'is_chained', {is_chained}, 'is_admin', {is_admin}))"
 
 
 def _describe_relation(_rows: DataFrame, _export: Export) -> dict[str, str]:
@@ -139,7 +142,7 @@ def _describe_member(_rows: DataFrame, _export: Export) -> dict[str, str]:
     return {
         **describe_membership("role_name", "member_name", f"'{ANYBODY}'"),
         "condition": describe_hold(inherits, can_set),
-        "details": build_member_details("grantor_name", is_chained=is_true("depends_on_grantor")),
+        "details": build_member_details("grantor_name", is_chained=is_true("depends_on_grantor"), is_admin=is_admin),
         "said_rule": f"""CASE WHEN NOT ({inherits} OR {can_set} OR {is_admin})
             THEN '{PassRule.IDLE_MEMBERSHIP}' END""",
     }

@@ -12,18 +12,14 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import (
-    describe_dependents,
-    describe_role,
-    doubt_owner,
-    render_note,
-)
+from catalog.warehouses.difference_words import describe_dependents, describe_role, doubt_owner
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.named_accounts import NamedAccountsDialect
 from catalog.warehouses.postgres.privileges import COLUMN_PRIVILEGES, DATA_ROLES, OWNER, SUPERUSER
 from catalog.warehouses.postgres.source import PostgresSource, SourceGrant, read_source
 from catalog.warehouses.principals import split_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, SqlDialect, count_missing_parts, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 
@@ -314,6 +310,39 @@ class PostgresDialect(NamedAccountsDialect):
             elif self.is_nameable(grantor):
                 lines.append(f"{statement} GRANTED BY {self.quote_name(grantor)}{end};")
         return lines or [f"{statement}{end};"]
+
+    # -- what takes a repair back --------------------------------------------------------------------------------------
+
+    def render_inverse(self, export: Export, difference: DifferenceRow, repair: str) -> str:
+        """Return what takes a repair back, also what was passed on, by those who passed it on."""
+        lines = super().render_inverse(export, difference, repair).split("\n")
+        if difference["type"] == "EXTRA_MEMBER":
+            role = difference["via"] or difference["object"]
+            lines = [self._restore_option(line, role, difference["grantee"]) for line in lines]
+        path, grantee = difference["object"] or "", difference["grantee"] or self.find_role(export, difference)
+        names = self.source.revoked.get((path, grantee), frozenset())
+        if path not in self.source.grants or not names:
+            return "\n".join(lines)
+        scope, restored = self.render_scope(export, difference), []
+        for name in sorted(names):
+            own_grants = self.source.list_grants(path, grantee, name)
+            for grant in (*own_grants, *self.source.list_dependents(path, grantee, name)):
+                option = " WITH GRANT OPTION" if grant.is_grantable else ""
+                statement = f"GRANT {name} {scope} TO {self.render_principal(None, grant.grantee)}{option};"
+                restored.append(self._run_as(grant.grantor, statement, owner=self.source.owners[path]))
+        # Of the others, those that take back what stayed, or are about columns or the owner, remain.
+        others = [line for line in lines if not line.startswith(("GRANT ", "SET ROLE ")) or '("' in line]
+        return "\n".join((*restored, *others))
+
+    def _restore_option(self, line: str, role: str, member: str) -> str:
+        """Return the GRANT of a role to a member with the option that he had."""
+        for membership in self.source.memberships:
+            grantor = f" GRANTED BY {self.quote_name(membership.grantor)};"
+            is_his = (membership.role, membership.member) == (role, member) and line.endswith((grantor, '";'))
+            if is_his and membership.is_admin and line.startswith("GRANT "):
+                start = line.removesuffix(grantor).removesuffix(";")
+                return f"{start} WITH ADMIN OPTION{grantor if line.endswith(grantor) else ';'}"
+        return line
 
 
 DIALECT = PostgresDialect(

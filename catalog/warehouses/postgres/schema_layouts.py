@@ -114,12 +114,12 @@ def resolve_numbers(rows: DataFrame) -> DataFrame:
     for key, number in numbers.items():
         names = known_roles.toDF(f"{key}_number", f"{key}_name")
         joined_rows = joined_rows.join(names, f.expr(f"{is_numbered} AND {number} = {key}_number"), "left")
-    is_chained = "get_json_object(details, '$.is_chained') = 'true'"
+    is_chained, is_admin = (f"get_json_object(details, '$.{name}') = 'true'" for name in ("is_chained", "is_admin"))
+    details = build_member_details("grantor_name", is_chained=is_chained, is_admin=is_admin)
     values = {
         "path": "coalesce(path_name, path)",
         "grantee": "coalesce(grantee_name, grantee)",
-        "details": f"""CASE WHEN {is_numbered} THEN {build_member_details("grantor_name", is_chained=is_chained)}
-            ELSE details END""",
+        "details": f"CASE WHEN {is_numbered} THEN {details} ELSE details END",
         "said_problem": "CASE WHEN path_name IS NULL OR grantee_name IS NULL THEN said_problem END",
     }
     return joined_rows.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns))
@@ -184,7 +184,8 @@ def _describe_member(role: str, member: str) -> layouts.DescribeRows:
         if "grantor" in rows.columns:
             # These columns came with the chain of grantors.
             is_chained = "true" if _OPTIONS & set(rows.columns) else "false"
-            details = build_member_details(unquote_name("grantor"), is_chained=is_chained)
+            is_admin = is_true("admin_option") if "admin_option" in rows.columns else "false"
+            details = build_member_details(unquote_name("grantor"), is_chained=is_chained, is_admin=is_admin)
         columns = describe_membership(unquote_name(role), unquote_name(member), f"'{ANYBODY}'")
         is_numbered = " OR ".join(f"trim({name}) RLIKE '^[0-9]+$'" for name in (role, member))
         problem = f"CASE WHEN {is_numbered} THEN {quote_text(_NUMBERED)} END"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import dotted_name, doubt_owner, render_note
+from catalog.warehouses.difference_words import dotted_name, doubt_owner
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.named_accounts import NamedAccountsDialect
@@ -22,6 +22,7 @@ from catalog.warehouses.redshift.privileges import (
     USAGE,
 )
 from catalog.warehouses.redshift.source import RedshiftSource, read_source
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, count_missing_parts, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import describe_role, render_note
+from catalog.warehouses.difference_words import describe_role
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.levels import ADMIN, OWNERSHIPS, READ, WRITE
 from catalog.warehouses.named_accounts import NamedAccountsDialect
 from catalog.warehouses.principals import DATABASE_ROLE, INSTANCE_ROLE, SEPARATOR, describe_principal, split_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.snowflake.privileges import IMPORTED, MANAGE_GRANTS, READ_ONLY_TYPES
 from catalog.warehouses.snowflake.source import SnowflakeSource, read_source
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, find_object_path
@@ -220,6 +221,25 @@ class SnowflakeDialect(NamedAccountsDialect):
                 yield f"GRANT USAGE ON {word} {self.quote_path(container_path)} TO {grantee};"
         for path, object_type in objects:
             yield from self._render_dataset_grant(path, object_type, difference["wanted"], grantee)
+
+    # -- what takes a repair back --------------------------------------------------------------------------------------
+
+    def render_inverse(self, export: Export, difference: DifferenceRow, repair: str) -> str:
+        """Return what takes a repair back; what CASCADE took from others returns as a grant of whoever runs it."""
+        lines = super().render_inverse(export, difference, repair).split("\n")
+        path, name = difference["object"] or "", difference["grantee"] or self.find_role(export, difference)
+        names = sorted(self.source.revoked.get((path, name), ()))
+        dependents = [grant for item in names for grant in self.source.list_dependents(path, name, item)]
+        if not dependents:
+            return "\n".join(lines)
+        # What was given to others in place of what they lose stays: nothing else would bring that back.
+        lines = [line for line in lines if not line.startswith("REVOKE ")]
+        scope = self.render_scope(export, difference)
+        for grant in dependents:
+            if self.source.is_revoked(path, grant.grantee, grant.privilege):
+                lines.append(f"GRANT {grant.privilege} {scope} TO {self.render_principal(grant.kind, grant.grantee)};")
+        holders = ", ".join(dict.fromkeys(describe_principal(grant.grantee) for grant in dependents))
+        return "\n".join((*lines, render_note(f"{holders} have it from you, and no longer from {name}.")))
 
 
 DIALECT = SnowflakeDialect(

@@ -7,11 +7,12 @@ from pyspark.sql import DataFrame
 
 from catalog.sql_text import quote_text
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import doubt_owner, render_note
+from catalog.warehouses.difference_words import doubt_owner
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind, Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.named_accounts import NamedAccountsDialect
 from catalog.warehouses.principals import CATALOG_ROLE, split_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, count_missing_parts, find_object_path
 from catalog.warehouses.trino.privileges import ADMIN_MEMBER, ADMIN_ROLE, OWNERSHIP, SYSTEM
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage

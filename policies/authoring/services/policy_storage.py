@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from policies.engine import families
-from policies.engine.families.validity import UNLIMITED, Phase, Validity
+from policies.engine.families.validity import Phase
 from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.engine.selectors import CONSTANT_FACETS, is_relational
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
@@ -42,24 +42,6 @@ _UPDATE_COLUMNS = (
 
 #: State of a policy in the change log: document, state and description.
 PolicySnapshot = dict[str, Any]
-
-
-def policy_snapshot(policy: Policy) -> PolicySnapshot:
-    """Return the state of a policy for the change log; the validity only where the document does not have it."""
-    snapshot: PolicySnapshot = {
-        "document": policy.document,
-        "state": policy.state,
-        "description": policy.description,
-    }
-    if policy.family != Policy.Family.DATAHUB and policy.validity != UNLIMITED:
-        snapshot |= describe_validity(policy.validity)
-    return snapshot
-
-
-def describe_validity(validity: Validity) -> PolicySnapshot:
-    """Return a validity that stands beside a document, for the change log."""
-    instants = {"valid_from": validity.begins, "valid_until": validity.ends}
-    return {name: None if instant is None else instant.isoformat() for name, instant in instants.items()}
 
 
 def store(*, new_policies: Sequence[Policy] = (), changed_policies: Sequence[Policy] = (), by: Actor) -> None:
@@ -110,7 +92,7 @@ def record(
             by=by.urn,
             door=channel,
             before=before.get(policy.urn),
-            after=None if verb is Verb.DELETED else policy_snapshot(policy),
+            after=None if verb is Verb.DELETED else policy.build_snapshot(),
         )
         for verb, verb_policies in policies.items()
         for policy in verb_policies

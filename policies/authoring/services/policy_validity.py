@@ -33,9 +33,7 @@ class PolicyDueChanges:
             {_VERBS[phase]: policies for phase, policies in policies_by_phase.items()},
             version,
             before={
-                policy.urn: policy_storage.policy_snapshot(policy)
-                for policies in policies_by_phase.values()
-                for policy in policies
+                policy.urn: policy.build_snapshot() for policies in policies_by_phase.values() for policy in policies
             },
             by=authorizer.SYSTEM,
             channel=CLOCK_CHANNEL,

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
+from policies import registries
 from policies.engine.errors import InvalidPolicy, Problem
 from policies.engine.guardrails.rules import Rule, RuleKind, read_rule
 from policies.engine.model import Actor
@@ -215,8 +215,8 @@ def _judge(rule: Rule) -> Judgment:
 
 
 def _report(guardrail: Guardrail, breaches: list[dict[str, Any]]) -> None:
-    for path in settings.GUARDRAIL_HOOKS:
-        import_string(path)(guardrail=guardrail, breaches=breaches)
+    for tell in registries.load_entries("guardrail_hooks").values():
+        tell(guardrail=guardrail, breaches=breaches)
 
 
 def _get_current(urn: str, *, by: Actor, if_version: int | None) -> Guardrail:

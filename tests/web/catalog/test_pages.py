@@ -115,6 +115,7 @@ TABLE = {
     | managed(f"/reports/warehouse?dataset={quote(ORDERS)}&person=otto&tag=none&page=9"),
     "warehouse-access-file": managed("/reports/warehouse.csv") | managed("/reports/warehouse.csv?person=otto"),
     "report-cancel": managed(f"{run(RUNNING)}/cancel"),
+    "report-script": managed(f"{run(READY)}/script?export=none", 404),
     "report-compare": managed(f"{run(READY)}/compare")
     | managed(f"{run(READY)}/compare?other={EARLIER}&table=none&show=lost")
     | managed(f"{run(FAILED)}/compare", 404),

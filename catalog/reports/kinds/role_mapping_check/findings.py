@@ -79,13 +79,15 @@ def _iterate_findings(
 
 
 def _build_finding(row: Mapping[str, Any], export: Export | None, evidence: Evidence) -> dict[str, Any]:
+    repair = repairs.render_repair(export, row)
     return {
         **{name: row[name] for name in ("severity", "type", "entity", "actor", "export", "datasets")},
         "role": row["role_urn"],
         "sentence": sentences.render_sentence(row),
         "grantee": sentences.name_grantee(row),
         "evidence": evidence.describe(row["places"]) or sentences.describe_absence(row, export),
-        "repair": repairs.render_repair(export, row),
+        "repair": repair,
+        "inverse": repairs.render_inverse(export, row, repair),
         "key": _build_difference_key(row),
     }
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, readers, tables
 from catalog.reports.kinds.role_mapping_check.access_tables import write_access
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
@@ -34,14 +35,15 @@ from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.repairs import bind_exports
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
+    compare_readable,
     compute_in_stages,
     describe_uncompared,
-    leave_out_oversized,
     list_inputs,
     list_uncompared_files,
+    list_unjudged,
     read_exports,
 )
-from catalog.reports.kinds.role_mapping_check.source_access import find_source_access, read_surveyed_facts
+from catalog.reports.kinds.role_mapping_check.source_access import SourceAccess, find_source_access, read_surveyed_facts
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.frames import iterate_stored
 from catalog.reports.spark.job import Job, JobProgram, print_progress
@@ -59,12 +61,6 @@ def compute_results(job: Job) -> Summary:
 def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     print_progress("Reading the exports of grants")
     folder, all_exports = read_exports(job)
-    export_list, uncompared = leave_out_oversized(job, all_exports)
-    declared_task = threads.start(
-        lambda: declared.read(
-            job.read_frame, export_list, tags=job.parameters["tags"], stage=stages.store, threads=threads
-        )
-    )
 
     def read_facts(export: Export) -> DataFrame:
         facts = readers.read_facts(job.spark, folder, export)
@@ -72,21 +68,31 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
         # whole.
         return facts.withColumn("granted_at", f.expr("CAST(NULL AS timestamp)"))
 
-    facts, survey = read_surveyed_facts(read_facts, export_list, stages)
-    print_progress("Comparing with the catalog", 1, 3)
-    source = find_source_access(facts, survey, declared_task.get_result, export_list, stages=stages, threads=threads)
+    def read_access(exports: list[Export]) -> tuple[list[Export], SourceAccess, DeclaredAccess]:
+        declared_task = threads.start(
+            lambda: declared.read(
+                job.read_frame, exports, tags=job.parameters["tags"], stage=stages.store, threads=threads
+            )
+        )
+        facts, survey = read_surveyed_facts(read_facts, exports, stages)
+        print_progress("Comparing with the catalog", 1, 3)
+        access = find_source_access(facts, survey, declared_task.get_result, exports, stages=stages, threads=threads)
+        return exports, access, declared_task.get_result()
+
+    (export_list, source, declared_access), uncompared = compare_readable(job, all_exports, read_access)
+    facts, survey = source.facts, source.survey
     uncompared_rows = describe_uncompared(all_exports, uncompared), list_uncompared_files(uncompared)
     ages_task = threads.start(lambda: measure_ages(job, all_exports, find_newest(facts, survey)))
+    accounts = RowAccounts(facts, survey, source.grants)
     bad_row_count = threads.start(
-        lambda: _write_accounts(
-            job, RowAccounts(facts, survey, source.grants), export_list, ages_task.get_result(), *uncompared_rows
-        )
+        lambda: _write_accounts(job, accounts, export_list, ages_task.get_result(), *uncompared_rows)
     )
+    circles = threads.start(lambda: tuple(accounts.describe_circles(source.inherited_roles.get_result())))
     policies_table = threads.start(
         lambda: job.write_table(tables.POLICIES.name, collect_policies(source.policies.get_result()))
     )
-    access_tables = threads.start(lambda: write_access(job, source, declared_task.get_result()))
-    comparison = drift.compare(source, declared_task.get_result(), export_list, stages=stages, threads=threads)
+    access_tables = threads.start(lambda: write_access(job, source, declared_access))
+    comparison = drift.compare(source, declared_access, export_list, stages=stages, threads=threads)
     print_progress("Writing the findings", 2, 3)
     exports_by_name = bind_exports(export_list, facts, survey, lambda: comparison.differences)
     findings = build_findings(comparison.differences, exports_by_name, partial(collect_evidence, facts, survey))
@@ -94,10 +100,14 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))
     policies_table.get_result()
-    summary = _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared))
     ages = ages_task.get_result()
-    notes = (*list_notes(ages), _describe_listing(access_tables.get_result(), declared_task.get_result()))
-    summary = replace(summary, notes=tuple(filter(None, notes)), warnings=list_warnings(job, ages))
+    listing = _describe_listing(access_tables.get_result(), declared_access)
+    summary = replace(
+        _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared)),
+        notes=tuple(filter(None, (*circles.get_result(), *list_notes(ages), listing))),
+        warnings=list_warnings(job, ages),
+        unjudged=list_unjudged(uncompared),
+    )
     print_progress("Done", 3, 3)
     return summary
 

@@ -18,7 +18,8 @@ def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = Fal
     `given`, or the first of the roles between them; null where facts have no place. `is_empty` says that no fact is
     about inheritance.
 
-    Each iteration doubles the distance, so a chain of a thousand roles takes ten; cycles end as well.
+    Each iteration doubles the distance, so a chain of a thousand roles takes ten; circles end as well, in which each
+    role has all that the others have.
     """
     edges = facts.filter(f"what = '{FactKind.INHERIT}' AND grantee_key <> object_key")
     keys = ("export", "grantee_key AS role", "object_key AS given")
@@ -42,3 +43,9 @@ def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = Fal
         pairs = stage("closure", pairs)
         previous_count, pair_count = pair_count, pairs.count()
     return pairs
+
+
+def find_circles(facts: DataFrame, inherited_roles: DataFrame) -> DataFrame:
+    """Return the facts of inheritance between roles that have each other, by the closure of it."""
+    back = inherited_roles.selectExpr("export", "given AS grantee_key", "role AS object_key")
+    return facts.filter(f"what = '{FactKind.INHERIT}'").join(back, ["export", "grantee_key", "object_key"], "left_semi")

@@ -1,12 +1,14 @@
 """The tables of the role mapping check."""
 
 from catalog.reports.tables import (
+    EXPORT_DIALECT,
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
     FINDING_DATASETS,
     FINDING_EVIDENCE,
     FINDING_FINGERPRINT,
     FINDING_GRANTEE,
+    FINDING_INVERSE,
     FINDING_KEY,
     FINDING_MEMBERS,
     FINDING_REPAIR,
@@ -57,6 +59,7 @@ FINDINGS = ResultTable(
         FINDING_MEMBERS,
         FINDING_DATASETS,
         FINDING_FINGERPRINT,
+        FINDING_INVERSE,
     ),
     key=("key",),
 )
@@ -103,6 +106,7 @@ EXPORTS = ResultTable(
         *AGE_COLUMNS,
         ReportColumn("limits", "What it cannot show"),
         EXPORT_PROBLEM,
+        EXPORT_DIALECT,
     ),
 )
 

@@ -4,12 +4,14 @@
      "charts": [{"name": "domains", "title": "Access by domain", "over_time": false, "more": 3,
                  "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}],
      "notes": ["Every use is counted from 2026-05-01 on."],
+     "warnings": ["Exports are older than EXPORT_MAX_AGE (48 h): shop (71 h)."],
      "unjudged": ["shop is not compared: shop/grants.csv is damaged."]}
 
 `urn` is omitted for a bar that is not about an entity; `label` may be omitted where `urn` is present. Bars are in
 display order; `more` is the number of bars that the job left out. With `over_time` the same bars of earlier runs are
-drawn as lines. `notes` are sentences on what the results rest on, `unjudged` on what the run could not judge: with one
-of them it is incomplete. Items of another shape are ignored, so that a job may write more than is displayed.
+drawn as lines. `notes` are sentences on what the results rest on, `warnings` on why they may not be what is so,
+`unjudged` on what the run could not judge: with one of them it is incomplete. Items of another shape are ignored, so
+that a job may write more than is displayed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -61,11 +63,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The headline numbers and the charts of one run, and sentences on what they rest on, and on what is not judged."""
+    """The headline numbers and charts of one run, and sentences: on what they rest on, and on what is not judged."""
 
     numbers: tuple[Number, ...]
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
 
     def serialize(self) -> dict[str, Any]:
@@ -87,6 +90,7 @@ class Summary:
             "numbers": [asdict(number) for number in self.numbers],
             "charts": charts,
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
             "unjudged": list(self.unjudged),
         }
 
@@ -109,7 +113,7 @@ class Summary:
             for item in _list_objects(summary, "charts")
             if "name" in item
         )
-        texts = (tuple(_list_texts(summary, name)) for name in ("notes", "unjudged"))
+        texts = (tuple(_list_texts(summary, name)) for name in ("notes", "warnings", "unjudged"))
         return cls(numbers, tuple(chart for chart in charts if chart.bars), *texts)
 
     @property

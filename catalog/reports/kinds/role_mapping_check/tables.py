@@ -5,7 +5,9 @@ from catalog.reports.tables import (
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
     FINDING_DATASETS,
+    FINDING_EVIDENCE,
     FINDING_FINGERPRINT,
+    FINDING_GRANTEE,
     FINDING_INVERSE,
     FINDING_KEY,
     FINDING_MEMBERS,
@@ -31,6 +33,14 @@ MAX_BAD_ROWS = 10_000
 #: Masks and row filters that are listed.
 MAX_POLICIES = 10_000
 
+#: How old an export is.
+AGE_COLUMNS = (
+    ReportColumn("written", "Files of"),
+    ReportColumn("newest", "Newest row"),
+    ReportColumn("lag", "Source may be behind"),
+    number_column("age", "Hours old"),
+)
+
 FINDINGS = ResultTable(
     FINDINGS_TABLE,
     "Findings",
@@ -41,7 +51,9 @@ FINDINGS = ResultTable(
         ReportColumn("role", "Role", ColumnKind.ENTITY),
         ReportColumn("entity", "Dataset", ColumnKind.ENTITY),
         ReportColumn("actor", "Who", ColumnKind.ACTOR),
+        FINDING_GRANTEE,
         ReportColumn("export", "Export"),
+        FINDING_EVIDENCE,
         FINDING_REPAIR,
         FINDING_KEY,
         FINDING_MEMBERS,
@@ -91,6 +103,7 @@ EXPORTS = ResultTable(
         number_column("grants", "Grants"),
         number_column("members", "Members"),
         number_column("inherited", "Roles in roles"),
+        *AGE_COLUMNS,
         ReportColumn("limits", "What it cannot show"),
         EXPORT_PROBLEM,
         EXPORT_DIALECT,

@@ -1,10 +1,13 @@
 """The tables of warehouse usage."""
 
+from catalog.reports.kinds.role_mapping_check.tables import AGE_COLUMNS
 from catalog.reports.tables import (
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
     FINDING_DATASETS,
+    FINDING_EVIDENCE,
     FINDING_FINGERPRINT,
+    FINDING_GRANTEE,
     FINDING_KEY,
     FINDING_MEMBERS,
     FINDING_REPAIR,
@@ -41,7 +44,9 @@ FINDINGS = ResultTable(
         _ROLE,
         ReportColumn("entity", "Dataset", ColumnKind.ENTITY),
         ReportColumn("actor", "Who", ColumnKind.ACTOR),
+        FINDING_GRANTEE,
         _EXPORT,
+        FINDING_EVIDENCE,
         FINDING_REPAIR,
         FINDING_KEY,
         FINDING_MEMBERS,
@@ -112,6 +117,7 @@ EXPORTS = ResultTable(
         number_column("quarantined", "Not understood"),
         ReportColumn("first", "First row"),
         ReportColumn("last", "Last row"),
+        *(column for column in AGE_COLUMNS if column.name != "newest"),
         ReportColumn("gap", "Why nothing is called unused"),
         EXPORT_PROBLEM,
     ),

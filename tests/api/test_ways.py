@@ -62,22 +62,19 @@ def found(privilege: str, urn: str | None, by: str = "") -> dict[str, AccessWay]
 
 def test_every_kind_of_way_says_what_it_gives() -> None:
     store("crew", {"groups": [CREW]}, ORDERS, ITEMS)
-    store("scim", {"groups": [SCIM]}, ORDERS)
     store("steward", {"roles": [READER]}, ORDERS)
     store("owners", {"resourceOwners": True}, privileges=[TAGS, "EDIT_ENTITY_DOCS"])
     ways = found(TAGS, ORDERS)
     sizes = {name: (way.gains.pairs, way.gains.entities, way.gives_only_this.verdict) for name, way in ways.items()}
     assert sizes == {
         WayKind.ROLE: (1, 1, Verdict.YES),
-        # What the group may come to own is the actor's, too: not in this catalog, but in another one.
-        f"{WayKind.MEMBERSHIP}identity": (1, 1, Verdict.NO),
         WayKind.POLICY: (1, 1, Verdict.YES),
         WayKind.MEMBERSHIP: (2, 2, Verdict.NO),
         WayKind.OWNER: (2, 1, Verdict.NO),
     }
     assert {way.gains.people for way in ways.values()} == {1}
     # What needs no new policy comes before what does, at the same cost; the rest by cost.
-    assert ways[WayKind.POLICY].rank == 3
+    assert ways[WayKind.POLICY].rank == 2
     assert {way.losses.size for way in ways.values()} == {0}
     assert all(way.is_exact and not way.guardrails for way in ways.values())
     example = ways[WayKind.MEMBERSHIP].gives_only_this.example
@@ -88,6 +85,16 @@ def test_every_kind_of_way_says_what_it_gives() -> None:
     assert written["gains"] == {"pairs": 1, "people": 1, "entities": 1, "platform": 0}
     assert written["id"] == describe_way(found(TAGS, ORDERS)[WayKind.POLICY])["id"]
     assert not Policy.objects.filter(urn=written["id"]).exists()
+
+
+def test_a_group_of_an_identity_source_is_a_way_that_is_not_written_here() -> None:
+    store("scim", {"groups": [SCIM]}, ORDERS)
+    way = found(TAGS, ORDERS)[f"{WayKind.MEMBERSHIP}identity"]
+    assert (way.gains.pairs, way.gives_only_this.verdict, way.rank) == (1, Verdict.YES, 1)
+    # What the group may come to own will be the actor's, too: nothing in this catalog, but something in another one.
+    store("owners", {"resourceOwners": True})
+    way = found(TAGS, ORDERS)[f"{WayKind.MEMBERSHIP}identity"]
+    assert (way.gains.pairs, way.gives_only_this.verdict) == (1, Verdict.NO)
 
 
 def test_a_way_that_was_written_allows_what_was_asked() -> None:
